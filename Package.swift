@@ -1,0 +1,99 @@
+// swift-tools-version:6.1
+import PackageDescription
+
+let settings: [SwiftSetting] = [
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+]
+
+let package = Package(
+    name: "retention",
+    platforms: [.macOS(.v15)],
+    products: [
+        .executable(name: "retention", targets: ["retention"]),
+        .executable(name: "goldprices", targets: ["goldprices"]),
+        .library(name: "PriceStore", targets: ["PriceStore", "SQLiteStore"]),
+    ],
+    dependencies: [
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.0"),
+        .package(url: "https://github.com/apple/swift-crypto", from: "4.5.0"),
+    ],
+    targets: [
+        // Floor 0: C libraries.
+        .systemLibrary(name: "CLibYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+
+        // Floor 1: what a store is.
+        .target(name: "PriceStore", swiftSettings: settings),
+
+        // Floor 2: the words of retention.yaml, and the engines.
+        .target(
+            name: "RetentionPolicy",
+            dependencies: ["PriceStore", "CLibYAML", .product(name: "Crypto", package: "swift-crypto")],
+            swiftSettings: settings),
+        .target(
+            name: "SQLiteStore",
+            dependencies: [
+                "PriceStore",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "GRDBSQLite", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
+
+        // Floor 3: the job.
+        .target(
+            name: "RetentionJob",
+            dependencies: [
+                "PriceStore", "RetentionPolicy",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: settings),
+
+        // Floor 4: the programs.
+        .executableTarget(
+            name: "retention",
+            dependencies: [
+                "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore",
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+                .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .executableTarget(
+            name: "goldprices",
+            dependencies: [
+                "PriceStore",
+                .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            swiftSettings: settings),
+
+        // Tests mirror Sources; StoreConformance holds the laws that every engine obeys.
+        .target(name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance", swiftSettings: settings),
+        .testTarget(name: "PriceStoreTests", dependencies: ["PriceStore"], swiftSettings: settings),
+        .testTarget(
+            name: "SQLiteStoreTests",
+            dependencies: [
+                "SQLiteStore", "PriceStore", "StoreConformance", .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "RetentionPolicyTests", dependencies: ["RetentionPolicy", "PriceStore"],
+            exclude: ["Fixtures"], swiftSettings: settings),
+        .testTarget(
+            name: "RetentionJobTests",
+            dependencies: [
+                "RetentionJob", "RetentionPolicy", "PriceStore", .product(name: "Logging", package: "swift-log"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "retentionTests",
+            dependencies: [
+                "retention", "goldprices", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
+    ],
+    swiftLanguageModes: [.v6]
+)

@@ -1,0 +1,126 @@
+/// A named kind of row: a table, or in a Core Data store an entity of the model.
+public struct Entity: Hashable, Sendable {
+    /// What sort of object of the database an entity is.
+    public enum Kind: String, Hashable, Sendable {
+        /// An ordinary table.
+        case table
+        /// A view: it holds no rows of its own.
+        case view
+        /// A virtual table: its rows are made by a module.
+        case virtual
+    }
+
+    /// The name, spelled as the store spells it.
+    public let name: String
+    /// What sort of object it is; only a ``Kind/table`` can be deleted from.
+    public let kind: Kind
+    /// Its attributes, in the store's order.
+    public let attributes: [Attribute]
+    /// The names of the attributes that make the primary key, in key order; empty where none is declared.
+    public let primaryKey: [String]
+    /// The relationships of other entities, and of itself, that point at this entity.
+    public let incomingRelationships: [Relationship]
+    /// The relationships from this entity to others.
+    public let relationships: [Relationship]
+
+    /// Makes a description of an entity.
+    public init(
+        name: String, kind: Kind = .table, attributes: [Attribute], primaryKey: [String] = [],
+        relationships: [Relationship] = [], incomingRelationships: [Relationship] = []
+    ) {
+        self.name = name
+        self.kind = kind
+        self.attributes = attributes
+        self.primaryKey = primaryKey
+        self.relationships = relationships
+        self.incomingRelationships = incomingRelationships
+    }
+
+    /// The attribute of that name, or nil. Names compare as the store compares them: ASCII letters without case.
+    public func attribute(named name: String) -> Attribute? {
+        attributes.first { $0.name == name } ?? attributes.first { $0.name.lowercased() == name.lowercased() }
+    }
+}
+
+/// A named value that every row of an entity has: a column.
+public struct Attribute: Hashable, Sendable {
+    /// What a column prefers to store, after SQLite's column affinities.
+    public enum Affinity: String, Hashable, Sendable {
+        /// Whole numbers.
+        case integer
+        /// Doubles; integers come back as doubles.
+        case real
+        /// Numbers of either kind; a whole double is stored as an integer.
+        case numeric
+        /// Text; numbers are stored as their text.
+        case text
+        /// Whatever is given, unchanged.
+        case none
+    }
+
+    /// The name, spelled as the store spells it.
+    public let name: String
+    /// What the column prefers to store.
+    public let affinity: Affinity
+    /// The type's name as the store declares it; empty where none is declared.
+    public let declaredType: String
+    /// Whether a row must have a value here.
+    public let isRequired: Bool
+    /// Whether the value is computed by the store from other columns, so that it cannot be written.
+    public let isGenerated: Bool
+
+    /// Makes a description of an attribute.
+    public init(
+        name: String, affinity: Affinity, declaredType: String = "", isRequired: Bool = false,
+        isGenerated: Bool = false
+    ) {
+        self.name = name
+        self.affinity = affinity
+        self.declaredType = declaredType
+        self.isRequired = isRequired
+        self.isGenerated = isGenerated
+    }
+}
+
+/// A reference from the rows of one entity (the source) to a row of another (the destination): a foreign key.
+public struct Relationship: Hashable, Sendable {
+    /// What happens to the source rows when their destination row is deleted.
+    public enum DeleteRule: String, Hashable, Sendable {
+        /// They are deleted too.
+        case cascade
+        /// Their reference becomes NULL.
+        case nullify
+        /// Their reference becomes the column's default.
+        case setDefault
+        /// The delete fails at once.
+        case restrict
+        /// The delete fails at the end of the statement if they still point there.
+        case noAction
+    }
+
+    /// The entity whose rows hold the reference.
+    public let source: String
+    /// The attributes that hold the reference, in key order.
+    public let sourceAttributes: [String]
+    /// The entity that is pointed at.
+    public let destination: String
+    /// The attributes that are pointed at, in key order.
+    public let destinationAttributes: [String]
+    /// What a delete of the destination does.
+    public let deleteRule: DeleteRule
+    /// Whether an index of the source begins with the source attributes, so that its rows are found without a scan.
+    public let isIndexed: Bool
+
+    /// Makes a description of a relationship.
+    public init(
+        source: String, sourceAttributes: [String], destination: String, destinationAttributes: [String],
+        deleteRule: DeleteRule, isIndexed: Bool
+    ) {
+        self.source = source
+        self.sourceAttributes = sourceAttributes
+        self.destination = destination
+        self.destinationAttributes = destinationAttributes
+        self.deleteRule = deleteRule
+        self.isIndexed = isIndexed
+    }
+}

@@ -1,0 +1,44 @@
+/// A point in time: whole microseconds since 1970-01-01T00:00:00Z, without leap seconds.
+///
+/// The range is about ±292,000 years. Arithmetic that would leave it saturates at ``distantPast`` and
+/// ``distantFuture``, so that a mistaken age can never wrap around and expire the present.
+public struct Instant: Hashable, Comparable, Sendable {
+    /// Microseconds since 1970-01-01T00:00:00Z; negative before it.
+    public let microseconds: Int64
+
+    /// Makes an instant from microseconds since 1970-01-01T00:00:00Z.
+    public init(microseconds: Int64) {
+        self.microseconds = microseconds
+    }
+
+    /// Makes an instant from whole seconds since 1970-01-01T00:00:00Z, saturating at the ends of the range.
+    public init(unixSeconds: Int64) {
+        self.init(saturating: Int128(unixSeconds) * 1_000_000)
+    }
+
+    /// Makes an instant from a count of microseconds of any size, saturating at the ends of the range.
+    package init(saturating microseconds: Int128) {
+        self.microseconds = Int64(clamping: microseconds)
+    }
+
+    /// The earliest instant that can be told.
+    public static let distantPast = Instant(microseconds: .min)
+    /// The latest instant that can be told.
+    public static let distantFuture = Instant(microseconds: .max)
+
+    /// Orders instants by time.
+    public static func < (a: Instant, b: Instant) -> Bool { a.microseconds < b.microseconds }
+
+    /// This instant moved by a number of microseconds, saturating at the ends of the range.
+    public func advanced(byMicroseconds delta: Int64) -> Instant {
+        Instant(saturating: Int128(microseconds) + Int128(delta))
+    }
+
+    /// The time from `other` to this instant; negative if this instant is the earlier one.
+    public func since(_ other: Instant) -> Duration {
+        let delta = Int128(microseconds) - Int128(other.microseconds)
+        let (seconds, rest) = delta.quotientAndRemainder(dividingBy: 1_000_000)
+        return Duration(
+            secondsComponent: Int64(clamping: seconds), attosecondsComponent: Int64(rest) * 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,133 @@
+/// A condition on the rows of an entity, in the store's own terms: attributes, values, dates, keys.
+///
+/// A predicate is true, false or unknown for a row, as in SQL: a comparison with NULL is unknown, and only rows for
+/// which the whole is true are fetched or deleted. Values are compared with the column's own affinity and collation.
+public indirect enum Predicate: Hashable, Sendable {
+    /// How two values are compared.
+    public enum Operator: String, Hashable, Sendable, CaseIterable {
+        /// Equal.
+        case equal
+        /// Not equal; never matches NULL.
+        case notEqual
+        /// Less.
+        case less
+        /// Less or equal.
+        case lessOrEqual
+        /// Greater.
+        case greater
+        /// Greater or equal.
+        case greaterOrEqual
+    }
+
+    /// Always true.
+    case all
+    /// The attribute compared with a value.
+    case compare(String, Operator, StoreValue)
+    /// The attribute equals one of the values; never matches NULL.
+    case isIn(String, [StoreValue])
+    /// The attribute has no value.
+    case isNull(String)
+    /// The attribute has a value.
+    case isNotNull(String)
+    /// Every part is true. Empty: true.
+    case and([Predicate])
+    /// One part at least is true. Empty: false.
+    case or([Predicate])
+    /// The part is not true (false or unknown).
+    case notTrue(Predicate)
+    /// The date attribute can be read and lies in the range.
+    case date(DateRange)
+    /// The row is none of the newest rows that ``KeepLast`` protects.
+    case notKept(KeepLast)
+    /// The row's key lies in a range; see ``KeyRange``.
+    case key(KeyRange)
+
+    /// Both predicates; ``all`` is left out.
+    public static func && (a: Predicate, b: Predicate) -> Predicate {
+        switch (a, b) {
+        case (.all, let other), (let other, .all): other
+        case (.and(let first), .and(let second)): .and(first + second)
+        case (.and(let parts), let other): .and(parts + [other])
+        case (let other, .and(let parts)): .and([other] + parts)
+        default: .and([a, b])
+        }
+    }
+}
+
+/// A date attribute with all that is needed to read it.
+public struct DateAttribute: Hashable, Sendable {
+    /// The attribute's name.
+    public let name: String
+    /// How its values tell a date.
+    public let encoding: DateEncoding
+    /// The zone in which zone-less text and calendar dates are read.
+    public let zone: CalendarZone
+    /// Dates before it are not believed: such rows are unreadable.
+    public let earliest: Instant
+    /// Dates after it are not believed; nil: no bound.
+    public let latest: Instant?
+    /// Whether a stored 0 is a date. It is not, unless someone said so by choosing `earliest`.
+    public let trustsZero: Bool
+
+    /// Makes a date attribute.
+    public init(
+        name: String, encoding: DateEncoding, zone: CalendarZone = .utc, earliest: Instant,
+        latest: Instant? = nil, trustsZero: Bool = false
+    ) {
+        self.name = name
+        self.encoding = encoding
+        self.zone = zone
+        self.earliest = earliest
+        self.latest = latest
+        self.trustsZero = trustsZero
+    }
+}
+
+/// The rows whose date can be read, is believed, and lies wholly before an instant.
+public struct DateRange: Hashable, Sendable {
+    /// The date attribute.
+    public let date: DateAttribute
+    /// The end of the range, exclusive: a row exactly there is outside. A value that stands for a span (a day, a
+    /// month, a year) is inside only if all of the span is. Nil: every readable row is inside.
+    public let before: Instant?
+
+    /// Makes the range of the readable rows before an instant, or of all readable rows.
+    public init(_ date: DateAttribute, before: Instant? = nil) {
+        self.date = date
+        self.before = before
+    }
+}
+
+/// The newest rows of each group, which a rule never deletes. Rows tied with the last one kept are kept too.
+public struct KeepLast: Hashable, Sendable {
+    /// How many rows of each group are kept; at least 1.
+    public let count: Int
+    /// The attributes that make a group; empty: all rows are one group. NULL is a group of its own.
+    public let groupedBy: [String]
+    /// The rows that count: readable ones that match this.
+    public let among: Predicate
+    /// The date by which rows are newest.
+    public let date: DateAttribute
+
+    /// Makes a description of the rows to keep.
+    public init(count: Int, groupedBy: [String], among: Predicate, date: DateAttribute) {
+        self.count = count
+        self.groupedBy = groupedBy
+        self.among = among
+        self.date = date
+    }
+}
+
+/// A range of keys in key order: the rowid, or the primary key of a table without one.
+public struct KeyRange: Hashable, Sendable {
+    /// The lower end, exclusive; nil: from the first row.
+    public let after: [StoreValue]?
+    /// The upper end, inclusive; nil: to the last row.
+    public let through: [StoreValue]?
+
+    /// Makes a range of keys.
+    public init(after: [StoreValue]?, through: [StoreValue]?) {
+        self.after = after
+        self.through = through
+    }
+}

@@ -1,0 +1,58 @@
+/// What went wrong in a store: the kind, the store, the engine's own words, and what to do next.
+///
+/// Never holds a bound value or a password.
+public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The kind of trouble, which decides the exit status.
+    public enum Kind: String, Hashable, Sendable {
+        /// The store is not there.
+        case missing
+        /// The server cannot be reached.
+        case unreachable
+        /// Reading or writing is not permitted.
+        case permission
+        /// Another connection holds the store for longer than the busy timeout.
+        case busy
+        /// The disk is full, a read or write failed, or the file is damaged or no database.
+        case inputOutput
+        /// A constraint or a trigger of the store refused the change.
+        case constraint
+        /// The schema is of a kind that the engine cannot handle.
+        case unsupported
+        /// The store lacks an entity or attribute that is named.
+        case unknownName
+        /// A ledger, log or metrics file cannot be made.
+        case cannotCreate
+        /// The store was replaced by another file while it was in use.
+        case replaced
+        /// A defect in the program.
+        case defect
+    }
+
+    /// The kind of trouble.
+    public var kind: Kind
+    /// The store, as messages name it.
+    public var store: String
+    /// What failed, as a sentence without a full stop.
+    public var message: String
+    /// The engine's own code, as `SQLITE_FULL` or an SQLSTATE; nil: the engine was not asked.
+    public var engineCode: String?
+    /// What to do next; nil: nothing better than to read the message.
+    public var hint: String?
+
+    /// Makes an error.
+    public init(_ kind: Kind, store: String, message: String, engineCode: String? = nil, hint: String? = nil) {
+        self.kind = kind
+        self.store = store
+        self.message = message
+        self.engineCode = engineCode
+        self.hint = hint
+    }
+
+    /// The store, the message, the engine's code and the hint on one line.
+    public var description: String {
+        var text = "\(store): \(message)"
+        if let engineCode { text += " (\(engineCode))" }
+        if let hint { text += "; \(hint)" }
+        return text
+    }
+}

@@ -1,0 +1,131 @@
+/// A store that can be read. Nothing that is done through it changes a byte of the store.
+///
+/// Readers and writers hold a connection and belong to one thread.
+public protocol StoreReader: AnyObject {
+    /// The path or address of the store, as messages name it; never with a password.
+    var name: String { get }
+
+    /// The engine's name: `sqlite` or `postgresql`.
+    var engine: String { get }
+
+    /// The names of all entities, in the store's order; tables, views and virtual tables.
+    func entityNames() throws(StoreError) -> [String]
+
+    /// The entity of that name, or nil if the store has none.
+    func entity(named name: String) throws(StoreError) -> Entity?
+
+    /// How many rows a request finds; its limit is obeyed, its order does not matter.
+    func count(_ request: FetchRequest) throws(StoreError) -> Int
+
+    /// The values of the named attributes of the rows that a request finds, in its order. All are held in memory.
+    func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]]
+
+    /// What a rule would find and delete, counted exactly.
+    func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
+
+    /// Up to `limit` different values of an attribute, from across the entity; for messages and for recognising formats.
+    func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue]
+
+    /// The size of the store's main file or database in bytes.
+    func sizeBytes() throws(StoreError) -> Int64
+}
+
+/// A store that new rows can be given to: a writer, or a rehearsal that only foretells what a writer would do.
+public protocol StoreInserter: StoreReader {
+    /// Adds one row; values that are not named take the store's default. A row that breaks a constraint is
+    /// ``InsertOutcome/rejected(_:)`` and leaves nothing behind.
+    func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
+        -> InsertOutcome
+
+    /// Carries out `body` in one transaction: all of it, or nothing if it throws. Transactions nest.
+    func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T
+}
+
+/// A store that can be changed.
+public protocol StoreWriter: StoreInserter {
+    /// Carries out a batch delete in one transaction of its own.
+    func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
+
+    /// Sets attributes of the rows that a request finds, and says how many there were.
+    func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
+
+    /// Makes an entity if there is none of its name; attributes that an existing one lacks are added.
+    func createEntity(_ entity: Entity) throws(StoreError)
+
+    /// Removes an entity and its rows; nothing happens if there is none.
+    func dropEntity(named name: String) throws(StoreError)
+
+    /// Gives unused room in the file back to the file system.
+    func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult
+}
+
+/// What to do with a new row whose primary or unique key is already there.
+public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
+    /// Reject the new row.
+    case fail
+    /// Leave the old row as it is.
+    case ignore
+    /// Overwrite the named attributes of the old row.
+    case replace
+}
+
+/// What became of a new row.
+public enum InsertOutcome: Hashable, Sendable {
+    /// It is in the store, as a new row or over an old one.
+    case saved
+    /// Its key was there already and the policy is to ignore it.
+    case ignored
+    /// It breaks a constraint; the text says which, without values.
+    case rejected(String)
+}
+
+/// How surely a transaction is on disk when it returns.
+public enum Durability: Hashable, Sendable {
+    /// As the store is configured.
+    case normal
+    /// On disk, even if power fails at that instant.
+    case full
+}
+
+/// How room is given back.
+public enum ReclaimMode: String, Hashable, Sendable, CaseIterable {
+    /// Not at all.
+    case none
+    /// The file's own free pages, in slices, where it was made for that.
+    case incremental
+    /// By writing the whole file anew.
+    case vacuum
+    /// ``incremental`` where the file was made for it, else nothing.
+    case auto
+}
+
+/// How to give room back, and when to stop.
+public struct ReclaimRequest {
+    /// How room is given back.
+    public var mode: ReclaimMode
+    /// Asked between slices: whether to go on.
+    public var mayContinue: () -> Bool
+
+    /// Makes a request.
+    public init(mode: ReclaimMode, mayContinue: @escaping () -> Bool = { true }) {
+        self.mode = mode
+        self.mayContinue = mayContinue
+    }
+}
+
+/// What became of a reclaim.
+public struct ReclaimResult: Hashable, Sendable {
+    /// The size of the store before, in bytes.
+    public var sizeBytesBefore: Int64
+    /// The size of the store after, in bytes.
+    public var sizeBytesAfter: Int64
+    /// Why nothing, or not all, was done; nil: all was done.
+    public var warning: String?
+
+    /// Makes a result; engines do.
+    public init(sizeBytesBefore: Int64, sizeBytesAfter: Int64, warning: String? = nil) {
+        self.sizeBytesBefore = sizeBytesBefore
+        self.sizeBytesAfter = sizeBytesAfter
+        self.warning = warning
+    }
+}

@@ -1,0 +1,138 @@
+/// A question to a store: what would a rule find and delete?
+public struct SurveyRequest: Hashable, Sendable {
+    /// The entity's name.
+    public var entity: String
+    /// The date attribute and how it is read.
+    public var date: DateAttribute
+    /// Rows before it are expired.
+    public var cutoff: Instant
+    /// The rows that the rule looks at.
+    public var filter: Predicate
+    /// The newest rows that the rule keeps, if any.
+    public var keepLast: KeepLast?
+    /// What the rules before this one delete, in order: their rows are counted there and not here.
+    public var preceding: [FetchRequest]
+    /// Whether rows that another entity's rows point at may not be deleted at all, whatever the schema declares.
+    public var deniesRelationships: Bool
+    /// Whether all rows are counted even if an index shows that none is expired.
+    public var countsAllRows: Bool
+
+    /// Makes a question.
+    public init(
+        entity: String, date: DateAttribute, cutoff: Instant, filter: Predicate = .all, keepLast: KeepLast? = nil,
+        preceding: [FetchRequest] = [], deniesRelationships: Bool = false, countsAllRows: Bool = true
+    ) {
+        self.entity = entity
+        self.date = date
+        self.cutoff = cutoff
+        self.filter = filter
+        self.keepLast = keepLast
+        self.preceding = preceding
+        self.deniesRelationships = deniesRelationships
+        self.countsAllRows = countsAllRows
+    }
+
+    /// What the rule deletes: readable rows before the cutoff that match the filter and are not kept.
+    public var deletion: Predicate {
+        var predicate = Predicate.date(DateRange(date, before: cutoff)) && filter
+        if let keepLast { predicate = predicate && .notKept(keepLast) }
+        return predicate
+    }
+}
+
+/// The answer to a ``SurveyRequest``: exact counts, never estimates.
+///
+/// Rows are those that match the rule's filter, unless a member says otherwise.
+public struct Survey: Hashable, Sendable {
+    /// Why a row's date cannot be used.
+    public enum Unreadable: String, Hashable, Sendable, CaseIterable {
+        /// NULL.
+        case null
+        /// A value of a kind that the format does not have, as text among numbers.
+        case wrongType
+        /// A value of the right kind that is no date.
+        case notADate
+        /// A value that programs use for "no date": 0, Core Data's distant past or future.
+        case sentinel
+        /// A date before `earliest`.
+        case beforeEarliest
+        /// A date after `latest`.
+        case afterLatest
+    }
+
+    /// A number of unreadable rows of one kind, and one of their values.
+    public struct UnreadableRows: Hashable, Sendable {
+        /// Why they cannot be read.
+        public var reason: Unreadable
+        /// How many there are; at least 1.
+        public var rowCount: Int
+        /// The value of one of them.
+        public var example: StoreValue
+
+        /// Makes a count of unreadable rows.
+        public init(reason: Unreadable, rowCount: Int, example: StoreValue) {
+            self.reason = reason
+            self.rowCount = rowCount
+            self.example = example
+        }
+    }
+
+    /// Rows that stand in the way of a delete.
+    public struct Obstacle: Hashable, Sendable {
+        /// The relationship that forbids it.
+        public var relationship: Relationship
+        /// How many source rows point at rows that would go.
+        public var rowCount: Int
+
+        /// Makes an obstacle.
+        public init(relationship: Relationship, rowCount: Int) {
+            self.relationship = relationship
+            self.rowCount = rowCount
+        }
+    }
+
+    /// All rows that match the filter; nil where they were not counted.
+    public var rowCount: Int?
+    /// Rows whose date can be read; nil where they were not counted.
+    public var readableCount: Int?
+    /// Rows that the rule deletes and no rule before it does.
+    public var expiredCount = 0
+    /// Rows that the rule would delete if it were the only one.
+    public var expiredAloneCount = 0
+    /// Rows before the cutoff that `keepLast` spares.
+    public var keptByRuleCount = 0
+    /// Unreadable rows, by kind.
+    public var unreadable: [UnreadableRows] = []
+    /// The oldest readable date.
+    public var oldest: Instant?
+    /// The newest readable date.
+    public var newest: Instant?
+    /// The newest date among the rows that the rule deletes.
+    public var newestExpired: Instant?
+    /// The newest readable date of the whole entity, whatever the filter.
+    public var newestOfEntity: Instant?
+    /// The largest value of the whole entity that the format's kind of storage has, before `earliest` is applied.
+    public var newestValue: StoreValue?
+    /// Whether readable rows of the entity, inside the filter or outside, are left after this rule alone.
+    public var leavesReadableRows = true
+    /// Rows that go by a cascade.
+    public var cascadedCount = 0
+    /// Rows that lose a reference.
+    public var nullifiedCount = 0
+    /// Relationships that forbid the delete.
+    public var obstacles: [Obstacle] = []
+    /// How the engine would go about the delete.
+    public var strategy = DeleteStrategy.whole
+    /// The strategies that can be asked for by name.
+    public var possibleStrategies: [DeleteStrategy] = []
+    /// The index that serves the strategy; nil: none.
+    public var index: String?
+    /// Why the delete cannot be done at all in this schema; nil: it can.
+    public var unsupported: String?
+
+    /// Makes an empty survey; engines fill it.
+    public init() {}
+
+    /// The number of unreadable rows of every kind.
+    public var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
+}

@@ -1,0 +1,118 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// What a run, or a dry run, found and did: the one value that all reports, the ledger and the exit status are made of.
+package struct RunReport: Sendable {
+    package enum Mode: String, Hashable, Sendable {
+        case run
+        case dryRun = "dry_run"
+    }
+
+    /// How a rule ended.
+    package enum Outcome: String, Hashable, Sendable, CaseIterable {
+        case planned, completed, refused, failed, interrupted, disabled
+    }
+
+    /// What became of the pending files.
+    package struct Pending: Hashable, Sendable {
+        package var files = 0
+        package var saved = 0
+        package var ignored = 0
+        package var rejected = 0
+        /// Files that could not be taken at all, with the reason.
+        package var problems: [String] = []
+        package init() {}
+    }
+
+    /// What became of one rule.
+    package struct RuleReport: Sendable {
+        package var name: String
+        package var entity: String
+        package var dateAttribute: String
+        package var dateFormat: DateEncoding?
+        package var maxAge: String
+        package var cutoff: Instant
+        package var outcome: Outcome
+        package var refusal: RefusalCode?
+        /// Why the rule was refused, failed or stopped; a sentence.
+        package var message: String?
+        /// Refusals that would have held but were accepted.
+        package var accepted: [RefusalCode] = []
+        package var rows: Int?
+        package var expired = 0
+        package var keptByRule = 0
+        package var deleted = 0
+        package var cascaded = 0
+        package var nullified = 0
+        package var unreadable: [Survey.UnreadableRows] = []
+        package var residue = 0
+        package var oldest: Instant?
+        package var newest: Instant?
+        package var newestExpired: Instant?
+        package var strategy: DeleteStrategy?
+        /// The index that serves the strategy.
+        package var index: String?
+        package var batches = 0
+        package var elapsed: Duration = .zero
+        /// Advice about the schema, each a sentence with the statement that cures it.
+        package var advice: [String] = []
+
+        package init(
+            name: String, entity: String, dateAttribute: String, dateFormat: DateEncoding?, maxAge: String,
+            cutoff: Instant, outcome: Outcome
+        ) {
+            self.name = name
+            self.entity = entity
+            self.dateAttribute = dateAttribute
+            self.dateFormat = dateFormat
+            self.maxAge = maxAge
+            self.cutoff = cutoff
+            self.outcome = outcome
+        }
+
+        /// The number of rows whose date cannot be used.
+        package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
+    }
+
+    package var runID: String
+    package var mode: Mode
+    package var asOf: Instant
+    package var started: Instant
+    package var finished: Instant
+    package var config: String
+    package var configSHA256: String
+    package var store: String
+    package var engine: String
+    package var pending = Pending()
+    /// Whether the configuration names pending files at all.
+    package var hasPendingSources = false
+    package var rules: [RuleReport] = []
+    package var reclaimedBytes: Int64 = 0
+    /// Things that the operator should know and that are no error: no room for a vacuum, and the like.
+    package var warnings: [String] = []
+    /// The trouble that ended the run before its end; nil: none.
+    package var failure: String?
+    package var exitCode: Int32 = 0
+
+    package init(
+        runID: String, mode: Mode, asOf: Instant, started: Instant, config: String, configSHA256: String,
+        store: String, engine: String
+    ) {
+        self.runID = runID
+        self.mode = mode
+        self.asOf = asOf
+        self.started = started
+        self.finished = started
+        self.config = config
+        self.configSHA256 = configSHA256
+        self.store = store
+        self.engine = engine
+    }
+
+    /// Expired rows of all rules.
+    package var expiredCount: Int { rules.reduce(0) { $0 + $1.expired } }
+    /// Deleted rows of all rules.
+    package var deletedCount: Int { rules.reduce(0) { $0 + $1.deleted } }
+    /// Residue of all rules.
+    package var residueCount: Int { rules.reduce(0) { $0 + $1.residue } }
+}

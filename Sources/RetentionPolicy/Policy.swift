@@ -1,0 +1,99 @@
+package import PriceStore
+
+/// What `retention.yaml` says: one store, the rules for it, and how the job reports.
+package struct Policy: Sendable {
+    /// The file as the user named it.
+    package var file: PolicySource
+    /// Where the price points are.
+    package var store: StoreLocation
+    /// The zone for calendar units and zone-less dates.
+    package var timezone: CalendarZone = .utc
+    /// Files whose rows are saved before anything is deleted, in file order.
+    package var pending: [PendingSource] = []
+    /// Where past runs are recorded.
+    package var history: History = .besideStore
+    /// Where and how the log is written; nil: text on standard error.
+    package var log: LogSettings?
+    /// A time budget for a whole run; nil: none.
+    package var maxRuntime: Duration?
+    /// The rules, in file order; at least one.
+    package var rules: [Rule]
+
+    package init(file: PolicySource, store: StoreLocation, rules: [Rule]) {
+        self.file = file
+        self.store = store
+        self.rules = rules
+    }
+
+    /// Where the ledger of past runs is.
+    package enum History: Hashable, Sendable {
+        /// `<store>.history.sqlite` style default: a file beside the store.
+        case besideStore
+        /// An absolute path.
+        case path(String)
+        /// No ledger.
+        case none
+    }
+
+    /// Where the price points are.
+    package struct StoreLocation: Hashable, Sendable {
+        /// A path of a file (absolute) or the URL of a server.
+        package enum Address: Hashable, Sendable {
+            case path(String)
+            case url(String)
+        }
+        package var address: Address
+        /// As the user wrote it, for reports.
+        package var written: String
+        /// How long a locked store is waited for.
+        package var busyTimeout: Duration
+        package var mark: Mark
+
+        package init(address: Address, written: String, busyTimeout: Duration = .seconds(5), mark: Mark) {
+            self.address = address
+            self.written = written
+            self.busyTimeout = busyTimeout
+            self.mark = mark
+        }
+    }
+
+    /// Where the log goes.
+    package struct LogSettings: Hashable, Sendable {
+        package enum Format: String, Hashable, Sendable, CaseIterable { case text, json }
+        package enum Level: String, Hashable, Sendable, CaseIterable { case trace, debug, info, notice, warning, error }
+        /// An absolute path; nil: standard error.
+        package var file: String?
+        package var format: Format = .text
+        package var level: Level = .info
+
+        package init(file: String? = nil, format: Format = .text, level: Level = .info) {
+            self.file = file
+            self.format = format
+            self.level = level
+        }
+    }
+}
+
+/// A pattern of pending files and how their columns become attributes.
+package struct PendingSource: Hashable, Sendable {
+    /// The pattern as written, relative to the configuration's folder or absolute.
+    package var files: String
+    /// The folder that `files` is relative to, absolute: the configuration's.
+    package var baseFolder: String
+    package var entity: String
+    /// Column of the file → attribute; empty: same names.
+    package var columns: [String: String] = [:]
+    /// Attributes that the file does not have, with their value.
+    package var constants: [String: StoreValue] = [:]
+    /// Taken files older than this are removed; nil: they stay.
+    package var keepDone: MaxAge?
+    package var onConflict: ConflictPolicy = .fail
+    package var marks: Marks
+
+    package init(files: String, baseFolder: String, entity: String, marks: Marks) {
+        self.files = files
+        self.baseFolder = baseFolder
+        self.entity = entity
+        self.marks = marks
+    }
+}

@@ -1,0 +1,84 @@
+package import PriceStore
+
+/// One rule: which rows of which entity are kept for how long.
+package struct Rule: Sendable {
+    package var name: String
+    package var entity: String
+    package var dateAttribute: String
+    /// Nil: the store itself must say it.
+    package var dateFormat: DateEncoding?
+    package var maxAge: MaxAge
+    /// The rows the rule looks at; ``Predicate/all`` without `where`.
+    package var filter: Predicate = .all
+    package var keepLast: KeepLastSetting?
+    /// Nil: the default, 1971-01-01 in the policy's zone.
+    package var earliest: Instant?
+    package var latest: Instant?
+    package var align: Alignment?
+    package var relationships: RelationshipSetting = .asDeclared
+    package var allowEmpty = false
+    package var limits = Limits()
+    package var accept: Set<RefusalCode> = []
+    package var batchRows: Int = 5000
+    /// Nil: `auto`.
+    package var strategy: DeleteStrategy?
+    package var reclaim: ReclaimMode = .auto
+    package var isEnabled = true
+    /// Where each key of the rule stands in the file.
+    package var marks: Marks
+
+    package init(name: String, entity: String, dateAttribute: String, maxAge: MaxAge, marks: Marks) {
+        self.name = name
+        self.entity = entity
+        self.dateAttribute = dateAttribute
+        self.maxAge = maxAge
+        self.marks = marks
+    }
+
+    /// The newest rows of each group are never deleted.
+    package struct KeepLastSetting: Hashable, Sendable {
+        package var count: Int
+        package var per: [String]
+
+        package init(count: Int, per: [String]) {
+            self.count = count
+            self.per = per
+        }
+    }
+
+    /// The calendar unit to whose start the cutoff is moved back.
+    package enum Alignment: String, Hashable, Sendable, CaseIterable { case hour, day, week, month }
+
+    /// Whose delete rules hold.
+    package enum RelationshipSetting: String, Hashable, Sendable, CaseIterable {
+        case asDeclared = "as_declared"
+        case deny, cascade, nullify
+    }
+
+    /// More than this is refused and nothing is deleted.
+    package struct Limits: Hashable, Sendable {
+        package var maxRows: Int?
+        /// Greater than 0, at most 1.
+        package var maxFraction: Double?
+
+        package init(maxRows: Int? = nil, maxFraction: Double? = nil) {
+            self.maxRows = maxRows
+            self.maxFraction = maxFraction
+        }
+    }
+}
+
+/// Why a rule is not carried out; each can be accepted by name.
+package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
+    case wouldEmptyEntity = "would_empty_entity"
+    case tooManyRows = "too_many_rows"
+    case tooLargeFraction = "too_large_fraction"
+    case futureDates = "future_dates"
+    case wrongUnit = "wrong_unit"
+    case mixedFormats = "mixed_formats"
+    case clockMovedBack = "clock_moved_back"
+    case clockJumped = "clock_jumped"
+    case relationshipDenied = "relationship_denied"
+    case historyTracking = "history_tracking"
+    case unsupportedSchema = "unsupported_schema"
+}
