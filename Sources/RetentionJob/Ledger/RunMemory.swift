@@ -1,0 +1,14 @@
+package import PriceStore
+
+/// What the guards that need memory know of past runs of the same store.
+package struct RunMemory: Hashable, Sendable {
+    /// When the last recorded run ended (a crashed one: when it started); nil: there was none.
+    package var lastRun: Instant?
+    /// The longest time between the ends of two runs that followed each other; nil: fewer than two runs.
+    package var longestGap: Duration?
+
+    package init(lastRun: Instant? = nil, longestGap: Duration? = nil) {
+        self.lastRun = lastRun
+        self.longestGap = longestGap
+    }
+}
