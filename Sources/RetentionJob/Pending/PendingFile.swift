@@ -63,7 +63,8 @@ final class PendingFile {
     /// SHA-256 of what was read so far, as 64 lower-case hexadecimal digits.
     func sha256() -> String {
         let digits = Array("0123456789abcdef".utf8)
-        return String(decoding: hash.finalize().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+        return String(
+            decoding: hash.finalize().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
     }
 
     /// Reads on, up to a number of bytes in all from here, for the sake of the hash alone.
@@ -111,5 +112,21 @@ extension StoreError {
     init(file path: String, _ message: String, _ code: Int32) {
         let kind: Kind = [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput
         self.init(kind, store: path, message: "\(message): \(String(cString: strerror(code)))")
+    }
+}
+
+extension PendingFile {
+    /// The folder, beside a pending file, for files whose rows are in the store.
+    static let doneFolder = "done"
+    /// What the name of a file with bad lines ends with.
+    static let rejectedEnding = ".rejected"
+
+    /// Sets the time of the last change to when the file was taken, from which `keep_done` counts. Without leave to
+    /// do so, as on a file of another user, it stays as it is.
+    func touch(_ now: Instant) {
+        let (seconds, rest) = now.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        let time = timespec(
+            tv_sec: Int(rest < 0 ? seconds - 1 : seconds), tv_nsec: Int(rest < 0 ? rest + 1_000_000 : rest) * 1000)
+        _ = [time, time].withUnsafeBufferPointer { futimens(descriptor, $0.baseAddress) }
     }
 }

@@ -105,7 +105,7 @@ struct PendingPattern {
             ".retention-lock",
         ]
         return !name.hasPrefix(".") && !endings.contains(where: name.hasSuffix)
-            && !databases.contains { "\(folder)/\(name)".hasPrefix($0) }
+            && !databases.contains("\(folder)/\(name)")
     }
 
     private func display(_ path: String) -> String {
@@ -114,7 +114,8 @@ struct PendingPattern {
 
     private static func isPattern(_ part: String) -> Bool { part.contains { "*?[".contains($0) } }
 
-    private static func names(in folder: String, matching pattern: String) -> [String] {
+    /// The names in a folder that match one part of a pattern, sorted; a name without wildcards as it stands.
+    static func names(in folder: String, matching pattern: String) -> [String] {
         guard isPattern(pattern) else { return [pattern] }
         guard let stream = opendir(folder) else { return [] }
         defer { closedir(stream) }
@@ -129,6 +130,7 @@ struct PendingPattern {
         return names.sorted()
     }
 
+    /// The absolute path without symbolic links; nil, and `errno` says why: there is none.
     static func realPath(_ path: String) -> String? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }

@@ -30,6 +30,9 @@ struct RowMapping {
     private let constants: [String: StoreValue]
     private var targets: [Target] = []
 
+    /// The entity's name, spelled as the store spells it.
+    var entityName: String { entity.name }
+
     /// Takes a source apart.
     ///
     /// - Throws: ``FileProblem`` if a constant fits no attribute; ``PendingFolder`` finds that before the run begins.
