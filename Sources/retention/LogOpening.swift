@@ -15,31 +15,42 @@ struct LogOpening {
     /// A dry run makes no file: of a log that has one, only warnings are shown, on standard error.
     var isDryRun = false
 
-    /// The logger, and the sink of the log file if there is one.
+    /// What a run logs with.
+    struct Log {
+        var logger: Logger
+        /// Writes to the log file alone: what people are told in other words on standard error.
+        var fileLogger: Logger?
+        /// The log file, if there is one.
+        var file: LogSink?
+    }
+
+    /// Opens the log.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if the log file cannot be opened.
-    func open(_ console: Console) throws -> (logger: Logger, file: LogSink?) {
+    func open(_ console: Console) throws -> Log {
         let settings = settings ?? Policy.LogSettings()
         let level = Self.level(self.level ?? settings.level)
         let format = format ?? settings.format
         let clock: @Sendable () -> Instant = { SystemClock.now() }
         let standardError = LogSink { console.diagnose(bytes: $0) }
         var handlers: [any LogHandler] = []
-        var file: LogSink?
+        var log = Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() })
         if let path = settings.file {
             if !isDryRun {
                 let sink = try LogSink.file(path: path)
-                handlers.append(Self.handler(format, sink, level, clock))
-                file = sink
+                let handler = Self.handler(format, sink, level, clock)
+                handlers.append(handler)
+                log.file = sink
+                log.fileLogger = Logger(label: "retention") { _ in handler }
             }
             handlers.append(TextLogHandler(sink: standardError, level: max(level, .warning), clock: clock))
         } else {
             handlers.append(Self.handler(format, standardError, isQuiet ? max(level, .warning) : level, clock))
         }
-        let logger = Logger(label: "retention") { [handlers] _ in
+        log.logger = Logger(label: "retention") { [handlers] _ in
             handlers.count == 1 ? handlers[0] : MultiplexLogHandler(handlers)
         }
-        return (logger, file)
+        return log
     }
 
     private static func handler(

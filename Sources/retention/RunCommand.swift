@@ -55,9 +55,28 @@ struct RunCommand: ConsoleCommand {
 
         let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: allowInsecure)
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
-        let asOf = try instant(for: policy, clock: started)
-        _ = (budget, asOf, options)
-        throw CommandFailure.usage("not joined yet")
+        let bar = ProgressBar(show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime)
+        var session = RunSession(
+            console: console, policy: policy, asOf: try instant(for: policy, clock: started), options: options,
+            log: try LogOpening(
+                settings: policy.log, format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun
+            ).open(console))
+        session.maxRuntime = budget
+        session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
+        session.isVerbose = verbose
+        let report = try dryRun ? session.dryRun() : session.run()
+        try show(report, console)
+        return report.exitCode
+    }
+
+    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) {
+        if let failure = report.failure { console.diagnose("retention: error: " + SafeText.line(failure)) }
+        guard !quiet || report.exitCode != 0 else { return }
+        switch format {
+        case .text:
+            try console.report(TextReport(report, width: console.width, usesColour: console.usesColour).text)
+        case .json: try console.report(JSONReport(report).text)
+        }
     }
 
     /// The instant from which ages are counted.

@@ -54,6 +54,16 @@ struct StoreOpening {
         }
     }
 
+    /// Throws unless something is at the store's path, so that a store that is not there is told before the lock is.
+    func requireStore() throws {
+        let path = try storePath()
+        var facts = stat()
+        guard stat(path, &facts) != 0, errno == ENOENT || errno == ENOTDIR else { return }
+        throw StoreError(
+            .missing, store: policy.store.written, message: "the store is not there",
+            hint: "paths in the policy file are relative to its folder: looked for \(path)")
+    }
+
     /// The store's file with symbolic links followed, by which the ledger knows it.
     func realStorePath() throws -> String {
         let path = try storePath()
