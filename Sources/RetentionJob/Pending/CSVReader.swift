@@ -137,7 +137,7 @@ struct CSVReader: PendingRecordReader {
     }
 
     private mutating func content(_ fields: [Range<Int>], _ isQuoted: [Bool]) -> PendingRecord.Content {
-        do {
+        do throws(BadLine) {
             var values: [StoreValue] = []
             values.reserveCapacity(fields.count)
             for (range, isQuoted) in zip(fields, isQuoted) {

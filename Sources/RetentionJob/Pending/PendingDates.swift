@@ -1,4 +1,4 @@
-package import PriceStore
+import PriceStore
 import RetentionPolicy
 
 /// How the dates of pending rows are written: as the rules read them.

@@ -42,13 +42,11 @@ struct RowMapping {
         self.dates = dates
         var constants: [String: StoreValue] = [:]
         for (name, value) in source.constants {
-            do {
+            do throws(BadLine) {
                 let target = try Self.target(name, in: entity, dates: dates)
                 constants[target.attribute] = try Self.value(value, for: target, dates: dates)
-            } catch let error as BadLine {
-                throw FileProblem("constant \(error.reason)")
             } catch {
-                throw FileProblem("constant '\(name)': \(error)")
+                throw FileProblem("constant '\(name)': \(error.reason)")
             }
         }
         self.constants = constants
@@ -72,7 +70,7 @@ struct RowMapping {
         var seen: Set<String> = []
         targets = []
         for name in names {
-            do {
+            do throws(BadLine) {
                 let target = try self.target(of: name)
                 guard seen.insert(target.attribute).inserted else {
                     throw BadLine("two columns become '\(target.attribute)'")
