@@ -1,0 +1,130 @@
+import GRDB
+import PriceStore
+
+/// A date column in SQL: which of its rows can be read and lie before an instant, and in which order they come.
+///
+/// A plain `date < cutoff` would delete rows that it never read, since numbers sort before text and NULL-like values
+/// before everything. Every condition here is bounded on both sides and typed.
+struct DateSQL {
+    let date: DateAttribute
+    let column: String
+    let affinity: Attribute.Affinity
+    /// The functions that read the date; nil: the format is arithmetic and needs none.
+    let function: DateFunction?
+
+    /// A value to sort by: greater for later dates, NULL or meaningless for unreadable ones.
+    var orderValue: String { function.map { "\($0.startName)(\(column))" } ?? column }
+
+    /// A stretch of the stored values, in their own order: it replaces the date's own bounds where an index is walked,
+    /// so that SQLite cannot choose the wider of two bounds for its search.
+    struct Stretch {
+        /// The first value, inclusive.
+        var from: StoreValue?
+        /// The end, exclusive.
+        var below: StoreValue?
+        /// The only value.
+        var at: StoreValue?
+    }
+
+    /// The readable rows; with `before`, those that lie wholly before it; with a stretch, those of them inside it.
+    func readable(before: Instant? = nil, in stretch: Stretch = Stretch()) -> SQLFragment {
+        if let function { return parsed(function, before: before, stretch) }
+        guard affinity != .text else { return .never }
+        let encoding = date.encoding
+        var parts: [SQLFragment] = []
+        if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
+        if let from = stretch.from ?? stretch.at {
+            if stretch.at == nil { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
+        } else {
+            parts.append(compare(.greaterOrEqual, encoding.lowerBound(date.earliest)))
+        }
+        if let below = stretch.below { parts.append(SQLFragment("\(column) < ?", [below.databaseValue])) }
+        if let before {
+            let bound = encoding.cutoffBound(before)
+            // A stretch ends at a value before the cutoff, which says all, unless the two storage classes differ.
+            if stretch.below == nil && stretch.at == nil || bound.singleParameter == nil && affinity != .real {
+                parts.append(compare(.less, bound))
+            }
+        }
+        if let latest = date.latest { parts.append(compare(.lessOrEqual, encoding.latestBound(latest))) }
+        if before == nil, date.latest == nil { parts.append(isFinite) }
+        parts += untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
+        return .joined(parts, by: " AND ", empty: .always)
+    }
+
+    /// Numbers below infinity; text and blobs sort after every number.
+    var isFinite: SQLFragment {
+        SQLFragment("\(column) <= ?", [Double.greatestFiniteMagnitude.databaseValue])
+    }
+
+    /// Values in the range of believed dates that are no dates: 0, distant past and future.
+    var untrusted: [StoreValue] {
+        (date.trustsZero ? [] : [.integer(0)]) + date.encoding.sentinels
+    }
+
+    private func parsed(_ function: DateFunction, before: Instant?, _ stretch: Stretch) -> SQLFragment {
+        var parts: [SQLFragment] = []
+        if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
+        if let from = stretch.from { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
+        if let below = stretch.below {
+            parts.append(SQLFragment("\(column) < ?", [below.databaseValue]))
+        } else if stretch.at == nil, let prefilter = before.flatMap(prefilter) {
+            parts.append(prefilter)
+        }
+        parts.append(
+            SQLFragment(
+                "\(function.rangeName)(\(column), ?, ?, ?)",
+                [
+                    date.earliest.microseconds.databaseValue, (before ?? .distantFuture).microseconds.databaseValue,
+                    (date.latest ?? .distantFuture).microseconds.databaseValue,
+                ]))
+        return .joined(parts, by: " AND ", empty: .always)
+    }
+
+    /// A comparison that an index can answer and that no row before the instant fails: the local date of a text is at
+    /// most one day after its date in UTC.
+    private func prefilter(_ before: Instant) -> SQLFragment? {
+        let civil = CalendarZone.utc.civil(of: before.advanced(byMicroseconds: 2 * 86_400_000_000)).date
+        guard (1000...9999).contains(civil.year) else { return nil }
+        let digits = Int64(civil.year * 10_000 + civil.month * 100 + civil.day)
+        let bound: StoreValue
+        switch (date.encoding, affinity) {
+        case (.iso8601, _):
+            bound = .text("\(civil.year)-\(twoDigits(civil.month))-\(twoDigits(civil.day))")
+        case (.yyyymmdd, .text): bound = .text("\(digits)")
+        case (.yyyymmddhhmmss, .text): bound = .text("\(digits * 1_000_000)")
+        case (_, .none), (_, .text): return nil
+        case (.yyyymmdd, _): bound = .integer(digits)
+        default: bound = .integer(digits * 1_000_000)
+        }
+        return SQLFragment("\(column) < ?", [bound.databaseValue])
+    }
+
+    private func twoDigits(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
+
+    // MARK: Comparing numbers of both storage classes
+
+    enum Comparison: String {
+        case less = "<"
+        case lessOrEqual = "<="
+        case greaterOrEqual = ">="
+    }
+
+    /// The column compared with a bound: integers with its integer, doubles with its double.
+    func compare(_ comparison: Comparison, _ bound: NumericBound) -> SQLFragment {
+        let sign = comparison.rawValue
+        if affinity == .real { return SQLFragment("\(column) \(sign) ?", [bound.real.databaseValue]) }
+        let single = comparison == .lessOrEqual ? bound.singleInclusiveParameter : bound.singleParameter
+        if let single {
+            return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
+        }
+        // The wider of the two bounds serves the index; then each storage class is held to its own.
+        let realIsWider = comparison == .greaterOrEqual
+            ? bound.real < Double(bound.integer) : bound.real > Double(bound.integer)
+        let outer = realIsWider ? bound.real.databaseValue : bound.integer.databaseValue
+        return SQLFragment(
+            "\(column) \(sign) ? AND (typeof(\(column)) = 'integer' AND \(column) \(sign) ? "
+                + "OR typeof(\(column)) = 'real' AND \(column) \(sign) ?)",
+            [outer, bound.integer.databaseValue, bound.real.databaseValue])
+    }
+}
