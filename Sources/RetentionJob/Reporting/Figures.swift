@@ -68,15 +68,7 @@ package enum Figures {
     }
 
     /// An instant in UTC with a space instead of `T`: `2026-11-21 00:00:00Z`.
-    package static func instant(_ instant: Instant) -> String {
-        String(instant.rfc3339.map { $0 == "T" ? " " : $0 })
-    }
-
-    /// An instant in UTC under a heading that says so: `2026-11-21 00:00:00`.
-    package static func utc(_ instant: Instant) -> String {
-        let text = self.instant(instant)
-        return text.hasSuffix("Z") ? String(text.dropLast()) : text
-    }
+    package static func instant(_ instant: Instant) -> String { instant.plain + "Z" }
 
     private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }

@@ -23,7 +23,7 @@ package struct LogReport {
         ])
         for run in runs {
             let head = [
-                SafeText.line(String(run.report.runID.prefix(shortLength))), Figures.utc(run.report.started.toSecond),
+                SafeText.line(String(run.report.runID.prefix(shortLength))), run.report.started.toSecond.plain,
             ]
             guard run.outcome != .crashed, run.outcome != .running else {
                 table.rows.append(.init(cells: head, message: unfinished(run), style: unfinishedStyle(run)))

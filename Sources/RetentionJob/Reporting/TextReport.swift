@@ -92,7 +92,7 @@ package struct TextReport {
             return .init(cells: cells, message: refusal(rule), style: .bad)
         case .planned, .completed, .failed, .interrupted:
             cells += [
-                Figures.utc(rule.cutoff), rule.rows.map { Figures.grouped($0) } ?? "", Figures.grouped(rule.expired),
+                rule.cutoff.plain, rule.rows.map { Figures.grouped($0) } ?? "", Figures.grouped(rule.expired),
                 rule.expired > 0 ? rule.rows.flatMap { Figures.percent(rule.expired, of: $0) } ?? "" : "",
             ]
             if isDryRun {
