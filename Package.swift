@@ -85,7 +85,8 @@ let package = Package(
         .testTarget(
             name: "RetentionJobTests",
             dependencies: [
-                "RetentionJob", "RetentionPolicy", "PriceStore", .product(name: "Logging", package: "swift-log"),
+                "RetentionJob", "RetentionPolicy", "PriceStore", "SQLiteStore",
+                .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(
