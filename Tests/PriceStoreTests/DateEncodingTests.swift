@@ -81,7 +81,8 @@ struct DateEncodingTests {
         #expect(encoding.read(.real(-.infinity), zone: .utc) == .unreadable(.notADate))
         #expect(encoding.read(.real(.nan), zone: .utc) == .unreadable(.notADate))
         for extreme in [
-            StoreValue.integer(.min), .integer(.max), .real(1e300), .real(-1e300), .real(5e-324), .real(-0.0),
+            StoreValue.integer(.min), .integer(.max), .real(1e300), .real(-1e300), .real(.leastNonzeroMagnitude),
+            .real(-0.0),
         ] {
             #expect(encoding.read(extreme, zone: .utc).start != nil)
         }
@@ -101,7 +102,8 @@ struct DateEncodingTests {
         #expect(
             DateEncoding.windowsFiletime.read(.integer(116_444_736_000_000_019), zone: .utc).start?.microseconds == 1)
         #expect(DateEncoding.unixSeconds.read(.real(0.0000019), zone: .utc).start?.microseconds == 1)
-        #expect(DateEncoding.unixSeconds.read(.real(-5e-324), zone: .utc).start?.microseconds == -1)
+        #expect(
+            DateEncoding.unixSeconds.read(.real(-Double.leastNonzeroMagnitude), zone: .utc).start?.microseconds == -1)
         // The nearest double lies below the decimal fraction that was meant.
         #expect(
             DateEncoding.unixSeconds.read(.real(1_700_000_000.123456), zone: .utc).start?.microseconds

@@ -7,8 +7,8 @@ struct ExactRatioTests {
         var random = SeededRandom(5)
         for _ in 0..<100_000 {
             let numerator =
-                Int64.random(in: -(1 << 53)...1 << 53, using: &random) >> .random(in: 0...52, using: &random)
-            let denominator = Int64.random(in: 1...1 << 37, using: &random) >> .random(in: 0...36, using: &random)
+                Int64.random(in: -(1 << 53)...1 << 53, using: &random) >> Int64.random(in: 0...52, using: &random)
+            let denominator = Int64.random(in: 1...1 << 37, using: &random) >> Int64.random(in: 0...36, using: &random)
             let divisor = max(1, denominator)
             let ratio = ExactRatio(numerator: Int128(numerator), denominator: Int128(divisor))
             #expect(ratio.nearestDouble == Double(numerator) / Double(divisor))
@@ -41,8 +41,8 @@ struct ExactRatioTests {
         #expect(ExactRatio.floor(of: 0.1, times: 10, over: 1) == 1)
         #expect(ExactRatio.floor(of: 0.3, times: 10, over: 1) == 2)
         #expect(ExactRatio.floor(of: -0.3, times: 10, over: 1) == -3)
-        #expect(ExactRatio.floor(of: 5e-324, times: 86_400_000_000, over: 1) == 0)
-        #expect(ExactRatio.floor(of: -5e-324, times: 1, over: 1000) == -1)
+        #expect(ExactRatio.floor(of: Double.leastNonzeroMagnitude, times: 86_400_000_000, over: 1) == 0)
+        #expect(ExactRatio.floor(of: -Double.leastNonzeroMagnitude, times: 1, over: 1000) == -1)
         #expect(ExactRatio.floor(of: 0x1p79, times: 1, over: 1000) == (Int128(1) << 79) / 1000)
         #expect(ExactRatio.floor(of: 2_461_364.5, times: 86_400_000_000, over: 1) == 212_661_892_800_000_000)
     }

@@ -26,7 +26,9 @@ struct RecognitionTests {
 
     @Test func nothingIsRecognisedInNoise() {
         #expect(
-            DateEncoding.recognise([.null, .text("abc"), .integer(1)], now: RecognitionTests.now, zone: .utc).isEmpty)
+            DateEncoding.recognise(
+                [.null, .text("abc"), .blob([1]), .integer(.max)], now: RecognitionTests.now, zone: .utc
+            ).isEmpty)
         #expect(DateEncoding.recognise([], now: RecognitionTests.now, zone: .utc).isEmpty)
     }
 

@@ -61,10 +61,10 @@ struct CutoffTests {
         Row("2018-11-05T02:00:00Z", .of(days: 1), in: "America/Sao_Paulo", is: "2018-11-04T03:00:00Z"),
         Row("2018-11-04T03:00:00Z", .of(months: 1), in: "America/Sao_Paulo", is: "2018-10-04T04:00:00Z"),
         // The zone had no 30 December 2011.
-        Row("2012-01-01T10:00:00Z", .of(days: 2), in: "Pacific/Apia", is: "2011-12-31T10:00:00Z"),
+        Row("2012-01-01T10:00:00Z", .of(days: 2), in: "Pacific/Apia", is: "2011-12-30T10:00:00Z"),
         Row("2012-01-01T10:00:00Z", .of(days: 3), in: "Pacific/Apia", is: "2011-12-30T10:00:00Z"),
         Row("2012-01-01T11:00:00Z", .of(days: 3), in: "Pacific/Apia", is: "2011-12-30T11:00:00Z"),
-        Row("2012-01-01T11:00:00Z", .of(days: 4), in: "Pacific/Apia", is: "2011-12-30T11:00:00Z"),
+        Row("2012-01-01T11:00:00Z", .of(days: 4), in: "Pacific/Apia", is: "2011-12-29T11:00:00Z"),
     ])
     func calendarUnitsAreLocal(row: Row) throws {
         #expect(try CutoffTests.cutoff(row) == row.cutoff)
@@ -119,7 +119,7 @@ struct CutoffTests {
     func aLongerAgeNeverGivesALaterCutoff(name: String) throws {
         let zone = try #require(CalendarZone(identifier: name))
         var random = SeededRandom(10)
-        let units: [WritableKeyPath<MaxAge, Int> & Sendable] = [
+        let units: [WritableKeyPath<MaxAge, Int>] = [
             \.years, \.months, \.weeks, \.days, \.hours, \.minutes, \.seconds,
         ]
         let largest = [60, 700, 3000, 20_000, 500_000, 30_000_000, 1_800_000_000]

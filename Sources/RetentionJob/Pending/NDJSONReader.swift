@@ -28,7 +28,8 @@ struct NDJSONReader: PendingRecordReader {
                     content: .bad("line too long, more than 1 MiB"))
             }
             window.head = try window.holds(end) ? end + 1 : end
-            let bytes = window.bytes[start..<end]
+            var bytes = window.bytes[start..<end]
+            if bytes.last == .carriageReturn { bytes.removeLast() }
             if bytes.allSatisfy({ JSONObjectParser.isSpace($0) }) { continue }
             return PendingRecord(
                 line: line, bytes: startOffset..<window.offset(of: window.head), content: Self.content(bytes))
