@@ -1,12 +1,70 @@
 /// A time zone, for calendar arithmetic and for dates that carry none.
 ///
-/// UTC is answered by integer arithmetic alone; other zones load Foundation's time zone data when first used.
+/// UTC is answered by integer arithmetic alone; other zones load Foundation's time zone data when they are made.
 public struct CalendarZone: Hashable, Sendable {
     /// The IANA name, as `Europe/Berlin`, or `UTC`.
     public let identifier: String
+    /// The offsets of the zone; nil: UTC.
+    private let offsets: ZoneOffsets?
 
     /// Coordinated universal time.
-    public static let utc = CalendarZone(validated: "UTC")
+    public static let utc = CalendarZone(validated: "UTC", offsets: nil)
 
-    private init(validated identifier: String) { self.identifier = identifier }
+    private init(validated identifier: String, offsets: ZoneOffsets?) {
+        self.identifier = identifier
+        self.offsets = offsets
+    }
+
+    /// Makes the zone of an IANA name, spelled as the time zone data spell it; nil if they have none of that name.
+    /// All names of UTC (`Etc/UTC`, `GMT`, `Z` …) give ``utc``.
+    public init?(identifier: String) {
+        if CalendarZone.namesOfUTC.contains(identifier) {
+            self = .utc
+        } else if let offsets = ZoneOffsets.named(identifier) {
+            self.init(validated: identifier, offsets: offsets)
+        } else {
+            return nil
+        }
+    }
+
+    private static let namesOfUTC: Set<String> = [
+        "UTC", "Etc/UTC", "GMT", "Z", "Etc/GMT", "Etc/UCT", "Etc/Universal", "Etc/Zulu", "Etc/Greenwich", "Etc/GMT0",
+        "Etc/GMT+0", "Etc/GMT-0", "UCT", "Universal", "Zulu", "Greenwich", "GMT0", "GMT+0", "GMT-0",
+    ]
+
+    /// Whether the zone is UTC, so that local times are neither skipped nor repeated.
+    public var isUTC: Bool { offsets == nil }
+
+    /// The local time of an instant.
+    public func civil(of instant: Instant) -> CivilDateTime {
+        let seconds = Int(instant.microseconds).flooringDivision(by: 1_000_000)
+        let offset = offsets?.segment(at: seconds).offset ?? 0
+        return CivilDateTime(
+            localSeconds: seconds + offset, microsecond: Int(instant.microseconds) - seconds * 1_000_000)
+    }
+
+    /// The instant of a local time. One that the zone skips takes the offset before the gap, one that it repeats is
+    /// the first.
+    public func instant(of civil: CivilDateTime) -> Instant {
+        Instant(
+            saturating: Int128(seconds(ofLocal: civil.localSeconds)) * 1_000_000 + Int128(civil.microsecond))
+    }
+
+    /// The instant at which a local day begins, by the rule of ``instant(of:)``.
+    public func startOfDay(_ date: CivilDate) -> Instant {
+        instant(of: CivilDateTime(date))
+    }
+
+    /// Seconds since 1970-01-01T00:00:00Z at a local time, told in seconds since 1970-01-01T00:00:00 on local clocks.
+    @inline(__always)
+    func seconds(ofLocal local: Int) -> Int {
+        guard let offsets else { return local }
+        return offsets.seconds(ofLocal: local)
+    }
+
+    /// Whether two zones have the same name.
+    public static func == (a: CalendarZone, b: CalendarZone) -> Bool { a.identifier == b.identifier }
+
+    /// Hashes the name.
+    public func hash(into hasher: inout Hasher) { hasher.combine(identifier) }
 }

@@ -1,0 +1,63 @@
+extension Instant {
+    /// Reads an ISO 8601 date, or date and time; nil: it is none. See ``DateEncoding/iso8601`` for what is taken.
+    ///
+    /// A date without a time gives its first instant, as does a month or a year.
+    /// - Parameter zone: The zone of a text that names no offset.
+    public init?(iso8601 text: String, zone: CalendarZone = .utc) {
+        guard case .span(let start, _) = DateEncoding.iso8601.read(.text(text), zone: zone) else { return nil }
+        self = start
+    }
+
+    /// The local time in UTC.
+    public var civil: CivilDateTime { CalendarZone.utc.civil(of: self) }
+
+    /// The instant after RFC 3339 in UTC, as `2026-11-20T00:00:00Z`, with a fraction of 3 or 6 digits if it is not 0.
+    /// Years outside 0 to 9999, which RFC 3339 cannot tell, have a sign or more digits.
+    public var rfc3339: String { text(separator: "T", end: "Z") }
+
+    /// The instant in UTC for tables, as `2026-11-20 00:00:00`, with a fraction of 3 or 6 digits if it is not 0.
+    public var plain: String { text(separator: " ", end: "") }
+
+    func text(separator: String, end: String, shortensFraction: Bool = true) -> String {
+        let civil = self.civil
+        var text = civil.date.description
+        text += separator
+        text.append(civil.hour, digits: 2)
+        text += ":"
+        text.append(civil.minute, digits: 2)
+        text += ":"
+        text.append(civil.second, digits: 2)
+        if civil.microsecond != 0 {
+            text += "."
+            if shortensFraction, civil.microsecond % 1000 == 0 {
+                text.append(civil.microsecond / 1000, digits: 3)
+            } else {
+                text.append(civil.microsecond, digits: 6)
+            }
+        }
+        text += end
+        return text
+    }
+}
+
+extension CivilDate: CustomStringConvertible {
+    /// The date after ISO 8601, as `2026-11-20`.
+    public var description: String {
+        var text = year < 0 ? "-" : ""
+        text.append(abs(year), digits: 4)
+        text += "-"
+        text.append(month, digits: 2)
+        text += "-"
+        text.append(day, digits: 2)
+        return text
+    }
+}
+
+extension String {
+    /// Appends a number that is not negative, with leading zeros up to a number of digits.
+    fileprivate mutating func append(_ number: Int, digits: Int) {
+        let text = String(number)
+        append(String(repeating: "0", count: max(0, digits - text.utf8.count)))
+        append(text)
+    }
+}

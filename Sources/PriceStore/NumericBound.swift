@@ -1,0 +1,35 @@
+/// What to compare a numeric date column with: one bound for values stored as INTEGER, one for REAL.
+///
+/// The integer is exact and rounded so that the comparison decides as the dates do; the double is the nearest to the
+/// instant, and a stored double that is equal to it counts as exactly at the instant.
+public struct NumericBound: Hashable, Sendable {
+    /// The bound for values stored as INTEGER, clamped to 64 bits.
+    public var integer: Int64
+    /// The bound for values stored as REAL.
+    public var real: Double
+
+    /// Makes a bound of its two forms.
+    public init(integer: Int64, real: Double) {
+        self.integer = integer
+        self.real = real
+    }
+
+    /// One value that decides `v < bound`, and so `v >= bound`, for both kinds of storage; nil if two are needed.
+    public var singleParameter: StoreValue? {
+        single(wholePart: real.rounded(.up))
+    }
+
+    /// One value that decides `v <= bound`, and so `v > bound`, for both kinds of storage; nil if two are needed.
+    public var singleInclusiveParameter: StoreValue? {
+        single(wholePart: real.rounded(.down))
+    }
+
+    private func single(wholePart: Double) -> StoreValue? {
+        if Int64(exactly: real) == integer { return .integer(integer) }
+        if Int64(exactly: wholePart) == integer { return .real(real) }
+        // Beyond the integers: none of them is on the other side.
+        if wholePart >= 0x1p63, integer == .max { return .real(real) }
+        if wholePart < -0x1p63, integer == .min { return .real(real) }
+        return nil
+    }
+}

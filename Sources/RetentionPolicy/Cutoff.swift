@@ -1,0 +1,87 @@
+package import PriceStore
+
+/// The instant before which a row is expired.
+package enum Cutoff {
+    /// The cutoff of a max age: years and months are taken off first (clamped to the month's end), then weeks and days,
+    /// in local time, then hours, minutes and seconds as exact time.
+    ///
+    /// Never later than `asOf`. An age beyond all dates gives ``Instant/distantPast``, before which nothing is expired.
+    /// - Parameters:
+    ///   - align: Moves the cutoff back to the latest start of an hour, day, week (Monday) or month in the zone; nil:
+    ///     it stays.
+    ///   - zone: The zone of the calendar units and of `align`.
+    package static func instant(
+        asOf: Instant, maxAge: MaxAge, align: Rule.Alignment?, zone: CalendarZone
+    ) -> Instant {
+        var cutoff = asOf
+        let months = Int128(maxAge.years) * 12 + Int128(maxAge.months)
+        let days = Int128(maxAge.weeks) * 7 + Int128(maxAge.days)
+        // Only then: a local time that is repeated would not come back as itself.
+        if months != 0 || days != 0 {
+            var civil = zone.civil(of: asOf)
+            guard let date = civil.date.before(months: months, days: days) else { return .distantPast }
+            civil.date = date
+            cutoff = min(asOf, zone.instant(of: civil))
+        }
+        let seconds = Int128(maxAge.hours) * 3600 + Int128(maxAge.minutes) * 60 + Int128(maxAge.seconds)
+        let microseconds = Int64(clamping: seconds * 1_000_000)
+        cutoff = cutoff.advanced(byMicroseconds: microseconds == .max ? .min : -microseconds)
+        guard let align else { return cutoff }
+        return start(of: align, at: cutoff, zone: zone)
+    }
+
+    /// The latest start of a calendar unit that is not after an instant.
+    ///
+    /// Where clocks are set back across the start of a unit, the local time alone would say that the earlier unit has
+    /// begun again, and a longer age could give a later cutoff: so the next start is tried first, then this one, then
+    /// the one before.
+    private static func start(of unit: Rule.Alignment, at instant: Instant, zone: CalendarZone) -> Instant {
+        let civil = zone.civil(of: instant)
+        for step in [1, 0, -1] {
+            let start = zone.instant(of: civil.start(of: unit, moved: step))
+            if start <= instant { return start }
+        }
+        return instant
+    }
+}
+
+extension CivilDate {
+    /// The date that is some months, then some days, earlier; nil: it is earlier than dates go.
+    fileprivate func before(months: Int128, days: Int128) -> CivilDate? {
+        let month = Int128(year) * 12 + Int128(self.month - 1) - months
+        guard month >= -12 * 300_000 else { return nil }
+        var date = CivilDate(year: 0, month: 1, day: 1).moved(byMonths: Int(month))
+        date.day = min(day, CivilDate.daysInMonth(year: date.year, month: date.month))
+        let dayNumber = Int128(date.dayNumber) - days
+        guard dayNumber >= -366 * 300_000 else { return nil }
+        return CivilDate(dayNumber: Int(dayNumber))
+    }
+
+    /// The date with the same day in another month; the day is not clamped.
+    fileprivate func moved(byMonths months: Int) -> CivilDate {
+        var month = (self.month - 1 + months) % 12
+        if month < 0 { month += 12 }
+        let year = self.year + (self.month - 1 + months - month) / 12
+        return CivilDate(year: year, month: month + 1, day: day)
+    }
+}
+
+extension CivilDateTime {
+    /// The start of the unit that holds this local time, moved by a number of units.
+    fileprivate func start(of unit: Rule.Alignment, moved count: Int) -> CivilDateTime {
+        switch unit {
+        case .hour:
+            let hours = date.dayNumber * 24 + hour + count
+            let hour = ((hours % 24) + 24) % 24
+            return CivilDateTime(CivilDate(dayNumber: (hours - hour) / 24), hour: hour)
+        case .day:
+            return CivilDateTime(CivilDate(dayNumber: date.dayNumber + count))
+        case .week:
+            // 1970-01-01 was a Thursday, three days after Monday.
+            let daysSinceMonday = (((date.dayNumber + 3) % 7) + 7) % 7
+            return CivilDateTime(CivilDate(dayNumber: date.dayNumber - daysSinceMonday + count * 7))
+        case .month:
+            return CivilDateTime(CivilDate(year: year, month: month, day: 1).moved(byMonths: count))
+        }
+    }
+}
