@@ -108,6 +108,9 @@ public struct KeepLast: Hashable, Sendable {
     public let among: Predicate
     /// The date by which rows are newest.
     public let date: DateAttribute
+    /// Only groups whose oldest kept row is before this instant need to be known; nil: all groups. It bounds the work
+    /// where a range of dates bounds the rows anyway.
+    public var relevantBefore: Instant?
 
     /// Makes a description of the rows to keep.
     public init(count: Int, groupedBy: [String], among: Predicate, date: DateAttribute) {

@@ -34,9 +34,15 @@ public struct SurveyRequest: Hashable, Sendable {
 
     /// What the rule deletes: readable rows before the cutoff that match the filter and are not kept.
     public var deletion: Predicate {
-        var predicate = Predicate.date(DateRange(date, before: cutoff)) && filter
-        if let keepLast { predicate = predicate && .notKept(keepLast) }
-        return predicate
+        let expired = Predicate.date(DateRange(date, before: cutoff)) && filter
+        return notKept.map { expired && $0 } ?? expired
+    }
+
+    /// The condition that ``keepLast`` adds; nil without it.
+    public var notKept: Predicate? {
+        guard var keepLast else { return nil }
+        keepLast.relevantBefore = cutoff
+        return .notKept(keepLast)
     }
 }
 
@@ -123,6 +129,8 @@ public struct Survey: Hashable, Sendable {
     public var obstacles: [Obstacle] = []
     /// How the engine would go about the delete.
     public var strategy = DeleteStrategy.whole
+    /// Whether the date index gives the rows in the order of their dates, as it does but for text of mixed shapes.
+    public var isInDateOrder = false
     /// The strategies that can be asked for by name.
     public var possibleStrategies: [DeleteStrategy] = []
     /// The index that serves the strategy; nil: none.

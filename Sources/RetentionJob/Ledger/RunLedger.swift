@@ -1,0 +1,109 @@
+package import PriceStore
+
+/// The record of past runs, in a store of its own: for `retention log`, and for the guards that need memory.
+///
+/// One ledger may serve several stores. A run is recorded when it starts and again when it ends, so that one that died
+/// is found by its missing end. Dry runs are not recorded.
+package final class RunLedger {
+    private let writer: any StoreWriter
+    private let store: String
+    private let process: LedgerProcess
+    /// The run that this process has begun.
+    private var number: Int?
+
+    /// Opens the ledger in a store and makes or completes its entities.
+    ///
+    /// - Parameters:
+    ///   - writer: the store that holds the ledger.
+    ///   - store: the real path or the address of the store whose runs are recorded.
+    ///   - process: who records.
+    /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be made.
+    package init(writer: any StoreWriter, store: String, process: LedgerProcess) throws(StoreError) {
+        self.writer = writer
+        self.store = store
+        self.process = process
+        for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity] {
+            do {
+                try writer.createEntity(entity)
+            } catch where error.kind == .permission || error.kind == .missing {
+                throw StoreError(
+                    .cannotCreate, store: writer.name, message: "the ledger cannot be made: \(error.message)",
+                    engineCode: error.engineCode, hint: "give `history` a path that can be written, or `none`")
+            }
+        }
+    }
+
+    /// Records the start of a run.
+    package func begin(_ report: RunReport) throws {
+        number = try writer.transaction(.normal) {
+            let last = try writer.fetch(
+                FetchRequest(
+                    entity: LedgerRow.runEntityName, sortDescriptors: [SortDescriptor("number", ascending: false)],
+                    fetchLimit: 1), attributes: ["number"])
+            var number = 1
+            if case .integer(let highest)? = last.first?.first { number = Int(highest) + 1 }
+            let values = LedgerRow.values(starting: report, number: number, store: store, process: process)
+            try insert(LedgerRow.runEntityName, values)
+            return number
+        }
+    }
+
+    /// Records the end of the run that was begun, with its rules. Nothing happens if none was.
+    package func finish(_ report: RunReport) throws {
+        guard let number else { return }
+        try writer.transaction(.normal) {
+            _ = try writer.update(
+                FetchRequest(
+                    entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(Int64(number)))),
+                set: LedgerRow.values(finishing: report))
+            for (position, rule) in report.rules.enumerated() {
+                try insert(
+                    LedgerRow.ruleEntityName, LedgerRow.values(of: rule, position: position, runNumber: number))
+            }
+        }
+    }
+
+    /// Marks the earlier runs of this store that never ended as crashed. To be called while the run lock is held, for
+    /// then none of them can be at work.
+    ///
+    /// - Returns: how many there were.
+    @discardableResult
+    package func markCrashed() throws -> Int {
+        try writer.update(
+            FetchRequest(
+                entity: LedgerRow.runEntityName,
+                predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue))),
+            set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
+    }
+
+    /// What the guards need to know of the last thousand runs of this store.
+    ///
+    /// The order is the order of recording, not of the clock. A run that doubted the clock is passed over: else the
+    /// refusal of one run would make the same clock acceptable to the next.
+    package func memory() throws -> RunMemory {
+        let rows = try writer.fetch(
+            FetchRequest(
+                entity: LedgerRow.runEntityName,
+                predicate: ofThisStore && .compare("clock_believed", .equal, .integer(1)),
+                sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
+            attributes: ["started_us", "finished_us"])
+        let ends: [Instant] = rows.compactMap { row in
+            for case .integer(let microseconds) in row.reversed() { return Instant(microseconds: microseconds) }
+            return nil
+        }
+        let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
+        return RunMemory(lastRun: ends.first, longestGap: gaps.max())
+    }
+
+    /// Rows of this store, the run in hand left out.
+    private var ofThisStore: Predicate {
+        let sameStore = Predicate.compare("store", .equal, .text(store))
+        return number.map { sameStore && .compare("number", .notEqual, .integer(Int64($0))) } ?? sameStore
+    }
+
+    private func insert(_ entity: String, _ values: [String: StoreValue]) throws {
+        if case .rejected(let reason) = try writer.insert(entity: entity, values: values, onConflict: .fail) {
+            throw StoreError(.inputOutput, store: writer.name, message: "the ledger did not take a record: \(reason)")
+        }
+    }
+}

@@ -1,0 +1,39 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// What past runs say about the system clock.
+package enum ClockGuard {
+    private static let minute: Int64 = 60_000_000
+    private static let day: Int64 = 86_400_000_000
+
+    /// Whether the clock is more than 60 s earlier than the end of the last recorded run.
+    package static func isMovedBack(clock: Instant, memory: RunMemory) -> Bool {
+        guard let last = memory.lastRun else { return false }
+        return clock < last.advanced(byMicroseconds: -minute)
+    }
+
+    /// Whether the clock is more than 7 days, and more than 3 times the longest gap, past the last run. Without a
+    /// recorded gap the 7 days decide alone.
+    package static func isJump(clock: Instant, memory: RunMemory) -> Bool {
+        guard let last = memory.lastRun else { return false }
+        let gap = clock.since(last)
+        return gap > .seconds(7 * 86_400) && gap > (memory.longestGap ?? .zero) * 3
+    }
+
+    /// Whether the entity has a row that is newer than the last run and not more than a day after the clock, which
+    /// shows that time has really passed. A row in a far future shows nothing.
+    ///
+    /// One fetch of one row. A date that stands for a day counts with its first instant: a row of the day of the last
+    /// run is not newer than that run.
+    package static func hasRows(
+        of entity: String, date: DateAttribute, since lastRun: Instant, clock: Instant, in reader: any StoreReader
+    ) throws(StoreError) -> Bool {
+        let soon = clock.advanced(byMicroseconds: day)
+        let request = FetchRequest(
+            entity: entity,
+            predicate: .date(DateRange(date, before: soon)) && .notTrue(.date(DateRange(date, before: lastRun))),
+            sortDescriptors: [SortDescriptor(date.name, ascending: false)], fetchLimit: 1)
+        guard let value = try reader.fetch(request, attributes: [date.name]).first?.first else { return false }
+        return date.encoding.read(value, zone: date.zone).start.map { $0 > lastRun } ?? false
+    }
+}

@@ -1,0 +1,84 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// What a run will do, decided before it deletes anything: a step for each rule, in file order.
+package struct Plan: Sendable {
+    /// A step for each rule that was selected; rules that `--rule` leaves out have none.
+    package var steps: [Step]
+
+    package init(steps: [Step]) { self.steps = steps }
+
+    /// What one rule will do, or why it does nothing.
+    package struct Step: Sendable {
+        /// Whether the rule is carried out.
+        package enum Disposition: Hashable, Sendable {
+            /// `enabled: false`: nothing was counted.
+            case disabled
+            /// It deletes nothing; the first reason that was not accepted.
+            case refused(Refusal)
+            /// It deletes what the survey found, which may be nothing.
+            case planned
+        }
+
+        package var rule: Rule
+        /// Rows before it are expired.
+        package var cutoff: Instant
+        package var disposition: Disposition
+        /// What the store was asked; nil where it was not asked.
+        package var surveyRequest: SurveyRequest?
+        /// What the store answered; empty where it was not asked.
+        package var survey = Survey()
+        /// The batch to repeat until no row is left; nil unless the step is planned.
+        package var request: BatchDeleteRequest?
+        /// Never delete more rows than this; nil: no limit.
+        package var maxRows: Int?
+        /// Refusals that would have held but were accepted.
+        package var accepted: [RefusalCode] = []
+        /// What would make the rule cheaper, each a sentence with the statement that does it.
+        package var advice: [String] = []
+        /// How long the survey took.
+        package var elapsed: Duration = .zero
+
+        package init(rule: Rule, cutoff: Instant, disposition: Disposition) {
+            self.rule = rule
+            self.cutoff = cutoff
+            self.disposition = disposition
+        }
+
+        /// What the rule deletes, without order and limit; nil unless the step is planned.
+        package var deletion: FetchRequest? {
+            request.map { FetchRequest(entity: $0.fetchRequest.entity, predicate: $0.fetchRequest.predicate) }
+        }
+    }
+}
+
+extension Plan.Step {
+    /// The step as a report tells it before anything is deleted: all that is expired is residue.
+    package var report: RunReport.RuleReport {
+        var report = RunReport.RuleReport(
+            name: rule.name, entity: rule.entity, dateAttribute: rule.dateAttribute, dateFormat: rule.dateFormat,
+            maxAge: rule.maxAge.written, cutoff: cutoff, outcome: .planned)
+        switch disposition {
+        case .disabled: report.outcome = .disabled
+        case .planned: break
+        case .refused(let refusal):
+            report.outcome = .refused
+            report.refusal = refusal.code
+            report.message = refusal.message
+        }
+        report.accepted = accepted
+        report.rows = survey.rowCount
+        report.expired = survey.expiredCount
+        report.residue = survey.expiredCount
+        report.keptByRule = survey.keptByRuleCount
+        report.unreadable = survey.unreadable
+        report.oldest = survey.oldest
+        report.newest = survey.newest
+        report.newestExpired = survey.newestExpired
+        report.strategy = request?.strategy
+        report.index = request == nil ? nil : survey.index
+        report.advice = advice
+        report.elapsed = elapsed
+        return report
+    }
+}

@@ -1,0 +1,27 @@
+package import RetentionPolicy
+
+/// A reason not to carry out a rule, with its figures and the way past it.
+package struct Refusal: Hashable, Sendable {
+    package var code: RefusalCode
+    /// Begins with "refusing to" and names the figures; no full stop unless it ends with a question.
+    package var reason: String
+    /// What the user can do about it.
+    package var wayPast: String
+    /// Whether `accept` lets the rule pass. Not where the delete could not be done anyway.
+    package var isAcceptable: Bool
+
+    package init(_ code: RefusalCode, reason: String, wayPast: String, isAcceptable: Bool = true) {
+        self.code = code
+        self.reason = reason
+        self.wayPast = wayPast
+        self.isAcceptable = isAcceptable
+    }
+
+    /// The reason and the way past it.
+    package var message: String {
+        switch reason.last {
+        case "?": "\(reason) \(wayPast.prefix(1).uppercased())\(wayPast.dropFirst())"
+        default: "\(reason); \(wayPast)"
+        }
+    }
+}

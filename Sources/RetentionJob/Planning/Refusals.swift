@@ -1,0 +1,208 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// Judges one rule: everything that speaks against carrying it out. Pure: the survey, the clock and the memory of past
+/// runs are arguments.
+///
+/// Where the contract is silent: all counts concern the rows that match `where`, but `future_dates` and `wrong_unit`
+/// look at the whole entity, because a wrong unit shows there first; `would_empty_entity` judges the rule as if it
+/// were the only one.
+package struct Refusals {
+    package var rule: Rule
+    package var date: DateAttribute
+    /// The rule's cutoff, for messages.
+    package var cutoff: Instant
+    package var survey: Survey
+    /// The system clock; never the `--as-of` instant.
+    package var clock: Instant
+    package var memory: RunMemory
+    /// Whether an entity of the rules has a believable row newer than the last run. Matters only where
+    /// ``ClockGuard/isJump(clock:memory:)`` holds.
+    package var hasRowsSinceLastRun: Bool
+    /// Why the rule's `relationships` cannot be had in this schema; nil: they can.
+    package var unsupportedRelationships: String?
+
+    package init(
+        rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant,
+        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, unsupportedRelationships: String? = nil
+    ) {
+        self.rule = rule
+        self.date = date
+        self.cutoff = cutoff
+        self.survey = survey
+        self.clock = clock
+        self.memory = memory
+        self.hasRowsSinceLastRun = hasRowsSinceLastRun
+        self.unsupportedRelationships = unsupportedRelationships
+    }
+
+    /// All refusals that hold, the most telling first; empty: the rule may be carried out.
+    ///
+    /// `unsupported_schema` comes first, because nothing else can be told then, and alone; `wrong_unit` comes before
+    /// the codes that follow from it; the others in the contract's order.
+    package func all() -> [Refusal] {
+        if let refusal = unsupportedSchema() { return [refusal] }
+        return [
+            wrongUnit(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(), futureDates(), mixedFormats(),
+            clockMovedBack(), clockJumped(), relationshipDenied(),
+        ].compactMap { $0 }
+    }
+
+    // MARK: The schema
+
+    /// Cannot be accepted: the engine does not know how to do it, whoever says yes.
+    private func unsupportedSchema() -> Refusal? {
+        guard let reason = survey.unsupported ?? unsupportedRelationships else { return nil }
+        return Self.unsupportedSchema(rule: rule, reason: reason)
+    }
+
+    static func unsupportedSchema(rule: Rule, reason: String) -> Refusal {
+        Refusal(
+            .unsupportedSchema, reason: "refusing to delete from \(rule.entity): \(reason)",
+            wayPast: "this cannot be accepted; set enabled: false in the rule until the schema is changed",
+            isAcceptable: false)
+    }
+
+    /// A key that restricts makes the delete itself fail, so that nobody can accept it; with `relationships: deny` it
+    /// is the user's own wish that stands in the way, and accepting means `as_declared`.
+    private func relationshipDenied() -> Refusal? {
+        guard let first = survey.obstacles.first else { return nil }
+        let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
+        var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "points" : "point")"
+        reason += " at rows that would go"
+        if survey.obstacles.count > 1 {
+            reason += ", and \(Figures.count(survey.obstacles.count - 1, "other relationship")) likewise"
+        }
+        if rule.relationships == .deny {
+            return refusal(.relationshipDenied, reason + ", which relationships: deny forbids")
+        }
+        let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
+        return Refusal(
+            .relationshipDenied, reason: begin(reason + ", and the key is declared \(declared)"),
+            wayPast: "this cannot be accepted, because the delete would fail; delete those rows first, with a rule for "
+                + "\(first.relationship.source) before this one, or change the key",
+            isAcceptable: false)
+    }
+
+    // MARK: The dates
+
+    /// Judged on the newest value before `earliest` is applied; not where the store itself gives the format.
+    private func wrongUnit() -> Refusal? {
+        guard rule.dateFormat != nil, date.encoding != .native, let value = survey.newestValue, !value.isNull else {
+            return nil
+        }
+        let declared: String
+        switch date.encoding.read(value, zone: date.zone) {
+        case .span(let read, _):
+            guard read < date.earliest || isFuture(read) || read < clock.advanced(byMicroseconds: -Self.twentyYears)
+            else { return nil }
+            declared = "reads as \(Self.day(read)) in \(date.encoding.rawValue)"
+        case .unreadable(.notADate) where date.encoding.isNumeric:
+            // A number too large for any date is later than the clock, if anything.
+            declared = "cannot be a date in \(date.encoding.rawValue)"
+        case .unreadable:
+            return nil
+        }
+        let alternatives = DateEncoding.plausibleAlternatives(
+            to: date.encoding, for: value, now: clock, zone: date.zone)
+        guard let (encoding, instant) = alternatives.first else { return nil }
+        let rows = survey.rowCount.map { "the newest of \(Figures.count($0, "row"))" } ?? "the newest row"
+        return refusal(
+            .wrongUnit, "\(rows) \(declared); in \(encoding.rawValue) it is \(Self.day(instant)). Is date_format right?")
+    }
+
+    private func futureDates() -> Refusal? {
+        guard let newest = survey.newestOfEntity, isFuture(newest) else { return nil }
+        return refusal(
+            .futureDates,
+            "the newest row reads as \(newest.rfc3339) in \(date.encoding.rawValue), more than a day after the system "
+                + "clock, \(clock.rfc3339). Are date_format and the clock right?")
+    }
+
+    /// Only what cannot be read in the format counts: NULL, sentinels and dates out of bounds are no sign of a mixture.
+    private func mixedFormats() -> Refusal? {
+        guard let rowCount = survey.rowCount else { return nil }
+        let bad = survey.unreadable.reduce(0) {
+            $0 + ($1.reason == .wrongType || $1.reason == .notADate ? $1.rowCount : 0)
+        }
+        let nonNull = rowCount - survey.unreadable.reduce(0) { $0 + ($1.reason == .null ? $1.rowCount : 0) }
+        guard nonNull > 0, Int128(bad) * 100 > Int128(nonNull) else { return nil }
+        let share = Figures.percent(bad, of: nonNull).map { " (\($0))" } ?? ""
+        return refusal(
+            .mixedFormats,
+            "\(Figures.grouped(bad)) of \(Figures.count(nonNull, "value"))\(share) of \(rule.dateAttribute) cannot be "
+                + "read as \(date.encoding.rawValue). Is date_format right?")
+    }
+
+    // MARK: The number of rows
+
+    private func wouldEmptyEntity() -> Refusal? {
+        guard !rule.allowEmpty, survey.expiredAloneCount > 0, !survey.leavesReadableRows else { return nil }
+        let rows =
+            survey.expiredAloneCount == 1
+            ? "its only readable row is" : "all \(Figures.grouped(survey.expiredAloneCount)) readable rows are"
+        return Refusal(
+            .wouldEmptyEntity,
+            reason: begin("\(rows) older than the cutoff \(cutoff.rfc3339) and would go. Do new rows still arrive?"),
+            wayPast: "if the entity may be emptied, write allow_empty: true in the rule, or give --accept "
+                + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
+    }
+
+    private func tooManyRows() -> Refusal? {
+        guard let limit = rule.limits.maxRows, survey.expiredCount > limit else { return nil }
+        return refusal(
+            .tooManyRows,
+            "\(Figures.count(survey.expiredCount, "row")) would go, more than max_rows allows (\(Figures.grouped(limit)))")
+    }
+
+    private func tooLargeFraction() -> Refusal? {
+        guard let limit = rule.limits.maxFraction, let readable = survey.readableCount, readable > 0 else { return nil }
+        // Both sides are the doubles nearest to a decimal fraction, so that 99 of 100 is not more than 0.99.
+        guard Double(survey.expiredCount) / Double(readable) > limit else { return nil }
+        let share = Figures.percent(survey.expiredCount, of: readable).map { " (\($0))" } ?? ""
+        return refusal(
+            .tooLargeFraction,
+            "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(readable, "readable row"))\(share) would go, "
+                + "more than max_fraction allows (\(limit))")
+    }
+
+    // MARK: The clock
+
+    private func clockMovedBack() -> Refusal? {
+        guard let last = memory.lastRun, ClockGuard.isMovedBack(clock: clock, memory: memory) else { return nil }
+        return refusal(
+            .clockMovedBack,
+            "the system clock says \(clock.rfc3339), but a run has ended at \(last.rfc3339) already. Is the clock right?")
+    }
+
+    private func clockJumped() -> Refusal? {
+        guard let last = memory.lastRun, !hasRowsSinceLastRun, ClockGuard.isJump(clock: clock, memory: memory) else {
+            return nil
+        }
+        let gap = memory.longestGap.map { ", where the longest time between two runs was \(Figures.duration($0))" } ?? ""
+        return refusal(
+            .clockJumped,
+            "the system clock says \(clock.rfc3339), \(Figures.duration(clock.since(last))) after the last run"
+                + "\(gap), and no entity of the rules has a row newer than that run. Is the clock right?")
+    }
+
+    // MARK: Words
+
+    private static let day: Int64 = 86_400_000_000
+    /// 20 years of 365.25 days, in microseconds.
+    private static let twentyYears = 7305 * day
+
+    private func isFuture(_ instant: Instant) -> Bool { instant > clock.advanced(byMicroseconds: Self.day) }
+
+    /// The day of an instant in UTC: `2026-11-20`.
+    private static func day(_ instant: Instant) -> String { String(instant.rfc3339.prefix { $0 != "T" }) }
+
+    private func begin(_ reason: String) -> String { "refusing to delete from \(rule.entity): \(reason)" }
+
+    private func refusal(_ code: RefusalCode, _ reason: String) -> Refusal {
+        Refusal(
+            code, reason: begin(reason),
+            wayPast: "to let it pass, write accept: [\(code.rawValue)] in the rule, or give --accept \(code.rawValue) "
+                + "for one run")
+    }
+}

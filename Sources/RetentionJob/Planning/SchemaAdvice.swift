@@ -1,0 +1,54 @@
+package import PriceStore
+
+/// What would make a rule cheaper, in sentences with the statement that does it.
+package enum SchemaAdvice {
+    /// The advice for a rule: an index on its date, and one on each reference that a delete has to follow.
+    ///
+    /// - Parameter incoming: the relationships that a delete of the entity's rows follows, with cascades.
+    package static func sentences(
+        entity: Entity, dateAttribute: String, survey: Survey, incoming: [Relationship]
+    ) -> [String] {
+        var advice: [String] = []
+        // A plan that deletes everything in one statement needs no index, and does not say whether there is one.
+        if entity.kind == .table, survey.unsupported == nil, survey.index == nil, survey.strategy != .whole {
+            advice.append(
+                "\(entity.name).\(dateAttribute) has no index, so that every run reads all rows: "
+                    + createIndex(on: entity.name, [dateAttribute]))
+        }
+        for relationship in incoming where !relationship.isIndexed {
+            let reference = relationship.sourceAttributes.joined(separator: ", ")
+            advice.append(
+                "\(relationship.source) (\(reference)) refers to \(relationship.destination) and has no index, so that "
+                    + "each row that goes costs a search through all of \(relationship.source): "
+                    + createIndex(on: relationship.source, relationship.sourceAttributes))
+        }
+        return advice
+    }
+
+    /// The relationships that point at an entity, and at the entities whose rows go with it, each once.
+    package static func incomingRelationships(
+        of entity: Entity, in reader: any StoreReader
+    ) throws(StoreError) -> [Relationship] {
+        var found: [Relationship] = []
+        var seen: Set<String> = [entity.name]
+        var waiting = [entity]
+        while let next = waiting.popLast() {
+            for relationship in next.incomingRelationships where !found.contains(relationship) {
+                found.append(relationship)
+                guard relationship.deleteRule == .cascade, seen.insert(relationship.source).inserted else { continue }
+                if let source = try reader.entity(named: relationship.source) { waiting.append(source) }
+            }
+        }
+        return found
+    }
+
+    /// `CREATE INDEX "Tick_at" ON "Tick" ("at")`, names quoted.
+    private static func createIndex(on entity: String, _ attributes: [String]) -> String {
+        let columns = attributes.map(quoted).joined(separator: ", ")
+        return "CREATE INDEX \(quoted(([entity] + attributes).joined(separator: "_"))) ON \(quoted(entity)) (\(columns))"
+    }
+
+    private static func quoted(_ name: String) -> String {
+        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+}

@@ -1,0 +1,88 @@
+package import PriceStore
+
+/// Numbers, durations and instants as people read them, made by integer arithmetic alone: no formatter that would load
+/// locale data is on the path of a run.
+package enum Figures {
+    /// A whole number with its digits in groups of three: `500,000`.
+    package static func grouped(_ number: some BinaryInteger) -> String {
+        let digits = Array(String(number.magnitude).utf8)
+        var text = number < 0 ? "-" : ""
+        for (index, digit) in digits.enumerated() {
+            if index > 0, (digits.count - index).isMultiple(of: 3) { text += "," }
+            text.unicodeScalars.append(Unicode.Scalar(digit))
+        }
+        return text
+    }
+
+    /// A number and its noun: `1 rule`, `2,000 rows`.
+    package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
+        "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
+    }
+
+    /// A part of a whole in percent with one decimal, rounded down so that only all of it is `100.0%` and nothing but
+    /// none of it `0.0%`. Nil where there is no whole.
+    package static func percent(_ part: Int, of whole: Int) -> String? {
+        guard whole > 0, part >= 0 else { return nil }
+        let perMille = Int128(part) * 1000 / Int128(whole)
+        if perMille == 0, part > 0 { return "<0.1%" }
+        return "\(perMille / 10).\(perMille % 10)%"
+    }
+
+    /// A size in the largest binary unit that keeps it at 1 or more: `12.3 MiB`.
+    package static func bytes(_ count: Int64) -> String {
+        let units = ["KiB", "MiB", "GiB", "TiB", "PiB"]
+        guard count.magnitude >= 1024 else { return "\(count) bytes" }
+        var divisor: UInt64 = 1024
+        var unit = 0
+        while unit + 1 < units.count, count.magnitude / divisor >= 1024 {
+            divisor *= 1024
+            unit += 1
+        }
+        let tenths = UInt128(count.magnitude) * 10 / UInt128(divisor)
+        return "\(count < 0 ? "-" : "")\(tenths / 10).\(tenths % 10) \(units[unit])"
+    }
+
+    /// A length of time: `840 ms`, `12.3 s`, `4 min 05 s`, `2 h 04 min`.
+    package static func duration(_ duration: Duration) -> String {
+        let milliseconds = max(0, duration.wholeMicroseconds / 1000)
+        let seconds = milliseconds / 1000
+        switch seconds {
+        case ..<1: return "\(milliseconds) ms"
+        case ..<60: return "\(seconds).\(milliseconds % 1000 / 100) s"
+        case ..<3600: return "\(seconds / 60) min \(twoDigits(seconds % 60)) s"
+        default: return "\(grouped(seconds / 3600)) h \(twoDigits(seconds % 3600 / 60)) min"
+        }
+    }
+
+    /// Seconds as a decimal number of at most six decimals and without trailing zeros: `12.3`, `0.01`, `0`.
+    package static func seconds(_ duration: Duration) -> String {
+        let microseconds = duration.wholeMicroseconds
+        let magnitude = microseconds.magnitude
+        var text = "\(microseconds < 0 ? "-" : "")\(magnitude / 1_000_000)"
+        let fraction = magnitude % 1_000_000
+        guard fraction > 0 else { return text }
+        var digits = String(fraction + 1_000_000).dropFirst()
+        while digits.last == "0" { digits.removeLast() }
+        text += "." + digits
+        return text
+    }
+
+    /// An instant in UTC with a space instead of `T`: `2026-11-21 00:00:00Z`.
+    package static func instant(_ instant: Instant) -> String { instant.plain + "Z" }
+
+    private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
+}
+
+extension Duration {
+    /// The duration in whole microseconds, the rest cut off, saturating at the ends of the range.
+    package var wholeMicroseconds: Int64 {
+        let (seconds, attoseconds) = components
+        return Int64(clamping: Int128(seconds) * 1_000_000 + Int128(attoseconds) / 1_000_000_000_000)
+    }
+
+    /// A duration of whole microseconds.
+    package init(wholeMicroseconds: Int64) {
+        let (seconds, rest) = wholeMicroseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        self.init(secondsComponent: seconds, attosecondsComponent: rest * 1_000_000_000_000)
+    }
+}

@@ -1,0 +1,65 @@
+package import PriceStore
+
+/// Text of unknown origin, made harmless for a terminal and for a log: one line, no control characters, nothing that
+/// turns the direction of the line or hides.
+package enum SafeText {
+    /// The text on one line: control and formatting characters, line ends and marks of direction are written as
+    /// escapes (`\n`, `\u{202E}`).
+    package static func line(_ text: String) -> String {
+        guard text.unicodeScalars.contains(where: isUnsafe) else { return text }
+        var safe = ""
+        for scalar in text.unicodeScalars { append(scalar, to: &safe) }
+        return safe
+    }
+
+    /// A value of a store as an example: text in double quotes, at most about `limit` characters, then `…`.
+    package static func example(_ value: StoreValue, limit: Int = 40) -> String {
+        switch value {
+        case .null: return "NULL"
+        case .integer(let number): return "\(number)"
+        case .real(let number): return "\(number)"
+        case .text(let text): return quoted(text, limit: limit)
+        case .blob(let bytes):
+            let digits = Array("0123456789abcdef".unicodeScalars)
+            var text = "x'"
+            for byte in bytes.prefix(8) {
+                text.unicodeScalars.append(digits[Int(byte >> 4)])
+                text.unicodeScalars.append(digits[Int(byte & 15)])
+            }
+            return text + (bytes.count > 8 ? "…'" : "'") + " (\(Figures.count(bytes.count, "byte")))"
+        }
+    }
+
+    /// The text in double quotes, with quotes and backslashes inside it escaped.
+    ///
+    /// - Parameter limit: how many characters (Unicode scalars) are shown; nil: all.
+    package static func quoted(_ text: String, limit: Int? = nil) -> String {
+        var safe = "\""
+        var shown = 0
+        for scalar in text.unicodeScalars {
+            if let limit, shown == limit { return safe + "…\"" }
+            if scalar == "\"" || scalar == "\\" { safe += "\\" }
+            append(scalar, to: &safe)
+            shown += 1
+        }
+        return safe + "\""
+    }
+
+    private static func append(_ scalar: Unicode.Scalar, to text: inout String) {
+        switch scalar {
+        case "\n": text += "\\n"
+        case "\r": text += "\\r"
+        case "\t": text += "\\t"
+        case _ where isUnsafe(scalar): text += "\\u{\(String(scalar.value, radix: 16, uppercase: true))}"
+        default: text.unicodeScalars.append(scalar)
+        }
+    }
+
+    private static func isUnsafe(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
+        return switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,219 @@
+import PriceStore
+import RetentionPolicy
+
+/// The report of a run or a dry run for people.
+package struct TextReport {
+    private let report: RunReport
+    private let width: Int
+    private let usesColour: Bool
+
+    /// Makes the text form of a report.
+    ///
+    /// - Parameters:
+    ///   - width: the columns of the terminal, to which sentences are wrapped; figures are never broken.
+    ///   - usesColour: whether the reader is a terminal that shows colours.
+    package init(_ report: RunReport, width: Int = 120, usesColour: Bool = false) {
+        self.report = report
+        self.width = max(60, width)
+        self.usesColour = usesColour
+    }
+
+    /// The whole report, ending with a line end.
+    package var text: String {
+        var lines = [header]
+        lines += pendingLines
+        if !report.rules.isEmpty { lines += [""] + table.lines(width: width, paint: paint) }
+        lines += report.rules.flatMap(notes)
+        lines += report.warnings.flatMap { note("warning", $0, .caution) }
+        if let failure = report.failure { lines += note("failure", failure, .bad) }
+        lines += TextWidth.wrap(closing, width: width)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var isDryRun: Bool { report.mode == .dryRun }
+
+    private func paint(_ text: String, _ style: Style) -> String { usesColour ? style.painted(text) : text }
+
+    // MARK: Head
+
+    private var header: String {
+        let config = SafeText.line(lastComponent(report.config)) + " " + report.configSHA256.prefix(8)
+        return [
+            paint(isDryRun ? "dry run" : "run", .heading), SafeText.line(report.store),
+            "as of " + Figures.instant(report.asOf), config,
+        ].joined(separator: " · ")
+    }
+
+    private func lastComponent(_ path: String) -> String {
+        path.split(separator: "/").last.map(String.init) ?? path
+    }
+
+    private var pendingLines: [String] {
+        let pending = report.pending
+        guard report.hasPendingSources || pending != RunReport.Pending() else { return [] }
+        let line: String
+        if pending.files == 0 {
+            line = "no file"
+        } else {
+            var parts = [
+                Figures.count(pending.files, "file"),
+                Figures.count(pending.saved, "row") + (isDryRun ? " would be saved" : " saved"),
+            ]
+            if pending.ignored > 0 { parts.append("\(Figures.grouped(pending.ignored)) already there") }
+            if pending.rejected > 0 { parts.append(Figures.count(pending.rejected, "bad line")) }
+            line = parts.joined(separator: ", ")
+        }
+        return ["pending   " + line] + pending.problems.flatMap { note("pending", $0, .bad) }
+    }
+
+    // MARK: Table
+
+    private var table: TextTable {
+        var columns: [TextTable.Column] = [
+            .init("RULE"), .init("ENTITY"), .init("DATE ATTRIBUTE"), .init("MAX AGE"),
+            .init("CUTOFF (UTC)"), .init("ROWS", .right), .init("EXPIRED", .right), .init("", .right),
+        ]
+        if !isDryRun {
+            columns += [
+                .init("DELETED", .right, isAlwaysShown: true), .init("RESIDUE", .right), .init("BATCHES", .right),
+                .init("TIME", .right),
+            ]
+        }
+        columns.append(.init(isDryRun ? "PLAN" : "OUTCOME"))
+        return TextTable(columns: columns, rows: report.rules.map(row))
+    }
+
+    private func row(_ rule: RunReport.RuleReport) -> TextTable.Row {
+        var cells = [rule.name, rule.entity, rule.dateAttribute, rule.maxAge].map(SafeText.line)
+        switch rule.outcome {
+        case .disabled:
+            return .init(cells: cells, message: "disabled")
+        case .refused:
+            return .init(cells: cells, message: refusal(rule), style: .bad)
+        case .planned, .completed, .failed, .interrupted:
+            cells += [
+                rule.cutoff.plain, rule.rows.map { Figures.grouped($0) } ?? "", Figures.grouped(rule.expired),
+                rule.expired > 0 ? rule.rows.flatMap { Figures.percent(rule.expired, of: $0) } ?? "" : "",
+            ]
+            if isDryRun {
+                cells.append(plan(rule))
+                return .init(cells: cells)
+            }
+            cells += [
+                Figures.grouped(rule.deleted), rule.residue > 0 ? Figures.grouped(rule.residue) : "",
+                rule.batches > 0 ? Figures.grouped(rule.batches) : "",
+                rule.batches > 0 ? Figures.duration(rule.elapsed) : "", rule.outcome.rawValue,
+            ]
+            return .init(cells: cells, style: style(of: rule.outcome))
+        }
+    }
+
+    private func style(of outcome: RunReport.Outcome) -> Style {
+        switch outcome {
+        case .failed, .refused: .bad
+        case .interrupted: .caution
+        case .planned, .completed, .disabled: .plain
+        }
+    }
+
+    private func refusal(_ rule: RunReport.RuleReport) -> String {
+        var text = SafeText.line(rule.message ?? "no reason was given")
+        if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
+        if let code = rule.refusal, !text.contains(code.rawValue) { text += " (\(code.rawValue))" }
+        return text
+    }
+
+    private func plan(_ rule: RunReport.RuleReport) -> String {
+        guard rule.expired > 0 else { return "nothing expired" }
+        var parts: [String] = []
+        if let strategy = rule.strategy { parts.append(strategy.reportPhrase) }
+        if let index = rule.index { parts.append("index " + SafeText.line(index)) }
+        return parts.joined(separator: ", ")
+    }
+
+    // MARK: Notes
+
+    private func notes(_ rule: RunReport.RuleReport) -> [String] {
+        let name = SafeText.line(rule.name)
+        var lines: [String] = []
+        if let message = rule.message, rule.outcome != .refused {
+            lines += note(name, message, style(of: rule.outcome))
+        }
+        if !rule.accepted.isEmpty {
+            let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
+            lines += note(name, "accepted although it would be refused: \(codes)", .caution)
+        }
+        for rows in rule.unreadable {
+            let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
+            let count = Figures.count(rows.rowCount, "unreadable row")
+            lines += note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
+        }
+        if rule.keptByRule > 0 {
+            lines += note(name, "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by keep_last", .plain)
+        }
+        if rule.cascaded > 0 {
+            let verb = isDryRun ? "would be cascaded" : "cascaded"
+            lines += note(name, "\(Figures.count(rule.cascaded, "related row")) \(verb)", .plain)
+        }
+        if rule.nullified > 0 {
+            let verb = isDryRun ? "would be nullified" : "nullified"
+            lines += note(name, "\(Figures.count(rule.nullified, "reference")) \(verb)", .plain)
+        }
+        lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
+        return lines
+    }
+
+    /// A sentence with a label before it, wrapped and indented under itself.
+    private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
+        let start = label + ": "
+        let indent = min(TextWidth.of(start), 24)
+        let wrapped = TextWidth.wrap(SafeText.line(text), width: max(40, width - TextWidth.of(start)))
+        return wrapped.enumerated().map { index, line in
+            (index == 0 ? start : String(repeating: " ", count: indent)) + paint(line, style)
+        }
+    }
+
+    // MARK: Closing sentence
+
+    private var closing: String {
+        var sentences: [String] = []
+        let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
+        let refused = report.rules.count { $0.outcome == .refused }
+        let failed = report.rules.count { $0.outcome == .failed }
+        if isDryRun {
+            var parts = [
+                report.expiredCount == 0
+                    ? "no row would be deleted"
+                    : Figures.count(report.expiredCount, "row") + " would be deleted"
+            ]
+            if refused > 0 { parts.append(Figures.count(refused, "rule") + " refused") }
+            sentences.append("Nothing was changed. Without --dry-run, \(parts.joined(separator: " and "))\(exit).")
+            return sentences.joined(separator: " ")
+        }
+        var parts: [String] = []
+        if refused > 0 { parts.append(Figures.count(refused, "rule") + " refused") }
+        if failed > 0 { parts.append(Figures.count(failed, "rule") + " failed") }
+        parts.append(
+            report.residueCount == 0
+                ? (refused + failed == 0 && report.failure == nil ? "no expired row is left" : "")
+                : Figures.count(report.residueCount, "expired row") + (report.residueCount == 1 ? " is" : " are") + " left")
+        let tail = parts.filter { !$0.isEmpty }.joined(separator: ", ")
+        let deleted = report.deletedCount == 0 ? "no row" : Figures.count(report.deletedCount, "row")
+        let time = Figures.duration(report.finished.since(report.started))
+        sentences.append("Deleted \(deleted) in \(time)\(tail.isEmpty ? "" : "; \(tail)")\(exit).")
+        if report.reclaimedBytes > 0 { sentences.append("Reclaimed \(Figures.bytes(report.reclaimedBytes)).") }
+        return sentences.joined(separator: " ")
+    }
+}
+
+extension DeleteStrategy {
+    /// What a report for people says of this strategy.
+    var reportPhrase: String {
+        switch self {
+        case .whole: "one statement"
+        case .range: "range batches"
+        case .windows: "rowid windows"
+        case .keys: "key batches"
+        }
+    }
+}

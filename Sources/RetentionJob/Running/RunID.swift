@@ -1,0 +1,25 @@
+package import PriceStore
+
+/// The name of a run: a ULID, so that runs sort by their start and two machines do not make the same name.
+package enum RunID {
+    /// Crockford's base 32: no I, L, O, U. Source: the ULID specification, "Encoding".
+    private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
+
+    /// How many random bytes an ID takes.
+    package static let randomByteCount = 10
+
+    /// Makes an ID of 26 characters: 48 bits of milliseconds since 1970 and 80 random bits.
+    ///
+    /// - Parameters:
+    ///   - instant: when the run began; before 1970 counts as 1970.
+    ///   - random: ten random bytes; what is missing counts as 0, what is too much is left out.
+    package static func make(at instant: Instant, random: some Sequence<UInt8>) -> String {
+        let milliseconds = UInt64(max(0, instant.microseconds / 1000)) & 0xFFFF_FFFF_FFFF
+        var bits = UInt128(milliseconds) << 80
+        for (place, byte) in random.prefix(randomByteCount).enumerated() {
+            bits |= UInt128(byte) << UInt128(72 - 8 * place)
+        }
+        // 26 digits of 5 bits hold 130 bits; the two highest are always 0.
+        return String((0..<26).map { alphabet[Int((bits >> UInt128(5 * (25 - $0))) & 31)] })
+    }
+}

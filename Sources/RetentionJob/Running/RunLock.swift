@@ -1,0 +1,144 @@
+@preconcurrency import Glibc
+
+/// One run at a time for each store: `flock` on a file beside it.
+///
+/// The lock is the kernel's: it ends with the process that holds it, however that ends. The file stays, because a file
+/// that is removed while another process opens it would be locked twice. What the file holds, the process id of the
+/// run, is only for people.
+package final class RunLock {
+    /// Why the lock could not be taken.
+    package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
+        /// Another run holds it; its process id, if it could be read.
+        case held(path: String, processID: Int32?)
+        /// The lock file cannot be opened or made for lack of permission, or in a file system that is read-only.
+        case permission(path: String, reason: String)
+        /// The lock file cannot be made, or something else stands in its place.
+        case cannotCreate(path: String, reason: String)
+        /// Locking or writing failed.
+        case inputOutput(path: String, reason: String)
+
+        /// The exit status that this failure stands for.
+        package var exitCode: Int32 {
+            switch self {
+            case .held: 75
+            case .permission: 77
+            case .cannotCreate: 73
+            case .inputOutput: 74
+            }
+        }
+
+        package var description: String {
+            switch self {
+            case .held(let path, let processID?):
+                "another run is at work on this store: process \(processID) holds \(path); try again later"
+            case .held(let path, nil):
+                "another run is at work on this store and holds \(path); try again later"
+            case .permission(let path, let reason):
+                "the lock file \(path) cannot be opened: \(reason); the run needs to write in the store's folder"
+            case .cannotCreate(let path, let reason):
+                "the lock file \(path) cannot be made: \(reason)"
+            case .inputOutput(let path, let reason):
+                "the lock file \(path) cannot be locked: \(reason)"
+            }
+        }
+    }
+
+    /// The lock file's path.
+    package let path: String
+    private let descriptor: Int32
+
+    private init(path: String, descriptor: Int32) {
+        self.path = path
+        self.descriptor = descriptor
+    }
+
+    /// Takes the lock of a store, and writes this process's id into its file.
+    ///
+    /// - Parameter storePath: the store's file, which must exist; symbolic links are followed, so that two names of
+    ///   one store have one lock.
+    /// - Throws: ``Failure``; nothing is locked then. A lock file may have been made.
+    package static func acquire(storePath: String) throws(Failure) -> RunLock {
+        let path = try lockPath(of: storePath)
+        // O_NOFOLLOW: the process id must never be written into a file that somebody linked to.
+        let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o640)
+        guard descriptor >= 0 else { throw openFailure(path: path) }
+        do throws(Failure) {
+            guard isRegularFile(descriptor) else {
+                throw Failure.cannotCreate(path: path, reason: "something that is no file stands there")
+            }
+            // `isHeld` takes a shared lock for some microseconds, which must not look like another run.
+            var attemptsLeft = 3
+            while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
+                guard errno == EWOULDBLOCK || errno == EINTR else {
+                    throw Failure.inputOutput(path: path, reason: reason(errno))
+                }
+                attemptsLeft -= 1
+                guard attemptsLeft > 0 else { throw Failure.held(path: path, processID: processID(in: descriptor)) }
+                usleep(20_000)
+            }
+            let text = Array("\(getpid())\n".utf8)
+            guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, text, text.count, 0) == text.count else {
+                throw Failure.inputOutput(path: path, reason: reason(errno))
+            }
+        } catch {
+            close(descriptor)
+            throw error
+        }
+        return RunLock(path: path, descriptor: descriptor)
+    }
+
+    /// Whether a run holds the lock of a store at this moment. Makes no file and takes nothing from a run that holds or
+    /// wants the lock.
+    ///
+    /// - Returns: false too if there is no lock file, or if it cannot be opened for reading.
+    package static func isHeld(storePath: String) -> Bool {
+        guard let path = try? lockPath(of: storePath) else { return false }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { return false }
+        defer { close(descriptor) }
+        guard isRegularFile(descriptor) else { return false }
+        // Shared: two that ask at once do not see each other. Closing gives it back.
+        return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
+    }
+
+    deinit {
+        // Emptied first, so that the next one to fail does not read the id of a process that is gone.
+        _ = ftruncate(descriptor, 0)
+        close(descriptor)
+    }
+
+    /// The path of a store's lock file.
+    private static func lockPath(of storePath: String) throws(Failure) -> String {
+        guard let real = realpath(storePath, nil) else {
+            let path = storePath + ".retention-lock"
+            if errno == EACCES { throw .permission(path: path, reason: reason(errno)) }
+            throw .cannotCreate(path: path, reason: reason(errno))
+        }
+        defer { free(real) }
+        return String(cString: real) + ".retention-lock"
+    }
+
+    private static func openFailure(path: String) -> Failure {
+        switch errno {
+        case EACCES, EPERM, EROFS: .permission(path: path, reason: reason(errno))
+        case EIO: .inputOutput(path: path, reason: reason(errno))
+        case ELOOP: .cannotCreate(path: path, reason: "a symbolic link stands there")
+        default: .cannotCreate(path: path, reason: reason(errno))
+        }
+    }
+
+    private static func isRegularFile(_ descriptor: Int32) -> Bool {
+        var facts = stat()
+        return fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+    }
+
+    /// The process id that the holder wrote; nil if it has not done so yet.
+    private static func processID(in descriptor: Int32) -> Int32? {
+        var bytes = [UInt8](repeating: 0, count: 16)
+        let count = pread(descriptor, &bytes, bytes.count, 0)
+        guard count > 0 else { return nil }
+        return Int32(String(decoding: bytes.prefix(count).prefix { $0 != 0x0A }, as: UTF8.self))
+    }
+
+    private static func reason(_ code: Int32) -> String { String(cString: strerror(code)) }
+}

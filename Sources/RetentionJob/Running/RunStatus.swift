@@ -1,0 +1,60 @@
+package import PriceStore
+
+/// The exit status of a run: a function of what happened, and of nothing else.
+package struct RunStatus: Hashable, Sendable {
+    /// The signal that stopped work that was left to do; nil: none did.
+    package var signal: Int32?
+    /// Kinds of trouble that ended the run, or a rule that was at its work.
+    package var failures: [StoreError.Kind] = []
+    /// Trouble of an unknown kind: a defect.
+    package var hasDefect = false
+    /// Whether the configuration does not fit the store.
+    package var hasPolicyError = false
+    /// Whether the budget was spent with rows remaining.
+    package var isBudgetSpent = false
+    /// Whether a rule was refused, or a trigger or constraint of the store failed one.
+    package var hasRefusedRule = false
+    /// Whether a pending line or file was bad.
+    package var hasBadPending = false
+
+    package init() {}
+
+    /// The exit status: a signal, then 70 to 77 (the smallest of them), then 65.
+    ///
+    /// 66 and 78 come before these: a run that has them has done nothing else.
+    package var exitCode: Int32 {
+        if let signal { return 128 + signal }
+        var codes = failures.map(Self.exitCode(of:))
+        if hasDefect { codes.append(70) }
+        if hasPolicyError { codes.append(78) }
+        if isBudgetSpent { codes.append(75) }
+        if hasRefusedRule || hasBadPending { codes.append(65) }
+        return codes.max { Self.rank($0) < Self.rank($1) } ?? 0
+    }
+
+    /// The exit status of one kind of trouble.
+    package static func exitCode(of kind: StoreError.Kind) -> Int32 {
+        switch kind {
+        // A trigger or constraint refused the store's own data: the rule failed, the rest was done.
+        case .constraint, .unsupported: 65
+        case .missing: 66
+        case .unreachable: 69
+        case .defect: 70
+        case .cannotCreate: 73
+        case .inputOutput, .replaced: 74
+        case .busy: 75
+        case .permission: 77
+        case .unknownName: 78
+        }
+    }
+
+    /// The higher, the more it matters. Within 69 to 77 the smaller number wins.
+    private static func rank(_ code: Int32) -> Int32 {
+        switch code {
+        case 66, 78: 1000
+        case 69...77: 500 - code
+        case 65: 100
+        default: 0
+        }
+    }
+}

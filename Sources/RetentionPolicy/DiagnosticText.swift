@@ -1,0 +1,109 @@
+/// Diagnostics as a terminal shows them: place, message, the line, and a caret under the part that is meant.
+package enum DiagnosticText {
+    /// The widest part of a source line that is shown, in terminal columns.
+    private static let widestLine = 110
+    private static let tabWidth = 4
+    /// Messages name what they are about, which in a hostile file may be a megabyte.
+    private static let longestMessage = 600
+
+    /// Renders diagnostics in the order given, then their number; without a line end after the last line.
+    ///
+    /// Control characters of the file are shown escaped, so that a file cannot steer the terminal; long lines are cut
+    /// around the caret. Without diagnostics the text is empty.
+    package static func render(_ diagnostics: [Diagnostic], source: PolicySource) -> String {
+        guard !diagnostics.isEmpty else { return "" }
+        let digits = diagnostics.map { String($0.mark.line).count }.max() ?? 1
+        let gutter = max(3, digits + 1)
+        var lines: [String] = []
+        for diagnostic in diagnostics {
+            let mark = diagnostic.mark
+            let place = "\(escaped(source.path)):\(mark.line):\(mark.column)"
+            let message = escaped(String(diagnostic.message.prefix(longestMessage)))
+            lines.append("\(place): \(diagnostic.severity.rawValue): \(message)")
+            guard mark.line >= 1, mark.line <= source.lines.count else { continue }
+            let number = String(mark.line)
+            let (text, caret) = excerpt(source.lines[mark.line - 1], mark)
+            lines.append(String(repeating: " ", count: gutter - number.count) + number + " | " + text)
+            lines.append(String(repeating: " ", count: gutter) + " | " + caret)
+        }
+        lines.append(summary(diagnostics))
+        return lines.joined(separator: "\n")
+    }
+
+    private static func summary(_ diagnostics: [Diagnostic]) -> String {
+        func count(_ severity: Diagnostic.Severity, _ one: String, _ many: String) -> String? {
+            let count = diagnostics.count { $0.severity == severity }
+            return count == 0 ? nil : "\(count) \(count == 1 ? one : many)"
+        }
+        let parts = [
+            count(.error, "error", "errors"), count(.warning, "warning", "warnings"),
+            count(.advice, "piece of advice", "pieces of advice"),
+        ]
+        return parts.compactMap(\.self).joined(separator: ", ")
+    }
+
+    /// The line as shown, and the caret line below it.
+    private static func excerpt(_ line: String, _ mark: Mark) -> (text: String, caret: String) {
+        // What is far from the caret is never shown; a line of a megabyte must not be taken apart.
+        let skipped = max(0, mark.column - 2 * widestLine)
+        let mark = Mark(line: mark.line, column: mark.column - skipped, length: min(mark.length, widestLine))
+        let nearby = line.unicodeScalars.dropFirst(skipped)
+        // What each character of the line looks like, and how many columns it takes.
+        var cells = nearby.prefix(mark.column + 2 * widestLine).map(cell)
+        while let last = cells.last, last.text.allSatisfy({ $0 == " " }), cells.count >= mark.column + mark.length {
+            cells.removeLast()
+        }
+        let start = max(0, min(mark.column - 1, cells.count))
+        let end = max(start, min(start + mark.length, cells.count))
+        func width(_ range: Range<Int>) -> Int { cells[range].reduce(0) { $0 + $1.width } }
+
+        var first = 0
+        var last = cells.count
+        if width(0..<cells.count) > widestLine {
+            // Keep some of what stands before the caret, then fill up behind it.
+            first = start
+            while first > 0, width(first - 1..<start) <= widestLine / 3 { first -= 1 }
+            last = first
+            var used = 0
+            while last < cells.count, used + cells[last].width <= widestLine {
+                used += cells[last].width
+                last += 1
+            }
+            while first > 0, used + cells[first - 1].width <= widestLine {
+                first -= 1
+                used += cells[first].width
+            }
+        }
+        let head = first > 0 || skipped > 0 ? "…" : ""
+        let text = head + cells[first..<last].map(\.text).joined() + (last < cells.count ? "…" : "")
+        let indent = head.count + width(first..<max(first, start))
+        let length = max(1, width(start..<max(start, min(end, last))))
+        return (text, String(repeating: " ", count: indent) + "^" + String(repeating: "~", count: length - 1))
+    }
+
+    private static func escaped(_ text: String) -> String {
+        text.unicodeScalars.map { $0 == "\t" ? "\\t" : cell($0).text }.joined()
+    }
+
+    private static func cell(_ scalar: Unicode.Scalar) -> (text: String, width: Int) {
+        if scalar == "\t" { return (String(repeating: " ", count: tabWidth), tabWidth) }
+        switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse, .unassigned:
+            let text = "\\u{\(String(scalar.value, radix: 16))}"
+            return (text, text.utf8.count)
+        case .nonspacingMark, .enclosingMark: return (String(scalar), 0)
+        default: return (String(scalar), isWide(scalar) ? 2 : 1)
+        }
+    }
+
+    /// Whether a terminal gives the character two columns: East Asian wide characters and emoji.
+    private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF,
+            0x20000...0x3FFFD:
+            true
+        default: false
+        }
+    }
+}

@@ -1,0 +1,230 @@
+/// What is wrong with an age or a duration, and what to write instead.
+package struct DurationMistake: Error, Hashable, Sendable {
+    /// A sentence without a full stop.
+    package let message: String
+
+    init(_ message: String) { self.message = message }
+}
+
+/// A unit of an age or a duration, largest first.
+enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
+    case years, months, weeks, days, hours, minutes, seconds, milliseconds
+
+    /// As it is written after a number.
+    var symbol: String {
+        switch self {
+        case .years: "y"
+        case .months: "mo"
+        case .weeks: "w"
+        case .days: "d"
+        case .hours: "h"
+        case .minutes: "min"
+        case .seconds: "s"
+        case .milliseconds: "ms"
+        }
+    }
+
+    /// The length in milliseconds; for years and months the mean of the Gregorian calendar, good for bounds only.
+    var meanMilliseconds: Int128 {
+        switch self {
+        case .years: 31_556_952_000
+        case .months: 2_629_746_000
+        case .weeks: 604_800_000
+        case .days: 86_400_000
+        case .hours: 3_600_000
+        case .minutes: 60_000
+        case .seconds: 1000
+        case .milliseconds: 1
+        }
+    }
+
+    static func < (a: DurationUnit, b: DurationUnit) -> Bool { a.rawValue < b.rawValue }
+
+    /// The unit that a word of everyday language stands for: `days`, `hrs`.
+    static func meant(by word: String) -> DurationUnit? {
+        var word = word.lowercased()
+        if word.count > 1, word.hasSuffix("s"), word != "ms" { word.removeLast() }
+        return switch word {
+        case "y", "yr", "year", "a", "anno": .years
+        case "mo", "mon", "mth", "month": .months
+        case "w", "wk", "week": .weeks
+        case "d", "day": .days
+        case "h", "hr", "hour": .hours
+        case "min", "minute": .minutes
+        case "s", "sec", "second": .seconds
+        case "ms", "msec", "milli", "millisecond": .milliseconds
+        default: nil
+        }
+    }
+}
+
+/// The amounts of an age or a duration as written: `1y6mo`, `P30D`.
+struct DurationGrammar {
+    /// Longer ages and durations are refused: nobody means them, and arithmetic must never wrap around.
+    static let longestYears: Int128 = 10_000
+
+    /// The units that may be used here.
+    let units: Set<DurationUnit>
+
+    /// Reads a text into amounts, each at least 0 and not all 0, none so large that arithmetic overflows.
+    func amounts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
+        if text.contains(where: \.isWhitespace) {
+            let joined = String(text.filter { !$0.isWhitespace })
+            let isGood = (try? amounts(of: joined)) != nil
+            throw DurationMistake("'\(text)' has a space in it\(isGood ? ": write \(joined)" : "")")
+        }
+        if text.hasPrefix("-") {
+            throw DurationMistake("'\(text)' is negative: write it without the minus sign")
+        }
+        let isISO = text.hasPrefix("P") || text.hasPrefix("p")
+        let parts = try isISO ? isoParts(of: text) : plainParts(of: text)
+        var total: Int128 = 0
+        for (unit, amount) in parts {
+            guard units.contains(unit) else { throw unusable(unit, in: text) }
+            total += Int128(amount) * unit.meanMilliseconds
+        }
+        if total == 0 {
+            throw DurationMistake("'\(text)' is zero: it must be longer than nothing")
+        }
+        if total > Self.longestYears * DurationUnit.years.meanMilliseconds { throw tooLong(text) }
+        return parts
+    }
+
+    private func plainParts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
+        var parts: [(unit: DurationUnit, amount: Int)] = []
+        /// Where in `parts` an `m` stands, which means nothing until someone says minutes or months.
+        var ambiguous: Int?
+        var rest = text[...]
+        while !rest.isEmpty {
+            let amount = try takeNumber(&rest, of: text)
+            let name = rest.prefix { $0.isLetter }
+            rest = rest.dropFirst(name.count)
+            if name.isEmpty {
+                throw rest.isEmpty ? missingUnit(text) : unreadable(text)
+            }
+            if name == "m" || name == "M" {
+                ambiguous = parts.count
+                parts.append((.minutes, amount))
+            } else if let unit = DurationUnit.allCases.first(where: { $0.symbol == name }) {
+                parts.append((unit, amount))
+            } else {
+                throw unknownUnit(String(name), amount: amount, of: text)
+            }
+        }
+        if parts.isEmpty { throw unreadable(text) }
+        if let ambiguous { throw self.ambiguous(parts, at: ambiguous, in: text) }
+        for (before, after) in zip(parts, parts.dropFirst()) where after.unit <= before.unit {
+            if after.unit == before.unit || parts.filter({ $0.unit == after.unit }).count > 1 {
+                throw DurationMistake("'\(text)' has the unit '\(after.unit.symbol)' twice")
+            }
+            throw DurationMistake("'\(text)' must have its largest unit first: write \(Self.spelled(parts))")
+        }
+        return Dictionary(parts.map { ($0.unit, $0.amount) }) { first, _ in first }
+    }
+
+    /// ISO 8601: `P1Y2M3W4DT5H6M7S`, where any part may be left out.
+    private func isoParts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
+        var parts: [DurationUnit: Int] = [:]
+        var rest = text.dropFirst()
+        var last: DurationUnit?
+        var isTime = false
+        while !rest.isEmpty {
+            if rest.first == "T", !isTime {
+                isTime = true
+                rest = rest.dropFirst()
+                if rest.isEmpty { throw unreadable(text) }
+                continue
+            }
+            let amount = try takeNumber(&rest, of: text)
+            guard let letter = rest.popFirst() else { throw missingUnit(text) }
+            let unit: DurationUnit
+            switch (letter, isTime) {
+            case ("Y", false): unit = .years
+            case ("M", false): unit = .months
+            case ("W", false): unit = .weeks
+            case ("D", false): unit = .days
+            case ("H", true): unit = .hours
+            case ("M", true): unit = .minutes
+            case ("S", true): unit = .seconds
+            default: throw unreadable(text)
+            }
+            if let last, unit <= last { throw unreadable(text) }
+            last = unit
+            parts[unit] = amount
+        }
+        if parts.isEmpty || text.hasPrefix("p") { throw unreadable(text) }
+        return parts
+    }
+
+    private func takeNumber(_ rest: inout Substring, of text: String) throws(DurationMistake) -> Int {
+        let digits = rest.prefix { ("0"..."9").contains($0) }
+        if digits.isEmpty { throw unreadable(text) }
+        rest = rest.dropFirst(digits.count)
+        if rest.first == "." || rest.first == "," {
+            throw DurationMistake("'\(text)' has a fraction: write a whole number of a smaller unit")
+        }
+        // 10,000 years are fewer than 10^15 milliseconds.
+        guard let amount = Int(digits), amount < 1_000_000_000_000_000 else { throw tooLong(text) }
+        return amount
+    }
+
+    private func ambiguous(
+        _ parts: [(unit: DurationUnit, amount: Int)], at index: Int, in text: String
+    ) -> DurationMistake {
+        func offer(_ unit: DurationUnit) -> String? {
+            var offered = parts
+            offered[index].unit = unit
+            if Set(offered.map(\.unit)).count < offered.count { return nil }
+            return Self.spelled(offered)
+        }
+        let minutes = offer(.minutes).map { "\($0) (minutes)" }
+        let months = offer(.months).map { "\($0) (months)" }
+        if let minutes, let months, !units.contains(.months) {
+            return DurationMistake("'\(text)' is ambiguous: write \(minutes); \(months) cannot be used here")
+        }
+        let offers = [minutes, months].compactMap(\.self).joined(separator: " or ")
+        return DurationMistake("'\(text)' is ambiguous: write \(offers.isEmpty ? "min or mo" : offers)")
+    }
+
+    private func unknownUnit(_ name: String, amount: Int, of text: String) -> DurationMistake {
+        let list = unitList
+        if let unit = DurationUnit.meant(by: name), units.contains(unit) {
+            return DurationMistake(
+                "'\(name)' in '\(text)' is not a unit; did you mean \(amount)\(unit.symbol)? The units are \(list)")
+        }
+        return DurationMistake("'\(name)' in '\(text)' is not a unit; the units are \(list)")
+    }
+
+    private func unusable(_ unit: DurationUnit, in text: String) -> DurationMistake {
+        if unit == .milliseconds {
+            return DurationMistake("'\(text)' is in milliseconds, which cannot be used here; the units are \(unitList)")
+        }
+        return DurationMistake(
+            "'\(text)' has '\(unit.symbol)', a calendar unit, where an exact time is meant; the units are \(unitList)")
+    }
+
+    private func missingUnit(_ text: String) -> DurationMistake {
+        let digits = String(text.reversed().prefix { ("0"..."9").contains($0) }.reversed())
+        if digits == text {
+            let examples = units.contains(.weeks) ? [.days, .hours] : [DurationUnit.seconds, .minutes]
+            let offer = examples.map { "\(text)\($0.symbol)" }.joined(separator: " or ")
+            return DurationMistake("'\(text)' has no unit: write for example \(offer)")
+        }
+        return DurationMistake("the '\(digits)' at the end of '\(text)' has no unit; the units are \(unitList)")
+    }
+
+    private func unreadable(_ text: String) -> DurationMistake {
+        let example = units.contains(.weeks) ? "30d, 1y6mo or P30D" : "90s, 10min or PT10M"
+        return DurationMistake("'\(text)' is not a length of time; expected a number and a unit, as \(example)")
+    }
+
+    private func tooLong(_ text: String) -> DurationMistake {
+        DurationMistake("'\(text)' is more than 10,000 years, the longest that can be used")
+    }
+
+    private var unitList: String { units.sorted().map(\.symbol).joined(separator: ", ") }
+
+    private static func spelled(_ parts: [(unit: DurationUnit, amount: Int)]) -> String {
+        parts.sorted { $0.unit < $1.unit }.map { "\($0.amount)\($0.unit.symbol)" }.joined()
+    }
+}

@@ -1,0 +1,56 @@
+/// Finds the known name that a misspelt one was probably meant to be.
+package enum NearestName {
+    /// Longer names are not compared: nobody misspells one, and the work grows with the square of the length.
+    private static let longestName = 64
+
+    /// The name of `candidates` nearest to `name`, or nil if none is near enough to be worth offering.
+    ///
+    /// The same letters in another case, or with other separators, come first; then the fewest typing slips (a letter
+    /// left out, added, changed, or two swapped): at most one slip for every three letters, and at most three.
+    package static func match(_ name: String, in candidates: [String]) -> String? {
+        let wanted = Array(name.lowercased().unicodeScalars.prefix(longestName + 1))
+        guard !wanted.isEmpty, wanted.count <= longestName else { return nil }
+        let squeezed = squeeze(wanted)
+        var best: (name: String, slips: Int)?
+        for candidate in candidates where candidate != name {
+            let scalars = Array(candidate.lowercased().unicodeScalars)
+            if scalars == wanted { return candidate }
+            let length = Swift.max(wanted.count, scalars.count)
+            var limit = Swift.min(3, length / 3)
+            if squeeze(scalars) == squeezed {
+                limit = length
+            } else if abs(wanted.count - scalars.count) > limit {
+                continue
+            }
+            let slips = limit == length ? 0 : distance(wanted, scalars)
+            if slips <= limit, slips < best?.slips ?? .max { best = (candidate, slips) }
+        }
+        return best?.name
+    }
+
+    /// The text `; did you mean 'x'?`, or nothing if no name is near.
+    static func suggestion(for name: String, in candidates: [String]) -> String {
+        match(name, in: candidates).map { "; did you mean '\($0)'?" } ?? ""
+    }
+
+    private static func squeeze(_ name: [Unicode.Scalar]) -> [Unicode.Scalar] {
+        name.filter { $0 != "_" && $0 != "-" && $0 != " " && $0 != "." }
+    }
+
+    /// Damerau-Levenshtein distance (optimal string alignment).
+    private static func distance(_ a: [Unicode.Scalar], _ b: [Unicode.Scalar]) -> Int {
+        var beforeLast = [Int](repeating: 0, count: b.count + 1)
+        var last = Array(0...b.count)
+        for i in a.indices {
+            var row = [i + 1]
+            row.reserveCapacity(b.count + 1)
+            for j in b.indices {
+                var cost = Swift.min(last[j + 1] + 1, row[j] + 1, last[j] + (a[i] == b[j] ? 0 : 1))
+                if i > 0, j > 0, a[i] == b[j - 1], a[i - 1] == b[j] { cost = Swift.min(cost, beforeLast[j - 1] + 1) }
+                row.append(cost)
+            }
+            (beforeLast, last) = (last, row)
+        }
+        return last[b.count]
+    }
+}

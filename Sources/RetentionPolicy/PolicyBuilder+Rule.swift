@@ -1,0 +1,69 @@
+import PriceStore
+
+extension PolicyBuilder {
+    /// The rule of a group that has its defaults; nil where too much is missing.
+    mutating func rule(_ group: SettingGroup) -> Rule? {
+        checkDates(group)
+        guard let name = group.text("name"), let entity = group.text("entity"),
+            let dateAttribute = group.text("date_attribute"), let maxAge = group.age("max_age")
+        else { return nil }
+        var rule = Rule(
+            name: name, entity: entity, dateAttribute: dateAttribute, maxAge: maxAge, marks: group.marks)
+        rule.dateFormat = group.word("date_format", as: DateEncoding.self)
+        rule.filter = group.group("where").map(Self.predicate) ?? .all
+        if let keepLast = group.group("keep_last"), let count = keepLast.integer("count") {
+            rule.keepLast = Rule.KeepLastSetting(count: count, per: keepLast.texts("per"))
+        }
+        rule.earliest = group.instant("earliest")
+        rule.latest = group.instant("latest")
+        rule.align = group.word("align", as: Rule.Alignment.self)
+        rule.relationships = group.word("relationships", as: Rule.RelationshipSetting.self) ?? .asDeclared
+        rule.allowEmpty = group.flag("allow_empty") ?? false
+        let limits = group.group("limits")
+        rule.limits = Rule.Limits(maxRows: limits?.integer("max_rows"), maxFraction: limits?.fraction("max_fraction"))
+        rule.accept = Set(group.texts("accept").compactMap(RefusalCode.init(rawValue:)))
+        if let rows = group.group("batch")?.integer("rows") { rule.batchRows = rows }
+        rule.strategy = group.word("strategy", as: DeleteStrategy.self)
+        rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto
+        rule.isEnabled = group.flag("enabled") ?? true
+        return rule
+    }
+
+    private mutating func checkDates(_ group: SettingGroup) {
+        guard let earliest = group.instant("earliest"), let latest = group.instant("latest"), latest <= earliest,
+            let mark = group["latest"]?.mark
+        else { return }
+        reader.report(mark, "'latest' must be after 'earliest'; otherwise no date is believed")
+    }
+
+    /// All conditions of `where`, in file order.
+    private static func predicate(_ conditions: SettingGroup) -> Predicate {
+        conditions.keys.reduce(Predicate.all) { predicate, attribute in
+            predicate && condition(on: attribute, conditions[attribute]?.value)
+        }
+    }
+
+    private static func condition(on attribute: String, _ value: Setting.Value?) -> Predicate {
+        switch value {
+        case .stored(let value): return .compare(attribute, .equal, value)
+        case .list(let items):
+            return .isIn(attribute, items.compactMap { if case .stored(let value) = $0.value { value } else { nil } })
+        case .group(let operators):
+            return operators.keys.reduce(Predicate.all) { predicate, name in
+                predicate && comparison(of: attribute, name, operators[name]?.value)
+            }
+        // A value that could not be read: there is a diagnostic, and no policy comes of it.
+        default: return .all
+        }
+    }
+
+    private static func comparison(of attribute: String, _ name: String, _ value: Setting.Value?) -> Predicate {
+        if case .flag(let isNull) = value { return isNull ? .isNull(attribute) : .isNotNull(attribute) }
+        guard case .stored(let value) = value, let comparison = operators[name] else { return .all }
+        return .compare(attribute, comparison, value)
+    }
+
+    private static let operators: [String: Predicate.Operator] = [
+        "lt": .less, "le": .lessOrEqual, "gt": .greater, "ge": .greaterOrEqual, "ne": .notEqual,
+    ]
+}

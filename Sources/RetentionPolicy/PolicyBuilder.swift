@@ -1,0 +1,163 @@
+import PriceStore
+
+/// Makes a policy of settings that have the right shapes, and checks what ties several of them together.
+struct PolicyBuilder {
+    var reader: SettingReader
+    let source: PolicySource
+
+    /// The policy, or nil where too much is missing; the reader's diagnostics say whether it may be used.
+    mutating func policy(_ root: YAMLNode) -> Policy? {
+        readZoneFirst(root)
+        guard var file = reader.group(root, PolicyKey.file, name: nil) else { return nil }
+        inheritDefaults(&file)
+        reader.require(PolicyKey.file, in: file)
+
+        let rules = file.list("rules").compactMap { setting -> Rule? in
+            guard case .group(let group) = setting.value else { return nil }
+            return rule(group)
+        }
+        checkNames(file.list("rules"))
+        let pending = file.list("pending").compactMap { setting -> PendingSource? in
+            guard case .group(let group) = setting.value else { return nil }
+            return pendingSource(group)
+        }
+        let store = storeLocation(file)
+        checkPaths(file)
+
+        guard let store, !rules.isEmpty else { return nil }
+        var policy = Policy(file: source, store: store, rules: rules)
+        policy.timezone = reader.zone
+        policy.pending = pending
+        switch file.text("history") {
+        case nil: policy.history = .besideStore
+        case "none": policy.history = .none
+        case .some(let path): policy.history = .path(path)
+        }
+        policy.log = file.group("log").map { log in
+            Policy.LogSettings(
+                file: log.text("file"), format: log.word("format", as: Policy.LogSettings.Format.self) ?? .text,
+                level: log.word("level", as: Policy.LogSettings.Level.self) ?? .info)
+        }
+        policy.maxRuntime = file.group("limits")?.duration("max_runtime")
+        return policy
+    }
+
+    /// Dates anywhere in the file are read in its zone, wherever `timezone` stands.
+    private mutating func readZoneFirst(_ root: YAMLNode) {
+        guard case .mapping(let pairs) = root.content,
+            let pair = pairs.first(where: { $0.key == "timezone" }),
+            case .scalar(let scalar) = pair.value.content, let zone = CalendarZone(identifier: scalar.text)
+        else { return }
+        reader.zone = zone
+    }
+
+    private func inheritDefaults(_ file: inout SettingGroup) {
+        guard let defaults = file.group("defaults"), var rules = file["rules"] else { return }
+        guard case .list(let items) = rules.value else { return }
+        let merged = items.map { item in
+            var item = item
+            if case .group(let group) = item.value { item.value = .group(group.merged(over: defaults)) }
+            return item
+        }
+        rules.value = .list(merged)
+        file["rules"] = rules
+    }
+
+    private mutating func checkNames(_ rules: [Setting]) {
+        var places: [String: Mark] = [:]
+        for rule in rules {
+            guard case .group(let group) = rule.value, let name = group.text("name"), let mark = group["name"]?.mark
+            else { continue }
+            if let first = places[name] {
+                reader.report(mark, "another rule is named '\(name)' already, at line \(first.line); names are unique")
+            } else {
+                places[name] = mark
+            }
+        }
+    }
+
+    private mutating func storeLocation(_ file: SettingGroup) -> Policy.StoreLocation? {
+        guard let setting = file["store"] else { return nil }
+        switch setting.value {
+        case .text(let path):
+            return Policy.StoreLocation(address: .path(path), written: written(path), mark: setting.mark)
+        case .group(let store):
+            if store["path"] == nil, store["url"] == nil, !store.misspelt.contains("path") {
+                reader.report(store.mark, "required key 'path' is missing in 'store'")
+            }
+            guard let path = store.text("path"), let mark = store["path"]?.mark else { return nil }
+            var location = Policy.StoreLocation(address: .path(path), written: written(path), mark: mark)
+            if let timeout = store.duration("busy_timeout") { location.busyTimeout = timeout }
+            return location
+        default: return nil
+        }
+    }
+
+    /// A path of the configuration's folder as the user writes it.
+    private func written(_ path: String) -> String {
+        let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
+        return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
+    }
+
+    /// A log or a ledger written over the store would destroy it.
+    private mutating func checkPaths(_ file: SettingGroup) {
+        let store = file["store"]
+        let storePath = file.text("store") ?? file.group("store")?.text("path")
+        let history = file.text("history") == "none" ? nil : file.text("history")
+        let log = file.group("log")?.text("file")
+        if store != nil, let storePath {
+            if let history, history == storePath, let mark = file["history"]?.mark {
+                reader.report(mark, "'history' is the store itself; it needs a file of its own")
+            }
+            if let log, log == storePath, let mark = file.group("log")?["file"]?.mark {
+                reader.report(mark, "the log file is the store itself; it needs a file of its own")
+            }
+        }
+        if let log, log == history, let mark = file.group("log")?["file"]?.mark {
+            reader.report(mark, "the log file is the ledger of 'history'; it needs a file of its own")
+        }
+    }
+
+    private mutating func pendingSource(_ group: SettingGroup) -> PendingSource? {
+        checkTargets(group)
+        guard let files = group.text("files"), let entity = group.text("entity") else { return nil }
+        var source = PendingSource(files: files, baseFolder: reader.baseFolder, entity: entity, marks: group.marks)
+        if let columns = group.group("columns") {
+            for column in columns.keys { source.columns[column] = columns.text(column) }
+        }
+        if let constants = group.group("constants") {
+            for attribute in constants.keys {
+                if case .stored(let value) = constants[attribute]?.value { source.constants[attribute] = value }
+            }
+        }
+        source.keepDone = group.age("keep_done")
+        source.onConflict = group.word("on_conflict", as: ConflictPolicy.self) ?? .fail
+        return source
+    }
+
+    /// Every attribute can be filled once.
+    private mutating func checkTargets(_ group: SettingGroup) {
+        var filled: [String: Mark] = [:]
+        let columns = group.group("columns")
+        for column in columns?.keys ?? [] {
+            guard let attribute = columns?.text(column), let mark = columns?[column]?.mark else { continue }
+            if let first = filled[attribute.lowercased()] {
+                reader.report(
+                    mark,
+                    "'\(attribute)' is filled by another column already, at line \(first.line), "
+                        + "column \(first.column)")
+            }
+            filled[attribute.lowercased()] = mark
+        }
+        let constants = group.group("constants")
+        for attribute in constants?.keys ?? [] {
+            guard let first = filled[attribute.lowercased()], let mark = constants?[attribute]?.keyMark else {
+                continue
+            }
+            reader.report(
+                mark,
+                "'\(attribute)' is filled by a column already, at line \(first.line), "
+                    + "column \(first.column)")
+        }
+    }
+}

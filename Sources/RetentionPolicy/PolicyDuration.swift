@@ -1,0 +1,22 @@
+/// Reads exact lengths of time: budgets and waiting times, where a day is always 24 hours.
+package enum PolicyDuration {
+    /// Reads a duration: `90s`, `10min`, `1h30min`, `PT10M`.
+    ///
+    /// - Parameters:
+    ///   - text: numbers with the units `d`, `h`, `min`, `s`, largest first, each once; or ISO 8601.
+    ///   - allowsMilliseconds: whether `ms` may be used too.
+    /// - Returns: the duration, longer than nothing, or what to write instead.
+    package static func parse(
+        _ text: String, allowsMilliseconds: Bool = false
+    ) -> Result<Duration, DurationMistake> {
+        var units: Set<DurationUnit> = [.days, .hours, .minutes, .seconds]
+        if allowsMilliseconds { units.insert(.milliseconds) }
+        do throws(DurationMistake) {
+            let amounts = try DurationGrammar(units: units).amounts(of: text)
+            let milliseconds = amounts.reduce(Int128(0)) { $0 + Int128($1.value) * $1.key.meanMilliseconds }
+            return .success(.milliseconds(Int64(clamping: milliseconds)))
+        } catch {
+            return .failure(error)
+        }
+    }
+}

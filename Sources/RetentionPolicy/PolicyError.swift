@@ -1,0 +1,19 @@
+/// Why a policy file gives no policy.
+package enum PolicyError: Error, Sendable {
+    /// There is no file of that name.
+    case missing(path: String)
+    /// The file is there and cannot be read: the system's error number and its words.
+    case unreadable(path: String, code: Int32, reason: String)
+    /// What the file says is wrong; every mistake, sorted by position; at least one.
+    case invalid([Diagnostic], PolicySource)
+}
+
+extension PolicyError: CustomStringConvertible {
+    package var description: String {
+        switch self {
+        case .missing(let path): "\(path): there is no such configuration file"
+        case .unreadable(let path, _, let reason): "\(path): the configuration cannot be read: \(reason)"
+        case .invalid(let diagnostics, let source): DiagnosticText.render(diagnostics, source: source)
+        }
+    }
+}

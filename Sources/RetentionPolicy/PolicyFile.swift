@@ -1,0 +1,91 @@
+@preconcurrency import Glibc
+import PriceStore
+
+/// Reads a policy file: bytes, then located nodes, then settings, then a ``Policy``.
+package enum PolicyFile {
+    /// Larger files are not read.
+    package static let largestSizeBytes = 1 << 20
+
+    /// Reads a file once, and checks all of it.
+    ///
+    /// Paths in it are made absolute, relative to the folder that `path` names. Nothing else is opened.
+    ///
+    /// - Parameter path: the file; relative to the working folder, or absolute.
+    /// - Throws: ``PolicyError``: all mistakes of the file in one go, sorted by position.
+    package static func read(path: String) throws(PolicyError) -> Policy {
+        let bytes = try contents(path)
+        return try policy(bytes: bytes, path: path, baseFolder: folder(of: path))
+    }
+
+    /// Reads the bytes of a policy file.
+    ///
+    /// - Parameters:
+    ///   - bytes: what the file holds.
+    ///   - path: the file's name for messages.
+    ///   - baseFolder: the folder that paths are relative to, absolute.
+    static func policy(bytes: [UInt8], path: String, baseFolder: String) throws(PolicyError) -> Policy {
+        let text = PolicyText(bytes: bytes, path: path)
+        if let mistake = text.mistake { throw .invalid([mistake], text.source) }
+        let (root, mistakes) = YAMLReader.read(text)
+        var builder = PolicyBuilder(reader: SettingReader(baseFolder: baseFolder), source: text.source)
+        let policy = root.flatMap { builder.policy($0) }
+        var diagnostics = mistakes + builder.reader.diagnostics
+        if diagnostics.isEmpty, let policy { return policy }
+        if diagnostics.isEmpty {
+            diagnostics = [Diagnostic(at: Mark(line: 1, column: 1), "the file gives no store and no rule")]
+        }
+        diagnostics.sort { a, b in a.mark != b.mark ? a.mark < b.mark : a.message < b.message }
+        throw .invalid(diagnostics, text.source)
+    }
+
+    private static func contents(_ path: String) throws(PolicyError) -> [UInt8] {
+        // Not to wait for somebody to write into a FIFO that nobody has open.
+        let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard file >= 0 else { throw failure(path, errno) }
+        defer { close(file) }
+        var status = stat()
+        guard fstat(file, &status) == 0 else { throw failure(path, errno) }
+        if status.st_mode & S_IFMT == S_IFDIR { throw failure(path, EISDIR) }
+        if status.st_size > largestSizeBytes { throw tooLarge(path) }
+        _ = fcntl(file, F_SETFL, O_RDONLY)
+
+        var bytes: [UInt8] = []
+        let chunkBytes = 1 << 16
+        while bytes.count <= largestSizeBytes {
+            var code: Int32 = 0
+            let chunk = [UInt8](unsafeUninitializedCapacity: chunkBytes) { buffer, count in
+                let got = Glibc.read(file, buffer.baseAddress, chunkBytes)
+                code = got < 0 ? errno : 0
+                count = max(0, got)
+            }
+            if code == EINTR { continue }
+            if code != 0 { throw failure(path, code) }
+            if chunk.isEmpty { return bytes }
+            bytes += chunk
+        }
+        throw tooLarge(path)
+    }
+
+    private static func failure(_ path: String, _ code: Int32) -> PolicyError {
+        if code == ENOENT || code == ENOTDIR { return .missing(path: path) }
+        return .unreadable(path: path, code: code, reason: String(cString: strerror(code)))
+    }
+
+    private static func tooLarge(_ path: String) -> PolicyError {
+        let source = PolicySource(path: path, sha256: "", lines: [])
+        return .invalid(
+            [Diagnostic(at: Mark(line: 1, column: 1), "the file is larger than 1 MiB and is not read")], source)
+    }
+
+    /// The folder of a file, absolute, without a slash at its end (but for the root).
+    private static func folder(of path: String) -> String {
+        var folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
+        if path.hasPrefix("/") { return folder.isEmpty ? "/" : folder }
+        while folder.hasPrefix("./") { folder.removeFirst(2) }
+        var buffer = [CChar](repeating: 0, count: Int(PATH_MAX) + 1)
+        guard let start = getcwd(&buffer, buffer.count) else { return folder }
+        let working = String(cString: start)
+        if folder == "." { return working }
+        return (working == "/" ? "" : working) + "/" + folder
+    }
+}

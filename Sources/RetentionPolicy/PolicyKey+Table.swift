@@ -1,0 +1,133 @@
+import PriceStore
+
+/// Every key that `retention.yaml` can have. Reading, messages and the schema all come from these tables.
+extension PolicyKey {
+    static let noPostgreSQL = "this build has no PostgreSQL engine; the store must be the path of a SQLite file"
+
+    static let file: [PolicyKey] = [
+        PolicyKey("version", .version, required: true, "The version of the file's format: 1"),
+        PolicyKey(
+            "store", .scalarOrGroup(.storeAddress, store), required: true, "The database that holds the price points"),
+        PolicyKey("timezone", .zone, "The IANA zone of calendar units and zone-less dates; default UTC"),
+        PolicyKey(
+            "pending", .list(.group(pending), atLeast: 0), "Files whose rows are saved before anything is deleted"),
+        PolicyKey(
+            "history", .wordOr(["none"], .path), "The ledger of past runs; default: beside this file; none: no ledger"),
+        PolicyKey("log", .group(log), "Where and how the log is written; default: text on standard error"),
+        .later("metrics", .group(metrics), "Where figures for a monitoring system are written"),
+        PolicyKey("limits", .group(fileLimits), "What a whole run may take"),
+        PolicyKey("defaults", .group(inheritable), "Keys that every rule has unless it has its own"),
+        PolicyKey("rules", .list(.group(rule), atLeast: 1), required: true, "What is deleted, in this order"),
+        .later("expected_every", .age, "How often a run is expected"),
+        .later("on_failure", .text, "A command for a run that went wrong"),
+        .later("on_success", .text, "A command for a run that went well"),
+    ]
+
+    static let store: [PolicyKey] = [
+        PolicyKey("path", .storeAddress, "The SQLite file"),
+        PolicyKey("url", .text, unavailable: noPostgreSQL, "The URL of a PostgreSQL database"),
+        PolicyKey("busy_timeout", .duration(milliseconds: true), "How long a locked store is waited for; default 5s"),
+        .later("password_file", .path, "A file that holds the password for the server"),
+        .later("model", .path, "The model of a Core Data store"),
+        .later("max_replication_lag", .duration(milliseconds: true), "How far behind a replica may fall"),
+    ]
+
+    static let pending: [PolicyKey] = [
+        PolicyKey("files", .pattern, required: true, "A pattern of CSV or NDJSON files"),
+        PolicyKey("entity", .text, required: true, "The entity that gets the rows"),
+        PolicyKey("columns", .named(.text), "Columns of the file and the attributes they fill; default: same names"),
+        PolicyKey("constants", .named(.value), "Attributes that the file does not have, with their value"),
+        PolicyKey("keep_done", .age, "Taken files older than this are removed; default: they stay"),
+        PolicyKey(
+            "on_conflict", .word(PolicyWord.of(ConflictPolicy.self)),
+            "What happens when a primary or unique key is there already; default fail"),
+    ]
+
+    static let log: [PolicyKey] = [
+        PolicyKey("file", .path, "The log file; default: standard error"),
+        PolicyKey("format", .word(PolicyWord.of(Policy.LogSettings.Format.self)), "The form of a line; default text"),
+        PolicyKey("level", .word(PolicyWord.of(Policy.LogSettings.Level.self)), "The least that is told; default info"),
+    ]
+
+    static let metrics: [PolicyKey] = [
+        PolicyKey("textfile", .path, "A file for the textfile collector of a node exporter")
+    ]
+
+    static let fileLimits: [PolicyKey] = [
+        PolicyKey("max_runtime", .duration(milliseconds: false), "The time budget of a whole run; default: none")
+    ]
+
+    static let rule: [PolicyKey] =
+        [
+            PolicyKey("name", .ruleName, required: true, "The rule's name in reports, logs and the ledger"),
+            PolicyKey("entity", .text, required: true, "The entity whose rows expire"),
+            PolicyKey("date_attribute", .text, required: true, "The attribute that says how old a row is"),
+            PolicyKey("max_age", .age, required: true, "How long a row is kept"),
+        ] + inheritable
+
+    /// The keys of a rule that `defaults` may have too.
+    static let inheritable: [PolicyKey] = [
+        PolicyKey("date_format", .word(dateFormats), "How the date attribute tells a date"),
+        PolicyKey("where", .named(.condition), "The rows the rule looks at; default: all"),
+        PolicyKey("keep_last", .group(keepLast), "The newest rows of each group are never deleted"),
+        PolicyKey("earliest", .date, "Dates before it are not believed; default 1971-01-01"),
+        PolicyKey("latest", .date, "Dates after it are not believed; default: no bound"),
+        PolicyKey(
+            "align", .word(PolicyWord.of(Rule.Alignment.self)),
+            "Moves the cutoff back to the start of its hour, day, week or month"),
+        PolicyKey(
+            "relationships", .word(["as_declared", "deny", .later("cascade"), .later("nullify")]),
+            "Whose delete rules hold; default as_declared"),
+        PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
+        PolicyKey("limits", .group(ruleLimits), "More than this is refused and nothing is deleted"),
+        PolicyKey(
+            "accept", .list(.word(PolicyWord.of(RefusalCode.self)), atLeast: 0), "Refusals that the rule may pass"),
+        PolicyKey("batch", .group(batch), "How much goes in one transaction"),
+        PolicyKey("strategy", .word(strategies), "How the rows of a batch are found; default auto"),
+        PolicyKey(
+            "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How room in the file is given back; default auto"),
+        PolicyKey("enabled", .flag, "Whether the rule is carried out; default true"),
+        .later("column", .text, "The date column of a Core Data store by its SQL name"),
+        .later("digest", .flag, "Whether a digest of the deleted rows is recorded"),
+    ]
+
+    static let keepLast: [PolicyKey] = [
+        PolicyKey("count", .integer(1...Int.max), required: true, "How many rows of each group are kept"),
+        PolicyKey("per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
+    ]
+
+    static let ruleLimits: [PolicyKey] = [
+        PolicyKey("max_rows", .integer(1...Int.max), "The most rows that a run may delete"),
+        PolicyKey("max_fraction", .fraction, "The largest part of the readable rows that a run may delete"),
+        .later("max_lock", .duration(milliseconds: true), "The longest lock that auto may take for a rebuild"),
+    ]
+
+    static let batch: [PolicyKey] = [
+        PolicyKey("rows", .integer(1...1_000_000), "Rows of one transaction; default 5000"),
+        .later("target", .duration(milliseconds: true), "How long one transaction should take"),
+        .later(
+            "pause", .wordOr(["auto", "none"], .duration(milliseconds: true)), "How long to wait between transactions"),
+    ]
+
+    static let operators: [PolicyKey] = [
+        PolicyKey("lt", .value, "Less than"),
+        PolicyKey("le", .value, "Less than or equal to"),
+        PolicyKey("gt", .value, "Greater than"),
+        PolicyKey("ge", .value, "Greater than or equal to"),
+        PolicyKey("ne", .value, "Not equal to; never matches NULL"),
+        PolicyKey("null", .flag, "Whether the attribute has no value"),
+    ]
+
+    private static let dateFormats = DateEncoding.allCases.map { format in
+        PolicyWord(
+            format.rawValue,
+            unavailable: format == .native
+                ? "'native' is for the date types of PostgreSQL; a SQLite file has none: name the format of its values"
+                : nil)
+    }
+
+    private static let strategies: [PolicyWord] = [
+        "auto", "range", "windows", "keys", .later("whole"), .later("sorted"), .later("rebuild"),
+        .later("rebuild_in_place"), .later("rebuild_file"), .later("partitions"),
+    ]
+}

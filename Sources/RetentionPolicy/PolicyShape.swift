@@ -1,0 +1,90 @@
+/// What the value of a key of the policy file may be.
+indirect enum PolicyShape: Sendable {
+    /// The number of the file's own version.
+    case version
+    /// Text that is not blank.
+    case text
+    /// The name of a rule.
+    case ruleName
+    /// The path of a file.
+    case path
+    /// The path of a store, or a `postgresql://` URL.
+    case storeAddress
+    /// The pattern of pending files.
+    case pattern
+    /// One of some words.
+    case word([PolicyWord])
+    /// One of some words, or something else.
+    case wordOr([PolicyWord], PolicyShape)
+    case flag
+    /// A whole number in a range.
+    case integer(ClosedRange<Int>)
+    /// A number greater than 0 and at most 1.
+    case fraction
+    /// A ``MaxAge``.
+    case age
+    /// A ``PolicyDuration``.
+    case duration(milliseconds: Bool)
+    /// A date or an instant of ISO 8601.
+    case date
+    /// An IANA time zone.
+    case zone
+    /// A value of the store.
+    case value
+    /// A list of things of one shape, with at least so many.
+    case list(PolicyShape, atLeast: Int)
+    /// A mapping with known keys.
+    case group([PolicyKey])
+    /// A mapping with keys of the user's choice.
+    case named(PolicyShape)
+    /// One or more conditions on an attribute.
+    case condition
+    /// Either the scalar that stands for the mapping's most important key, or the mapping.
+    case scalarOrGroup(PolicyShape, [PolicyKey])
+}
+
+/// A word that a key may have as its value.
+struct PolicyWord: Sendable, ExpressibleByStringLiteral {
+    let name: String
+    /// Why it cannot be used; nil: it can.
+    let unavailable: String?
+
+    init(_ name: String, unavailable: String? = nil) {
+        self.name = name
+        self.unavailable = unavailable
+    }
+
+    init(stringLiteral name: String) { self.init(name) }
+
+    /// A word whose work this version does not do yet.
+    static func later(_ name: String) -> PolicyWord { PolicyWord(name, unavailable: "'\(name)' is not supported yet") }
+
+    /// The words of an enumeration.
+    static func of<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> [PolicyWord] {
+        type.allCases.map { PolicyWord($0.rawValue) }
+    }
+}
+
+/// A key of the policy file: one row of the table in `PolicyKey+Table.swift`.
+struct PolicyKey: Sendable {
+    let name: String
+    let shape: PolicyShape
+    let isRequired: Bool
+    /// Why it cannot be used; nil: it can.
+    let unavailable: String?
+    /// What it is for, in a sentence without a full stop.
+    let summary: String
+
+    init(_ name: String, _ shape: PolicyShape, required: Bool = false, unavailable: String? = nil, _ summary: String) {
+        self.name = name
+        self.shape = shape
+        self.isRequired = required
+        self.unavailable = unavailable
+        self.summary = summary
+    }
+
+    /// A key whose work this version does not do yet.
+    static func later(_ name: String, _ shape: PolicyShape, _ summary: String) -> PolicyKey {
+        PolicyKey(name, shape, unavailable: "'\(name)' is not supported yet", summary)
+    }
+}

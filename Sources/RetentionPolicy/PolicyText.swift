@@ -1,0 +1,104 @@
+import Crypto
+
+/// The bytes of a policy file as text, with the places of its lines.
+struct PolicyText {
+    /// The bytes without a byte order mark, as the YAML parser gets them.
+    let bytes: ArraySlice<UInt8>
+    let source: PolicySource
+    /// The position, in Unicode scalars, at which each line begins.
+    private let lineStarts: [Int]
+    /// The length of the text in Unicode scalars.
+    private let scalarCount: Int
+    /// The first thing that makes the bytes no text, if there is one.
+    let mistake: Diagnostic?
+
+    /// Takes the bytes apart into lines: ends are LF, CRLF or CR. A byte order mark at the beginning is passed over.
+    init(bytes: [UInt8], path: String) {
+        let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
+        self.bytes = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
+
+        var starts = [0]
+        var lines: [String] = []
+        var line = String.UnicodeScalarView()
+        var position = 0
+        var trouble: (position: Int, message: String)?
+        var decoder = UTF8()
+        var iterator = self.bytes.makeIterator()
+        var previous: Unicode.Scalar?
+        decoding: while true {
+            let scalar: Unicode.Scalar
+            switch decoder.decode(&iterator) {
+            case .emptyInput: break decoding
+            case .error:
+                scalar = "\u{FFFD}"
+                if trouble == nil { trouble = (position, "the file is not UTF-8 text here") }
+            case .scalarValue(let value):
+                scalar = value
+                if trouble == nil, let message = Self.complaint(about: value) { trouble = (position, message) }
+            }
+            position += 1
+            if scalar == "\n", previous == "\r" {
+                starts[starts.count - 1] = position
+            } else if scalar == "\n" || scalar == "\r" {
+                lines.append(String(line))
+                line = String.UnicodeScalarView()
+                starts.append(position)
+            } else {
+                line.append(scalar)
+            }
+            previous = scalar
+        }
+        if !line.isEmpty { lines.append(String(line)) }
+        lineStarts = starts
+        scalarCount = position
+        let digest = SHA256.hash(data: bytes).reduce(into: "") { text, byte in
+            text += byte < 16 ? "0" : ""
+            text += String(byte, radix: 16)
+        }
+        source = PolicySource(path: path, sha256: digest, lines: lines)
+        mistake = trouble.map { Diagnostic(at: Self.place($0.position, in: starts), $0.message) }
+    }
+
+    /// The place of a stretch of text, given as positions in Unicode scalars; of several lines, the part on the first.
+    func mark(from start: Int, to end: Int) -> Mark {
+        var mark = Self.place(min(start, scalarCount), in: lineStarts)
+        guard mark.line <= source.lines.count else { return mark }
+        let lineEnd = lineStarts[mark.line - 1] + source.lines[mark.line - 1].unicodeScalars.count
+        mark.length = max(1, min(end, lineEnd) - start)
+        return mark
+    }
+
+    /// The character at a position, or nil at the end of its line.
+    func scalar(at mark: Mark) -> Unicode.Scalar? {
+        guard mark.line <= source.lines.count else { return nil }
+        return source.lines[mark.line - 1].unicodeScalars.dropFirst(mark.column - 1).first
+    }
+
+    private static func place(_ position: Int, in lineStarts: [Int]) -> Mark {
+        var low = 0
+        var high = lineStarts.count
+        while high - low > 1 {
+            let middle = (low + high) / 2
+            if lineStarts[middle] <= position { low = middle } else { high = middle }
+        }
+        return Mark(line: low + 1, column: position - lineStarts[low] + 1)
+    }
+
+    /// YAML allows no control characters but tab and line ends.
+    private static func complaint(about scalar: Unicode.Scalar) -> String? {
+        switch scalar.value {
+        case 0: return "the file has a NUL byte here: it is not a text file"
+        case 0x09, 0x0A, 0x0D, 0x85: return nil
+        case 0x01..<0x20, 0x7F..<0xA0:
+            return "a control character (U+\(hexadecimal(scalar))) cannot be used in a configuration"
+        case 0xFEFF: return "a byte order mark can stand only at the beginning of the file"
+        case 0xFFFE, 0xFFFF: return "the character U+\(hexadecimal(scalar)) cannot be used in a configuration"
+        default: return nil
+        }
+    }
+
+    private static func hexadecimal(_ scalar: Unicode.Scalar) -> String {
+        let digits = String(scalar.value, radix: 16, uppercase: true)
+        return String(repeating: "0", count: max(0, 4 - digits.count)) + digits
+    }
+}

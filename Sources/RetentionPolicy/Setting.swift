@@ -1,0 +1,135 @@
+import PriceStore
+
+/// A value of the policy file that was read and has the shape its key asks for.
+struct Setting: Sendable {
+    indirect enum Value: Sendable {
+        case text(String)
+        case integer(Int)
+        case fraction(Double)
+        case flag(Bool)
+        case age(MaxAge)
+        case duration(Duration)
+        case instant(Instant)
+        case zone(CalendarZone)
+        case stored(StoreValue)
+        case list([Setting])
+        case group(SettingGroup)
+    }
+
+    /// Nil: there was a mistake, which has been noted.
+    var value: Value?
+    /// The place of the key; of an item of a list, of the item.
+    var keyMark: Mark
+    /// The place of the value.
+    var mark: Mark
+}
+
+/// The settings of one mapping, by key, in file order.
+struct SettingGroup: Sendable {
+    private(set) var keys: [String] = []
+    private var settings: [String: Setting] = [:]
+    /// Required keys that an unknown key was probably meant to be: their absence has been told already.
+    var misspelt: Set<String> = []
+    var mark: Mark
+
+    init(mark: Mark) { self.mark = mark }
+
+    subscript(key: String) -> Setting? {
+        get { settings[key] }
+        set {
+            if settings.updateValue(newValue ?? Setting(keyMark: mark, mark: mark), forKey: key) == nil {
+                keys.append(key)
+            }
+        }
+    }
+
+    /// This group with what it lacks taken from `defaults`. Where both have a mapping for a key, its sub-keys are
+    /// merged in the same way, one level deep: what the group says itself always wins.
+    func merged(over defaults: SettingGroup) -> SettingGroup {
+        var result = self
+        for key in defaults.keys {
+            guard let inherited = defaults[key] else { continue }
+            guard let own = settings[key] else {
+                result[key] = inherited
+                continue
+            }
+            if case .group(var group) = own.value, case .group(let inheritedGroup) = inherited.value {
+                for subkey in inheritedGroup.keys where group[subkey] == nil { group[subkey] = inheritedGroup[subkey] }
+                result.settings[key]?.value = .group(group)
+            }
+        }
+        return result
+    }
+
+    /// Where every key and value of the group stands, nested ones by dotted path, items of lists as `per[0]`.
+    var marks: Marks {
+        var marks = Marks(whole: mark)
+        collect(into: &marks, prefix: "")
+        return marks
+    }
+
+    private func collect(into marks: inout Marks, prefix: String) {
+        for key in keys {
+            guard let setting = settings[key] else { continue }
+            setting.collect(into: &marks, path: prefix + key)
+        }
+    }
+
+    func text(_ key: String) -> String? {
+        if case .text(let text) = settings[key]?.value { text } else { nil }
+    }
+
+    func integer(_ key: String) -> Int? {
+        if case .integer(let integer) = settings[key]?.value { integer } else { nil }
+    }
+
+    func fraction(_ key: String) -> Double? {
+        if case .fraction(let fraction) = settings[key]?.value { fraction } else { nil }
+    }
+
+    func flag(_ key: String) -> Bool? {
+        if case .flag(let flag) = settings[key]?.value { flag } else { nil }
+    }
+
+    func age(_ key: String) -> MaxAge? {
+        if case .age(let age) = settings[key]?.value { age } else { nil }
+    }
+
+    func duration(_ key: String) -> Duration? {
+        if case .duration(let duration) = settings[key]?.value { duration } else { nil }
+    }
+
+    func instant(_ key: String) -> Instant? {
+        if case .instant(let instant) = settings[key]?.value { instant } else { nil }
+    }
+
+    func word<Word: RawRepresentable<String>>(_ key: String, as type: Word.Type) -> Word? {
+        text(key).flatMap(Word.init(rawValue:))
+    }
+
+    func list(_ key: String) -> [Setting] {
+        if case .list(let items) = settings[key]?.value { items } else { [] }
+    }
+
+    func texts(_ key: String) -> [String] {
+        list(key).compactMap { if case .text(let text) = $0.value { text } else { nil } }
+    }
+
+    func group(_ key: String) -> SettingGroup? {
+        if case .group(let group) = settings[key]?.value { group } else { nil }
+    }
+}
+
+extension Setting {
+    fileprivate func collect(into marks: inout Marks, path: String) {
+        marks.keys[path] = keyMark
+        marks.values[path] = mark
+        switch value {
+        case .group(let group):
+            for key in group.keys { group[key]?.collect(into: &marks, path: "\(path).\(key)") }
+        case .list(let items):
+            for (index, item) in items.enumerated() { item.collect(into: &marks, path: "\(path)[\(index)]") }
+        default: break
+        }
+    }
+}

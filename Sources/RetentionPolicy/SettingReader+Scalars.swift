@@ -1,0 +1,191 @@
+import PriceStore
+
+extension SettingReader {
+    /// Reads a scalar that is not blank; what does not fit its shape is noted and nil.
+    mutating func scalarValue(
+        _ scalar: YAMLNode.Scalar, _ node: YAMLNode, _ shape: PolicyShape, name: String
+    ) -> Setting.Value? {
+        do throws(Complaint) {
+            return try read(scalar, shape, name: name)
+        } catch {
+            let message = error.message ?? "'\(name)' must be \(shape.expected); found \(node.described)"
+            report(node.mark, message + (error.hint.map { "; \($0)" } ?? ""))
+            return nil
+        }
+    }
+
+    /// Why a scalar does not fit: a whole message, or only a hint to add to the usual one.
+    private struct Complaint: Error {
+        var message: String?
+        var hint: String?
+    }
+
+    private func read(
+        _ scalar: YAMLNode.Scalar, _ shape: PolicyShape, name: String
+    ) throws(Complaint) -> Setting.Value {
+        let text = scalar.text
+        switch shape {
+        case .version:
+            if case .integer(let version) = scalar.kind {
+                if version == 1 { return .integer(1) }
+                throw Complaint(message: "version \(text) of the file's format is not known here; expected 1")
+            }
+            throw Complaint()
+        case .text: return .text(try self.text(scalar))
+        case .ruleName:
+            let name = try self.text(scalar)
+            let isGood = name.utf8.allSatisfy { byte in
+                switch byte {
+                case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "0")...UInt8(ascii: "9"): true
+                default: ".-_".utf8.contains(byte)
+                }
+            }
+            if isGood { return .text(name) }
+            throw Complaint(message: "the name '\(name)' cannot be used; expected only a-z, 0-9, '.', '_' and '-'")
+        case .path: return .text(try path(scalar, name: name))
+        case .storeAddress: return .text(try storeAddress(scalar, name: name))
+        case .pattern:
+            let pattern = try self.text(scalar)
+            try refuseHome(pattern)
+            if pattern.hasSuffix(".csv") || pattern.hasSuffix(".ndjson") { return .text(pattern) }
+            throw Complaint(message: "'\(pattern)' must end in .csv or .ndjson: the end says how the files are read")
+        case .word(let words): return .text(try word(scalar, words, name: name))
+        case .wordOr(let words, let other):
+            if words.contains(where: { $0.name == text && $0.unavailable == nil }) { return .text(text) }
+            return try read(scalar, other, name: name)
+        case .flag:
+            if case .flag(let flag) = scalar.kind { return .flag(flag) }
+            switch text.lowercased() {
+            case "yes", "y", "on", "true", "1": throw Complaint(hint: "did you mean true?")
+            case "no", "n", "off", "false", "0": throw Complaint(hint: "did you mean false?")
+            default: throw Complaint()
+            }
+        case .integer(let range):
+            if case .integer(let integer) = scalar.kind, let integer = Int(exactly: integer), range.contains(integer) {
+                return .integer(integer)
+            }
+            let digits = text.filter { $0 != "_" && $0 != "," && $0 != "'" }
+            if digits != text, let integer = Int(digits), range.contains(integer) {
+                throw Complaint(hint: "write \(integer)")
+            }
+            throw Complaint()
+        case .fraction:
+            switch scalar.kind {
+            case .integer(1): return .fraction(1)
+            case .real(let fraction) where fraction > 0 && fraction <= 1: return .fraction(fraction)
+            default:
+                if text.hasSuffix("%"), let percent = Int(text.dropLast()), (1...99).contains(percent) {
+                    throw Complaint(hint: "write 0.\(percent < 10 ? "0" : "")\(percent)")
+                }
+                throw Complaint()
+            }
+        case .age:
+            do throws(DurationMistake) {
+                return .age(try MaxAge(parsing: text))
+            } catch {
+                throw Complaint(message: error.message)
+            }
+        case .duration(let milliseconds):
+            switch PolicyDuration.parse(text, allowsMilliseconds: milliseconds) {
+            case .success(let duration): return .duration(duration)
+            case .failure(let mistake): throw Complaint(message: mistake.message)
+            }
+        case .date:
+            if let instant = Instant(iso8601: text, zone: zone) { return .instant(instant) }
+            throw Complaint()
+        case .zone:
+            if case .text = scalar.kind, let zone = CalendarZone(identifier: text) { return .zone(zone) }
+            let near = NearestName.match(text, in: Self.wellKnownZones)
+            throw Complaint(
+                message: "'\(text)' is not a time zone known here"
+                    + (near.map { "; did you mean '\($0)'?" } ?? "; expected a name as UTC or Europe/Berlin"))
+        case .value: return .stored(try stored(scalar, name: name))
+        case .list, .group, .named, .condition, .scalarOrGroup: throw Complaint()
+        }
+    }
+
+    /// A value as the store would hold it.
+    private func stored(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> StoreValue {
+        switch scalar.kind {
+        case .null:
+            throw Complaint(message: "'\(name)' has no value; to match rows without one write { null: true }")
+        case .flag(let flag): return .integer(flag ? 1 : 0)
+        case .integer(let integer): return .integer(integer)
+        case .real(let number): return .real(number)
+        case .unusableNumber:
+            throw Complaint(message: "the number \(scalar.text) cannot be stored; write it in quotes if it is text")
+        case .text: return .text(scalar.text)
+        }
+    }
+
+    /// Text that is not blank. A number or a boolean is a mistake: the quotes that make it text are a key away.
+    private func text(_ scalar: YAMLNode.Scalar) throws(Complaint) -> String {
+        switch scalar.kind {
+        case .text:
+            if scalar.text.allSatisfy(\.isWhitespace) { throw Complaint(hint: "it is blank") }
+            return scalar.text
+        default: throw Complaint(hint: "write \"\(scalar.text)\" if it is meant as text")
+        }
+    }
+
+    private func word(_ scalar: YAMLNode.Scalar, _ words: [PolicyWord], name: String) throws(Complaint) -> String {
+        let text = scalar.text
+        guard let word = words.first(where: { $0.name == text }) else {
+            let usable = words.filter { $0.unavailable == nil }.map(\.name)
+            guard let near = NearestName.match(text, in: usable) else { throw Complaint() }
+            throw Complaint(message: "'\(text)' is not a value of '\(name)'; did you mean '\(near)'?")
+        }
+        if let reason = word.unavailable { throw Complaint(message: reason) }
+        return text
+    }
+
+    private func storeAddress(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
+        let lowercased = scalar.text.lowercased()
+        if lowercased.hasPrefix("postgresql://") || lowercased.hasPrefix("postgres://") {
+            throw Complaint(message: PolicyKey.noPostgreSQL)
+        }
+        return try path(scalar, name: name)
+    }
+
+    /// An absolute path; a relative one is taken from the configuration's folder.
+    private func path(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
+        let path = try text(scalar)
+        let lowercased = path.lowercased()
+        if lowercased.hasPrefix(":memory:") {
+            throw Complaint(message: "'\(name)' cannot be in memory: nothing would be there to delete or to keep")
+        }
+        if lowercased.hasPrefix("file:") {
+            throw Complaint(message: "'\(name)' cannot be a file: URI; write the path itself")
+        }
+        if lowercased.contains("://") { throw Complaint(message: "'\(name)' must be a path; found the URL '\(path)'") }
+        try refuseHome(path)
+        return absolutePath(path)
+    }
+
+    /// Nobody means a folder that is named `~`.
+    private func refuseHome(_ path: String) throws(Complaint) {
+        if path == "~" || path.hasPrefix("~/") {
+            throw Complaint(message: "'~' is not expanded in '\(path)'; write the folder in full")
+        }
+    }
+
+    private func absolutePath(_ path: String) -> String {
+        if path.hasPrefix("/") { return path }
+        var path = path[...]
+        while path.hasPrefix("./") { path = path.dropFirst(2).drop { $0 == "/" } }
+        return (baseFolder == "/" ? "" : baseFolder) + "/" + path
+    }
+
+    /// Zones of the places where gold and its prices are traded, for suggestions only.
+    private static let wellKnownZones = [
+        "UTC", "Etc/UTC", "GMT", "Europe/London", "Europe/Berlin", "Europe/Zurich", "Europe/Paris", "Europe/Vienna",
+        "Europe/Madrid", "Europe/Rome", "Europe/Amsterdam", "Europe/Brussels", "Europe/Dublin", "Europe/Lisbon",
+        "Europe/Warsaw", "Europe/Prague", "Europe/Stockholm", "Europe/Oslo", "Europe/Copenhagen", "Europe/Helsinki",
+        "Europe/Athens", "Europe/Istanbul", "Europe/Kiev", "Europe/Moscow", "America/New_York", "America/Chicago",
+        "America/Denver", "America/Los_Angeles", "America/Toronto", "America/Sao_Paulo", "America/Mexico_City",
+        "Asia/Tokyo", "Asia/Shanghai", "Asia/Hong_Kong", "Asia/Singapore", "Asia/Seoul", "Asia/Kolkata", "Asia/Dubai",
+        "Asia/Karachi", "Asia/Tehran", "Asia/Jakarta", "Asia/Bangkok", "Asia/Taipei", "Asia/Jerusalem",
+        "Africa/Johannesburg", "Africa/Cairo", "Africa/Lagos", "Africa/Nairobi", "Australia/Sydney",
+        "Australia/Perth", "Australia/Melbourne", "Pacific/Auckland",
+    ]
+}

@@ -1,0 +1,218 @@
+import PriceStore
+
+/// Checks the nodes of a policy file against the tables of keys, and notes every mistake.
+struct SettingReader {
+    /// More mistakes than this are not told one by one: such a file is no policy.
+    static let mostDiagnostics = 1000
+
+    /// The zone in which zone-less dates of the file are read.
+    var zone = CalendarZone.utc
+    /// The folder of the configuration, absolute and without a slash at its end.
+    let baseFolder: String
+    private(set) var diagnostics: Set<Diagnostic> = []
+
+    init(baseFolder: String) { self.baseFolder = baseFolder }
+
+    /// Notes a mistake. The same one is noted once, even if an alias or `defaults` brings it several times.
+    mutating func report(_ mark: Mark, _ message: String) {
+        guard diagnostics.count < Self.mostDiagnostics else { return }
+        diagnostics.insert(Diagnostic(at: mark, message))
+    }
+
+    /// Reads a mapping with known keys. Missing keys are not looked for: `defaults` may still bring them.
+    mutating func group(_ node: YAMLNode, _ keys: [PolicyKey], name: String?) -> SettingGroup? {
+        guard case .mapping(let pairs) = node.content else {
+            let examples = keys.prefix(3).map(\.name).joined(separator: ", ")
+            let subject = name.map { "'\($0)' must be" } ?? "expected"
+            report(node.mark, "\(subject) a mapping with keys as \(examples); found \(node.described)")
+            return nil
+        }
+        var group = SettingGroup(mark: node.mark)
+        for pair in pairs {
+            guard let key = keys.first(where: { $0.name == pair.key }) else {
+                if let meant = reportUnknown(pair, among: keys) { group.misspelt.insert(meant) }
+                continue
+            }
+            if let reason = key.unavailable { report(pair.keyMark, reason) }
+            group[pair.key] = setting(pair, key.shape)
+        }
+        return group
+    }
+
+    private mutating func setting(_ pair: YAMLNode.Pair, _ shape: PolicyShape) -> Setting {
+        var setting = Setting(keyMark: pair.keyMark, mark: pair.value.mark)
+        if case .scalar(let scalar) = pair.value.content, scalar.kind == .null {
+            let mark = scalar.text.isEmpty ? pair.keyMark : pair.value.mark
+            report(mark, blank(pair.key, shape))
+        } else {
+            setting.value = value(pair.value, shape, name: pair.key)
+        }
+        return setting
+    }
+
+    private func blank(_ name: String, _ shape: PolicyShape) -> String {
+        switch shape {
+        case .condition:
+            "'\(name)' has no value; to match rows without one write { null: true }, with one { null: false }"
+        default: "'\(name)' needs a value; expected \(shape.expected)"
+        }
+    }
+
+    /// Says that a key is unknown, and what it may have been meant to be.
+    private mutating func reportUnknown(_ pair: YAMLNode.Pair, among keys: [PolicyKey]) -> String? {
+        let near = NearestName.match(pair.key, in: keys.map(\.name))
+        var hint = near.map { "; did you mean '\($0)'?" }
+        if hint == nil, let home = keys.first(where: { $0.shape.holds(key: pair.key) }) {
+            hint = "; it belongs under '\(home.name)'"
+        }
+        report(pair.keyMark, "unknown key '\(pair.key)'" + (hint ?? "; expected \(Self.list(keys.map(\.name)))"))
+        return near
+    }
+
+    /// Reads a value that is not blank.
+    mutating func value(_ node: YAMLNode, _ shape: PolicyShape, name: String) -> Setting.Value? {
+        switch shape {
+        case .group(let keys): return group(node, keys, name: name).map(Setting.Value.group)
+        case .scalarOrGroup(let scalarShape, let keys):
+            if case .mapping = node.content { return group(node, keys, name: name).map(Setting.Value.group) }
+            return value(node, scalarShape, name: name)
+        case .named(let item): return named(node, item, name: name)
+        case .list(let item, let least): return list(node, item, atLeast: least, name: name)
+        case .condition: return condition(node, name: name)
+        default:
+            guard case .scalar(let scalar) = node.content else {
+                mismatch(node, shape, name: name)
+                return nil
+            }
+            return scalarValue(scalar, node, shape, name: name)
+        }
+    }
+
+    private mutating func mismatch(_ node: YAMLNode, _ shape: PolicyShape, name: String) {
+        report(node.mark, "'\(name)' must be \(shape.expected); found \(node.described)")
+    }
+
+    private mutating func named(_ node: YAMLNode, _ shape: PolicyShape, name: String) -> Setting.Value? {
+        guard case .mapping(let pairs) = node.content else {
+            mismatch(node, .named(shape), name: name)
+            return nil
+        }
+        if pairs.isEmpty { report(node.mark, "'\(name)' is empty; name at least one attribute or leave it out") }
+        var group = SettingGroup(mark: node.mark)
+        for pair in pairs { group[pair.key] = setting(pair, shape) }
+        return .group(group)
+    }
+
+    private mutating func list(
+        _ node: YAMLNode, _ shape: PolicyShape, atLeast least: Int, name: String
+    ) -> Setting.Value? {
+        guard case .sequence(let nodes) = node.content else {
+            var message = "'\(name)' must be a list; found \(node.described)"
+            if case .scalar(let scalar) = node.content { message += "; write [\(scalar.text)]" }
+            report(node.mark, message)
+            return nil
+        }
+        if nodes.count < least { report(node.mark, "'\(name)' is empty; it needs at least one entry") }
+        var seen: [String: Mark] = [:]
+        return .list(
+            nodes.map { node in
+                var item = Setting(keyMark: node.mark, mark: node.mark)
+                if case .scalar(let scalar) = node.content, scalar.kind == .null {
+                    report(node.mark, "an entry of '\(name)' is blank; expected \(shape.expected)")
+                } else {
+                    item.value = value(node, shape, name: name)
+                }
+                if case .text(let text) = item.value {
+                    if let first = seen[text] {
+                        report(
+                            node.mark, "'\(text)' is listed twice, first at line \(first.line), column \(first.column)")
+                    }
+                    seen[text] = node.mark
+                }
+                return item
+            })
+    }
+
+    /// Reads the condition on one attribute: a value, a list of values, or a mapping of operators.
+    private mutating func condition(_ node: YAMLNode, name: String) -> Setting.Value? {
+        switch node.content {
+        case .scalar(let scalar): return scalarValue(scalar, node, .value, name: name)
+        case .sequence: return list(node, .value, atLeast: 1, name: name)
+        case .mapping(let pairs):
+            if pairs.isEmpty {
+                report(node.mark, "'\(name)' is empty; expected one of lt, le, gt, ge, ne, null")
+                return nil
+            }
+            return group(node, PolicyKey.operators, name: name).map(Setting.Value.group)
+        }
+    }
+
+    /// Looks for required keys that are missing, in a group and all groups inside; `defaults` need not be complete.
+    mutating func require(_ keys: [PolicyKey], in group: SettingGroup, of owner: String? = nil) {
+        let owner = group.text("name").map { "rule '\($0)'" } ?? owner
+        for key in keys where key.name != "defaults" {
+            guard let setting = group[key.name] else {
+                if key.isRequired, !group.misspelt.contains(key.name) {
+                    let place = owner.map { " in \($0)" } ?? ""
+                    report(group.mark, "required key '\(key.name)' is missing\(place)")
+                }
+                continue
+            }
+            switch (key.shape, setting.value) {
+            case (.group(let keys), .group(let group)): require(keys, in: group, of: "'\(key.name)'")
+            case (.list(.group(let keys), _), .list(let items)):
+                for (index, item) in items.enumerated() {
+                    guard case .group(let group) = item.value else { continue }
+                    require(keys, in: group, of: "entry \(index + 1) of '\(key.name)'")
+                }
+            default: break
+            }
+        }
+    }
+
+    /// `a, b or c`.
+    static func list(_ words: [String]) -> String {
+        guard let last = words.last, words.count > 1 else { return words.first ?? "" }
+        return words.dropLast().joined(separator: ", ") + " or " + last
+    }
+}
+
+extension PolicyShape {
+    /// What is expected, for a message.
+    var expected: String {
+        switch self {
+        case .version: "the number 1"
+        case .text: "text"
+        case .ruleName: "a name of lower-case letters, digits, '.', '_' and '-'"
+        case .path: "the path of a file"
+        case .storeAddress: "the path of a SQLite file"
+        case .pattern: "a pattern of files, as pending/*.csv"
+        case .word(let words): SettingReader.list(words.filter { $0.unavailable == nil }.map(\.name))
+        case .wordOr(let words, let shape): SettingReader.list(words.map(\.name)) + ", or " + shape.expected
+        case .flag: "true or false"
+        case .integer(let range):
+            range.upperBound == .max
+                ? "a whole number, at least \(range.lowerBound)"
+                : "a whole number from \(range.lowerBound) to \(range.upperBound)"
+        case .fraction: "a number greater than 0 and at most 1, as 0.5"
+        case .age: "an age, as 30d, 1y6mo or P30D"
+        case .duration: "a duration, as 90s or 10min"
+        case .date: "a date or an instant, as 2020-01-31 or 2020-01-31T12:00:00Z"
+        case .zone: "a time zone, as UTC or Europe/Berlin"
+        case .value: "a text or a number"
+        case .list: "a list"
+        case .group, .named: "a mapping"
+        case .condition: "a value, a list of values, or a mapping of lt, le, gt, ge, ne, null"
+        case .scalarOrGroup(let scalar, _): scalar.expected + ", or a mapping"
+        }
+    }
+
+    /// Whether a mapping of this shape, or the entries of a list of this shape, have the key.
+    fileprivate func holds(key: String) -> Bool {
+        switch self {
+        case .group(let keys), .scalarOrGroup(_, let keys): keys.contains { $0.name == key }
+        case .list(let shape, _): shape.holds(key: key)
+        default: false
+        }
+    }
+}

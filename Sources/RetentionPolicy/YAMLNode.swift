@@ -1,0 +1,125 @@
+/// A value of a YAML document with its place: a scalar, a sequence or a mapping.
+struct YAMLNode: Sendable {
+    /// A scalar as written.
+    struct Scalar: Hashable, Sendable {
+        var text: String
+        /// Whether it was written without quotes, so that its look decides what it is.
+        var isPlain: Bool
+    }
+
+    /// A key of a mapping with its value.
+    struct Pair: Sendable {
+        var key: String
+        var keyMark: Mark
+        var value: YAMLNode
+    }
+
+    enum Content: Sendable {
+        case scalar(Scalar)
+        case sequence([YAMLNode])
+        /// In file order; every key once.
+        case mapping([Pair])
+    }
+
+    var content: Content
+    /// Where it is written; of a value of several lines, the part on the first.
+    var mark: Mark
+    /// How many nodes a walk through it meets, aliases followed.
+    var nodeCount = 1
+    /// How many levels it has, aliases followed; 1 for a scalar.
+    var height = 1
+}
+
+extension YAMLNode.Scalar {
+    /// What a scalar is by its look.
+    enum Kind: Hashable, Sendable {
+        /// Blank, `null` or `~`.
+        case null
+        case flag(Bool)
+        case integer(Int64)
+        case real(Double)
+        /// A number beyond 64 bits or beyond the doubles, or `.inf` and `.nan`.
+        case unusableNumber
+        case text
+    }
+
+    /// What the scalar is: quoted ones are text; of the plain ones only `true` and `false` are booleans, only numbers
+    /// without leading zeros are numbers, and `no`, `on`, `0644`, `0x1F` and `1:30` are text.
+    var kind: Kind {
+        guard isPlain else { return .text }
+        switch text {
+        case "", "~", "null", "Null", "NULL": return .null
+        case "true": return .flag(true)
+        case "false": return .flag(false)
+        default: break
+        }
+        let bytes = Array(text.utf8)
+        let sign = bytes.first == UInt8(ascii: "-") || bytes.first == UInt8(ascii: "+") ? 1 : 0
+        let digits = bytes.dropFirst(sign)
+        let special = text.dropFirst(sign).lowercased()
+        if special == ".inf" || special == ".nan" { return .unusableNumber }
+        let isDigit = { (byte: UInt8) in (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte) }
+        if digits.count > 1, digits.first == UInt8(ascii: "0"), let second = digits.dropFirst().first, isDigit(second) {
+            return .text
+        }
+        if !digits.isEmpty, digits.allSatisfy(isDigit) {
+            return Int64(text).map(Kind.integer) ?? .unusableNumber
+        }
+        guard Self.isDecimal(digits) else { return .text }
+        // `.5` and `5.` are not taken by every reader of numbers; `0.5` and `5.0` are.
+        guard let number = Double(text) ?? Double(text.completingFirstPoint()), number.isFinite else {
+            return .unusableNumber
+        }
+        return .real(number)
+    }
+
+    /// Whether unsigned digits have the look of a decimal number: `1.5`, `.5`, `5.`, `1e3`.
+    private static func isDecimal(_ bytes: ArraySlice<UInt8>) -> Bool {
+        var rest = bytes
+        func takeDigits() -> Int {
+            let count = rest.prefix { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }.count
+            rest = rest.dropFirst(count)
+            return count
+        }
+        var count = takeDigits()
+        if rest.first == UInt8(ascii: ".") {
+            rest = rest.dropFirst()
+            count += takeDigits()
+        }
+        guard count > 0 else { return false }
+        if rest.first == UInt8(ascii: "e") || rest.first == UInt8(ascii: "E") {
+            rest = rest.dropFirst()
+            if rest.first == UInt8(ascii: "-") || rest.first == UInt8(ascii: "+") { rest = rest.dropFirst() }
+            guard takeDigits() > 0 else { return false }
+        }
+        return rest.isEmpty
+    }
+}
+
+extension String {
+    /// The text with a digit on both sides of its first point.
+    fileprivate func completingFirstPoint() -> String {
+        guard let point = firstIndex(of: ".") else { return self }
+        let before = String(self[..<point])
+        let after = String(self[index(after: point)...])
+        let head = before.last.map(\.isNumber) ?? false ? before : before + "0"
+        return head + "." + (after.first.map(\.isNumber) ?? false ? after : "0" + after)
+    }
+}
+
+extension YAMLNode {
+    /// What the node is, for a message: `a list`, `the number 5`.
+    var described: String {
+        switch content {
+        case .sequence: return "a list"
+        case .mapping: return "a mapping"
+        case .scalar(let scalar):
+            switch scalar.kind {
+            case .null: return "nothing"
+            case .flag, .unusableNumber: return scalar.text
+            case .integer, .real: return "the number \(scalar.text)"
+            case .text: return "the text '\(scalar.text)'"
+            }
+        }
+    }
+}

@@ -1,0 +1,260 @@
+@preconcurrency import CLibYAML
+
+/// Reads the one document of a policy file into located nodes.
+///
+/// libyaml finds the events; everything it leaves open is decided here: depth, size, aliases, duplicate keys, a
+/// second document. A mistake that leaves the rest readable is noted and reading goes on, so that all are told at once.
+struct YAMLReader {
+    /// Deeper nesting, aliases followed, is an error.
+    static let deepestLevel = 64
+    /// More values than this, aliases followed, are an error.
+    static let mostNodes = 100_000
+
+    /// Mistakes found so far.
+    private(set) var diagnostics: [Diagnostic] = []
+    private let text: PolicyText
+    private let parser: UnsafeMutablePointer<yaml_parser_t>
+    private var anchors: [String: YAMLNode] = [:]
+    private var openAnchors: Set<String> = []
+    private var nodeCount = 0
+
+    /// A mistake after which nothing more can be read.
+    private struct Stop: Error {
+        let diagnostic: Diagnostic
+    }
+
+    /// Reads the document.
+    ///
+    /// - Returns: its root, or nil if there is none or it cannot be read (a diagnostic says why); and all mistakes.
+    static func read(_ text: PolicyText) -> (root: YAMLNode?, diagnostics: [Diagnostic]) {
+        // The parser holds a pointer to itself, so it must not move.
+        let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
+        defer { parser.deallocate() }
+        guard yaml_parser_initialize(parser) == 1 else {
+            return (nil, [Diagnostic(at: Mark(line: 1, column: 1), "there is no memory to read the file")])
+        }
+        defer { yaml_parser_delete(parser) }
+        return text.bytes.withUnsafeBufferPointer { bytes in
+            yaml_parser_set_encoding(parser, YAML_UTF8_ENCODING)
+            yaml_parser_set_input_string(parser, bytes.baseAddress, bytes.count)
+            var reader = YAMLReader(text: text, parser: parser)
+            do throws(Stop) {
+                let root = try reader.document()
+                return (root, reader.diagnostics)
+            } catch {
+                return (nil, reader.diagnostics + [error.diagnostic])
+            }
+        }
+    }
+
+    private init(text: PolicyText, parser: UnsafeMutablePointer<yaml_parser_t>) {
+        self.text = text
+        self.parser = parser
+    }
+
+    /// What the reader needs of one event.
+    private enum Event {
+        case documentStart
+        case end
+        case alias(String)
+        case scalar(YAMLNode.Scalar, anchor: String?, tag: String?)
+        case sequenceStart(anchor: String?, tag: String?)
+        case mappingStart(anchor: String?, tag: String?)
+        case streamEnd
+    }
+
+    private mutating func document() throws(Stop) -> YAMLNode? {
+        guard case (.documentStart, _) = try next() else {
+            throw stop(Mark(line: 1, column: 1), "the file is empty; expected version, store and rules")
+        }
+        let (event, mark) = try next()
+        let root = try node(event, mark, level: 1)
+        _ = try next()
+        if case (.documentStart, let second) = try next() {
+            diagnostics.append(Diagnostic(at: second, "a second document begins here; the file can hold only one"))
+        }
+        return root
+    }
+
+    private mutating func node(_ event: Event, _ mark: Mark, level: Int) throws(Stop) -> YAMLNode {
+        if level > Self.deepestLevel {
+            throw stop(mark, "values are nested more than \(Self.deepestLevel) levels deep here")
+        }
+        if case .alias(let name) = event { return try alias(name, mark, level: level) }
+        nodeCount += 1
+        if nodeCount > Self.mostNodes { throw stop(mark, Self.tooMany) }
+        var node = YAMLNode(content: .sequence([]), mark: mark)
+        switch event {
+        case .scalar(var scalar, let anchor, let tag):
+            checkTag(tag, text: "str", at: mark)
+            if tag != nil { scalar.isPlain = false }
+            node.content = .scalar(scalar)
+            if let anchor { anchors[anchor] = node }
+        case .sequenceStart(let anchor, let tag):
+            checkTag(tag, text: "seq", at: mark)
+            open(anchor)
+            var items: [YAMLNode] = []
+            while true {
+                let (event, itemMark) = try next()
+                if case .end = event { break }
+                let item = try self.node(event, itemMark, level: level + 1)
+                node.nodeCount += item.nodeCount
+                node.height = max(node.height, item.height + 1)
+                items.append(item)
+            }
+            node.content = .sequence(items)
+            close(anchor, node)
+        case .mappingStart(let anchor, let tag):
+            checkTag(tag, text: "map", at: mark)
+            open(anchor)
+            node.content = .mapping(try pairs(of: &node, level: level))
+            close(anchor, node)
+        case .alias, .documentStart, .end, .streamEnd:
+            throw stop(mark, "expected a value here")
+        }
+        return node
+    }
+
+    private mutating func pairs(of mapping: inout YAMLNode, level: Int) throws(Stop) -> [YAMLNode.Pair] {
+        var pairs: [YAMLNode.Pair] = []
+        var places: [String: Mark] = [:]
+        while true {
+            let (event, keyMark) = try next()
+            if case .end = event { return pairs }
+            var key: YAMLNode.Scalar?
+            if case .scalar(let scalar, nil, nil) = event {
+                nodeCount += 1
+                key = scalar
+            } else {
+                _ = try node(event, keyMark, level: level + 1)
+                diagnostics.append(Diagnostic(at: keyMark, "a key must be a plain word, written out"))
+            }
+            let (valueEvent, valueMark) = try next()
+            let value = try node(valueEvent, valueMark, level: level + 1)
+            mapping.nodeCount += value.nodeCount + 1
+            mapping.height = max(mapping.height, value.height + 1)
+            guard let key else { continue }
+            if key.isPlain, key.text == "<<" {
+                diagnostics.append(
+                    Diagnostic(at: keyMark, "merge keys ('<<') are not supported; write shared keys under 'defaults'"))
+            } else if key.isPlain, key.text.isEmpty || key.text == "~" {
+                diagnostics.append(Diagnostic(at: keyMark, "a key is missing here"))
+            } else if let first = places[key.text] {
+                diagnostics.append(
+                    Diagnostic(
+                        at: keyMark,
+                        "duplicate key '\(key.text)'; it is already at line \(first.line), column \(first.column)"))
+            } else {
+                places[key.text] = keyMark
+                pairs.append(YAMLNode.Pair(key: key.text, keyMark: keyMark, value: value))
+            }
+        }
+    }
+
+    /// The node that an alias stands for, placed where the alias is. Its size counts as if it were written out, so
+    /// that aliases of aliases cannot grow beyond the bound.
+    private mutating func alias(_ name: String, _ mark: Mark, level: Int) throws(Stop) -> YAMLNode {
+        if openAnchors.contains(name) { throw stop(mark, "the alias '*\(name)' is inside the value it stands for") }
+        guard var node = anchors[name] else {
+            let hint = NearestName.suggestion(for: name, in: anchors.keys.sorted())
+            throw stop(mark, "the alias '*\(name)' has no anchor '&\(name)' before it\(hint)")
+        }
+        nodeCount += node.nodeCount
+        if nodeCount > Self.mostNodes { throw stop(mark, "with the alias '*\(name)' " + Self.tooMany) }
+        if level + node.height - 1 > Self.deepestLevel {
+            throw stop(mark, "the alias '*\(name)' nests values more than \(Self.deepestLevel) levels deep")
+        }
+        node.mark = mark
+        return node
+    }
+
+    private mutating func open(_ anchor: String?) {
+        if let anchor { openAnchors.insert(anchor) }
+    }
+
+    private mutating func close(_ anchor: String?, _ node: YAMLNode) {
+        guard let anchor else { return }
+        openAnchors.remove(anchor)
+        anchors[anchor] = node
+    }
+
+    private mutating func checkTag(_ tag: String?, text name: String, at mark: Mark) {
+        guard let tag, tag != "!", tag != "tag:yaml.org,2002:" + name else { return }
+        diagnostics.append(Diagnostic(at: mark, "the tag '\(tag)' is not supported; leave it out"))
+    }
+
+    private static let tooMany = "the file has more than 100,000 values, the most that are read"
+
+    private func stop(_ mark: Mark, _ message: String) -> Stop { Stop(diagnostic: Diagnostic(at: mark, message)) }
+
+    private mutating func next() throws(Stop) -> (Event, Mark) {
+        var event = yaml_event_t()
+        while true {
+            guard yaml_parser_parse(parser, &event) == 1 else { throw parserStop() }
+            defer { yaml_event_delete(&event) }
+            let mark = mark(of: event)
+            switch event.type {
+            case YAML_STREAM_START_EVENT: continue
+            case YAML_DOCUMENT_START_EVENT: return (.documentStart, mark)
+            case YAML_DOCUMENT_END_EVENT, YAML_SEQUENCE_END_EVENT, YAML_MAPPING_END_EVENT: return (.end, mark)
+            case YAML_ALIAS_EVENT: return (.alias(Self.string(event.data.alias.anchor) ?? ""), mark)
+            case YAML_SCALAR_EVENT:
+                let data = event.data.scalar
+                let bytes = UnsafeBufferPointer(start: data.value, count: data.length)
+                let scalar = YAMLNode.Scalar(
+                    text: String(decoding: bytes, as: UTF8.self), isPlain: data.style == YAML_PLAIN_SCALAR_STYLE)
+                return (.scalar(scalar, anchor: Self.string(data.anchor), tag: Self.string(data.tag)), mark)
+            case YAML_SEQUENCE_START_EVENT:
+                let data = event.data.sequence_start
+                return (.sequenceStart(anchor: Self.string(data.anchor), tag: Self.string(data.tag)), mark)
+            case YAML_MAPPING_START_EVENT:
+                let data = event.data.mapping_start
+                return (.mappingStart(anchor: Self.string(data.anchor), tag: Self.string(data.tag)), mark)
+            default: return (.streamEnd, mark)
+            }
+        }
+    }
+
+    private func mark(of event: yaml_event_t) -> Mark {
+        var start = event.start_mark.index
+        var end = event.end_mark.index
+        switch event.type {
+        case YAML_SCALAR_EVENT where event.data.scalar.style == YAML_PLAIN_SCALAR_STYLE:
+            // An anchor or a tag before the value is not what a message is about.
+            let bytes = UnsafeBufferPointer(start: event.data.scalar.value, count: event.data.scalar.length)
+            let length = String(decoding: bytes, as: UTF8.self).unicodeScalars.count
+            if event.start_mark.line == event.end_mark.line, length > 0, end - start > length { start = end - length }
+        case YAML_SEQUENCE_START_EVENT, YAML_MAPPING_START_EVENT:
+            // The event ends where the first item begins; the rest of the line belongs to it all the same.
+            end = .max
+        default: break
+        }
+        return text.mark(from: start, to: end)
+    }
+
+    private func parserStop() -> Stop {
+        let parser = parser.pointee
+        let problem = parser.problem.map { String(cString: $0) } ?? "the file cannot be read as YAML"
+        let mark = text.mark(from: parser.problem_mark.index, to: parser.problem_mark.index + 1)
+        if parser.error == YAML_MEMORY_ERROR { return stop(mark, "there is no memory to read the file") }
+        let scalar = text.scalar(at: mark)
+        if problem.contains("cannot start any token") || problem.contains("found a tab"), let scalar {
+            if scalar == "\t" { return stop(mark, "a tab cannot be used for indentation; use spaces") }
+            return stop(mark, "a value cannot begin with '\(scalar)'; write it in quotes")
+        }
+        var message = "this is not YAML: \(problem)"
+        if let context = parser.context.map({ String(cString: $0) }) {
+            message += " \(context)"
+            if context.hasPrefix("while"), parser.context_mark.index != parser.problem_mark.index {
+                let place = text.mark(from: parser.context_mark.index, to: parser.context_mark.index)
+                message += " that begins at line \(place.line), column \(place.column)"
+            }
+        }
+        return stop(mark, message)
+    }
+
+    private static func string(_ pointer: UnsafeMutablePointer<yaml_char_t>?) -> String? {
+        guard let pointer else { return nil }
+        return String(cString: pointer)
+    }
+}

@@ -1,0 +1,57 @@
+import GRDB
+import PriceStore
+
+/// The way to a table's rows in the order of their date.
+struct DateAccess: Hashable {
+    /// The index that must be used; nil: the table itself is in the order of the date.
+    var index: String?
+    /// The index's name, or `primary key`.
+    var label: String
+    /// Whether the date descends in the index, so that equal dates come with their keys descending.
+    var isDescending: Bool
+    /// Whether the index serves only the rows that match the filter, since the filter fixes its first columns.
+    var needsFilter: Bool
+}
+
+extension SQLiteTable {
+    /// The best way to the rows by date, or nil: an index whose first columns the filter fixes (usually none) and that
+    /// goes on with the date.
+    func dateAccess(_ attribute: Attribute, filter: Predicate) -> DateAccess? {
+        if let rowIDAlias, rowIDAlias == attribute.name {
+            return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
+        }
+        if isWithoutRowID, entity.primaryKey.first == attribute.name {
+            return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
+        }
+        let fixed = Set(filter.fixedAttributes.compactMap { entity.attribute(named: $0)?.name })
+        var best: (access: DateAccess, columnCount: Int)?
+        for index in indexes where !index.isPartial {
+            let prefix = index.columns.prefix { $0.name.map(fixed.contains) ?? false }
+            guard prefix.count < index.columns.count, index.columns[prefix.count].name == attribute.name else { continue }
+            let column = index.columns[prefix.count]
+            // Text compares by the column's collation, which only BINARY is sure to be.
+            guard column.collation == "BINARY" || attribute.affinity != .text else { continue }
+            // A table without a rowid has its key behind the index, in the key's own directions.
+            guard !isWithoutRowID || !column.isDescending else { continue }
+            let access = DateAccess(
+                index: index.name, label: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)
+            let isBetter = best.map {
+                (access.needsFilter ? 1 : 0, index.columns.count) < ($0.access.needsFilter ? 1 : 0, $0.columnCount)
+            }
+            if isBetter ?? true { best = (access, index.columns.count) }
+        }
+        return best?.access
+    }
+}
+
+extension Predicate {
+    /// The attributes that every matching row has one known value of.
+    var fixedAttributes: [String] {
+        switch self {
+        case .compare(let attribute, .equal, let value) where !value.isNull: [attribute]
+        case .isIn(let attribute, let values) where values.count == 1: [attribute]
+        case .and(let parts): parts.flatMap(\.fixedAttributes)
+        default: []
+        }
+    }
+}

@@ -1,0 +1,69 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// Two SQL functions of a connection that read dates which SQL alone cannot: ISO 8601 text and digits of the calendar.
+///
+/// `retention_date_N(value, earliest, before, latest)` is 1 if the value is a date whose whole span lies in
+/// `earliest ..< before` and starts no later than `latest` (instants in Unix microseconds), else 0.
+/// `retention_start_N(value)` is the first instant of the span, or NULL if the value is no date.
+/// They are written against SQLite's C interface: GRDB's functions build an array and a String for each call.
+final class DateFunction {
+    struct Key: Hashable {
+        var encoding: DateEncoding
+        var zone: CalendarZone
+    }
+
+    let key: Key
+    let rangeName: String
+    let startName: String
+
+    init(_ key: Key, number: Int, _ db: Database) throws {
+        self.key = key
+        rangeName = "retention_date_\(number)"
+        startName = "retention_start_\(number)"
+        // The connection outlives its functions' context only as long as this object, which the connection holds.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */
+        for (name, count, function) in [
+            (rangeName, 4, isInRange), (startName, 1, start),
+        ] as [(String, Int32, @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)] {
+            let code = sqlite3_create_function_v2(
+                db.sqliteConnection, name, count, flags, context, function, nil, nil, nil)
+            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        }
+    }
+
+    /// The span of a value, or nil if it is no date.
+    func span(_ value: OpaquePointer) -> (start: Int64, end: Int64)? {
+        switch sqlite3_value_type(value) {
+        case SQLITE_TEXT:
+            guard let text = sqlite3_value_text(value) else { return nil }
+            let bytes = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
+            return key.encoding.readText(bytes, zone: key.zone)
+        case SQLITE_INTEGER:
+            return key.encoding.readInteger(sqlite3_value_int64(value), zone: key.zone)
+        case SQLITE_FLOAT:
+            guard let whole = Int64(exactly: sqlite3_value_double(value)) else { return nil }
+            return key.encoding.readInteger(whole, zone: key.zone)
+        default: return nil
+        }
+    }
+}
+
+private func isInRange(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let state = sqlite3_user_data(context), let values, let value = values[0] else { return }
+    let function = Unmanaged<DateFunction>.fromOpaque(state).takeUnretainedValue()
+    guard let span = function.span(value) else { return sqlite3_result_int(context, 0) }
+    let isInside =
+        span.start >= sqlite3_value_int64(values[1]) && span.end <= sqlite3_value_int64(values[2])
+        && span.start <= sqlite3_value_int64(values[3])
+    sqlite3_result_int(context, isInside ? 1 : 0)
+}
+
+private func start(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let state = sqlite3_user_data(context), let value = values?[0] else { return }
+    let function = Unmanaged<DateFunction>.fromOpaque(state).takeUnretainedValue()
+    guard let span = function.span(value) else { return sqlite3_result_null(context) }
+    sqlite3_result_int64(context, span.start)
+}

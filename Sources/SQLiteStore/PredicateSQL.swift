@@ -1,0 +1,91 @@
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// The rows of an entity for a statement: the table itself, or what a rehearsal puts in its place.
+    func scope(_ entity: String, _ db: Database) throws -> RowScope {
+        guard let table = try catalog.table(entity, db) else {
+            throw StoreError(.unknownName, store: name, message: "the store has no entity '\(entity)'")
+        }
+        return RowScope(table, source: shadows[table.name.lowercased()]?.view)
+    }
+
+    /// The date column of a rule in SQL.
+    func dateSQL(_ date: DateAttribute, _ scope: RowScope, _ db: Database) throws -> DateSQL {
+        let attribute = try scope.attribute(date.name, store: name)
+        return DateSQL(
+            date: date, column: scope.column(attribute), affinity: attribute.affinity,
+            function: date.encoding.isNumeric ? nil : try dateFunction(date.encoding, date.zone, db))
+    }
+
+    private func dateFunction(_ encoding: DateEncoding, _ zone: CalendarZone, _ db: Database) throws -> DateFunction {
+        let key = DateFunction.Key(encoding: encoding, zone: zone)
+        if let known = dateFunctions[key] { return known }
+        let function = try DateFunction(key, number: dateFunctions.count, db)
+        dateFunctions[key] = function
+        return function
+    }
+
+    /// A predicate as an SQL condition on the rows of a scope.
+    func condition(_ predicate: Predicate, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
+        switch predicate {
+        case .all: return .always
+        case .compare(let attribute, let comparison, let value):
+            let column = scope.column(try scope.attribute(attribute, store: name))
+            return SQLFragment("\(column) \(comparison.sql) ?", [value.databaseValue])
+        case .isIn(let attribute, let values):
+            let column = scope.column(try scope.attribute(attribute, store: name))
+            let marks = values.map { _ in "?" }.joined(separator: ", ")
+            return SQLFragment("\(column) IN (\(marks))", values.map(\.databaseValue))
+        case .isNull(let attribute):
+            return SQLFragment(scope.column(try scope.attribute(attribute, store: name)) + " IS NULL")
+        case .isNotNull(let attribute):
+            return SQLFragment(scope.column(try scope.attribute(attribute, store: name)) + " IS NOT NULL")
+        case .and(let parts):
+            return .all(try parts.map { try condition($0, scope, db) })
+        case .or(let parts):
+            return .joined(
+                try parts.map { SQLFragment("(") + (try condition($0, scope, db)) + ")" }, by: " OR ", empty: .never)
+        case .notTrue(let part):
+            return SQLFragment("(") + (try condition(part, scope, db)) + ") IS NOT TRUE"
+        case .date(let range):
+            return try dateSQL(range.date, scope, db).readable(before: range.before)
+        case .notKept(let keepLast):
+            return try keptRows(keepLast, entity: scope, db)
+                .notKept(keepLast, dateSQL(keepLast.date, scope, db), scope, store: name)
+        case .key(let range):
+            return keyCondition(range, scope)
+        }
+    }
+
+    private func keyCondition(_ range: KeyRange, _ scope: RowScope) -> SQLFragment {
+        let key = scope.key.count == 1 ? scope.key[0] : "(" + scope.key.joined(separator: ", ") + ")"
+        func marks(_ values: [StoreValue]) -> SQLFragment {
+            let marks = values.map { _ in "?" }.joined(separator: ", ")
+            return SQLFragment(values.count == 1 ? marks : "(\(marks))", values.map(\.databaseValue))
+        }
+        var parts: [SQLFragment] = []
+        if let after = range.after { parts.append(SQLFragment("\(key) > ") + marks(after)) }
+        if let through = range.through { parts.append(SQLFragment("\(key) <= ") + marks(through)) }
+        return .joined(parts, by: " AND ", empty: .always)
+    }
+
+    /// The WHERE clause of a condition; empty if it is always true.
+    func whereClause(_ condition: SQLFragment) -> SQLFragment {
+        condition == .always ? SQLFragment("") : SQLFragment(" WHERE ") + condition
+    }
+}
+
+extension Predicate.Operator {
+    /// The operator in SQL.
+    var sql: String {
+        switch self {
+        case .equal: "="
+        case .notEqual: "<>"
+        case .less: "<"
+        case .lessOrEqual: "<="
+        case .greater: ">"
+        case .greaterOrEqual: ">="
+        }
+    }
+}

@@ -1,0 +1,74 @@
+import Foundation
+import GRDB
+import PriceStore
+
+/// A piece of SQL with the values bound in it, in order. Identifiers in it come from the catalog and are quoted;
+/// values are never part of the text.
+struct SQLFragment: Hashable {
+    var text: String
+    var arguments: [DatabaseValue]
+
+    init(_ text: String, _ arguments: [DatabaseValue] = []) {
+        self.text = text
+        self.arguments = arguments
+    }
+
+    static func + (a: SQLFragment, b: SQLFragment) -> SQLFragment {
+        SQLFragment(a.text + b.text, a.arguments + b.arguments)
+    }
+
+    static func + (a: SQLFragment, b: String) -> SQLFragment { SQLFragment(a.text + b, a.arguments) }
+
+    static func += (a: inout SQLFragment, b: SQLFragment) { a = a + b }
+
+    /// A condition that is always true.
+    static let always = SQLFragment("1")
+    /// A condition that is never true.
+    static let never = SQLFragment("0")
+
+    /// The parts joined by a separator; `empty` if there are none.
+    static func joined(_ parts: [SQLFragment], by separator: String, empty: SQLFragment) -> SQLFragment {
+        guard let first = parts.first else { return empty }
+        return parts.dropFirst().reduce(first) { $0 + separator + $1 }
+    }
+
+    /// All conditions, each in parentheses; conditions that are always true are left out.
+    static func all(_ parts: [SQLFragment]) -> SQLFragment {
+        let parts = parts.filter { $0 != .always }
+        if parts.count == 1 { return parts[0] }
+        return joined(parts.map { SQLFragment("(") + $0 + ")" }, by: " AND ", empty: .always)
+    }
+
+    static func + (a: SQLFragment, b: SQLFragment?) -> SQLFragment { b.map { a + $0 } ?? a }
+
+    var statementArguments: StatementArguments { StatementArguments(arguments) }
+}
+
+extension String {
+    /// The name as an SQL identifier: in double quotes, quotes doubled.
+    var quotedIdentifier: String { "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\"" }
+}
+
+extension StoreValue {
+    /// The value as GRDB binds it.
+    var databaseValue: DatabaseValue {
+        switch self {
+        case .null: .null
+        case .integer(let value): value.databaseValue
+        case .real(let value): value.databaseValue
+        case .text(let value): value.databaseValue
+        case .blob(let bytes): Data(bytes).databaseValue
+        }
+    }
+
+    /// A value as GRDB reads it.
+    init(_ value: DatabaseValue) {
+        switch value.storage {
+        case .null: self = .null
+        case .int64(let value): self = .integer(value)
+        case .double(let value): self = .real(value)
+        case .string(let value): self = .text(value)
+        case .blob(let value): self = .blob([UInt8](value))
+        }
+    }
+}

@@ -1,0 +1,227 @@
+import GRDB
+import PriceStore
+
+/// A table as the engine needs to know it, beyond what an ``Entity`` tells.
+struct SQLiteTable {
+    var entity: Entity
+    var isWithoutRowID: Bool
+    /// The rowid's name in SQL: the INTEGER PRIMARY KEY, or one of `rowid`, `_rowid_`, `oid` that is no column; nil: a
+    /// table without a rowid, or one whose columns hide it.
+    var rowID: String?
+    /// The column that is the rowid, if there is one.
+    var rowIDAlias: String?
+    var indexes: [SQLiteIndex]
+    /// The names of triggers that fire when a row is inserted.
+    var insertTriggers: [String]
+
+    var name: String { entity.name }
+    /// The table in SQL, never shadowed by a temporary one.
+    var sql: String { "main." + entity.name.quotedIdentifier }
+    /// The columns of the key in SQL: the rowid, or the primary key of a table without one; empty: none can be named.
+    var keySQL: [String] {
+        isWithoutRowID ? entity.primaryKey.map(\.quotedIdentifier) : rowID.map { [$0.quotedIdentifier] } ?? []
+    }
+}
+
+/// An index of a table.
+struct SQLiteIndex: Hashable {
+    var name: String
+    var isUnique: Bool
+    var isPartial: Bool
+    /// The indexed columns in order; without the key that follows.
+    var columns: [Column]
+
+    /// One column of an index.
+    struct Column: Hashable {
+        /// Nil: an expression.
+        var name: String?
+        var isDescending: Bool
+        var collation: String
+    }
+}
+
+/// Reads the schema, once for each table that is asked for.
+struct SQLiteCatalog {
+    private var tables: [String: SQLiteTable] = [:]
+    private var incoming: [String: [Relationship]]?
+
+    /// The names of all tables, views and virtual tables, without SQLite's own.
+    func names(_ db: Database) throws -> [String] {
+        try String.fetchAll(
+            db,
+            sql: """
+                SELECT name FROM main.sqlite_schema WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\'
+                ORDER BY rowid
+                """)
+    }
+
+    /// The table, view or virtual table of that name, letters without case, or nil.
+    mutating func table(_ name: String, _ db: Database) throws -> SQLiteTable? {
+        if let known = tables[name.lowercased()] { return known }
+        guard var table = try read(name, db) else { return nil }
+        table.entity = try withRelationships(table.entity, db)
+        tables[name.lowercased()] = table
+        return table
+    }
+
+    private func read(_ name: String, _ db: Database) throws -> SQLiteTable? {
+        guard
+            let found = try Row.fetchOne(
+                db,
+                sql: "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)",
+                arguments: [name])
+        else { return nil }
+        let spelled: String = found["name"]
+        let type: String = found["type"]
+        let isStrict: Bool = found["strict"]
+        guard type != "shadow" else { return nil }
+        var attributes: [Attribute] = []
+        var key: [(position: Int, name: String, type: String)] = []
+        for column in try Row.fetchAll(
+            db, sql: "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?, 'main')", arguments: [spelled])
+        {
+            let hidden: Int = column["hidden"]
+            guard hidden != 1 else { continue }
+            let columnName: String = column["name"]
+            let declared: String = column["type"]
+            attributes.append(
+                Attribute(
+                    name: columnName, affinity: Attribute.Affinity(declaredType: declared, isStrict: isStrict),
+                    declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2))
+            let position: Int = column["pk"]
+            if position > 0 { key.append((position, columnName, declared)) }
+        }
+        key.sort { $0.position < $1.position }
+        let isWithoutRowID: Bool = type == "table" && (found["wr"] as Bool)
+        let indexes = type == "table" ? try readIndexes(of: spelled, db) : []
+        let alias =
+            key.count == 1 && !isWithoutRowID && key[0].type.uppercased() == "INTEGER"
+                && !indexes.contains { $0.origin == "pk" } ? key[0].name : nil
+        let taken = Set(attributes.map { $0.name.lowercased() })
+        let rowID = isWithoutRowID ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        return SQLiteTable(
+            entity: Entity(
+                name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
+                attributes: attributes, primaryKey: key.map(\.name)),
+            isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
+            insertTriggers: try insertTriggers(of: spelled, db))
+    }
+
+    private func readIndexes(of table: String, _ db: Database) throws -> [(index: SQLiteIndex, origin: String)] {
+        try Row.fetchAll(
+            db, sql: "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?, 'main')", arguments: [table]
+        ).map { row in
+            let name: String = row["name"]
+            let columns = try Row.fetchAll(
+                db, sql: "SELECT cid, name, desc, coll FROM pragma_index_xinfo(?, 'main') WHERE key = 1",
+                arguments: [name])
+            return (
+                SQLiteIndex(
+                    name: name, isUnique: row["unique"], isPartial: row["partial"],
+                    columns: columns.map {
+                        SQLiteIndex.Column(
+                            name: ($0["cid"] as Int) >= 0 ? $0["name"] : nil, isDescending: $0["desc"],
+                            collation: $0["coll"] ?? "BINARY")
+                    }),
+                row["origin"]
+            )
+        }
+    }
+
+    /// Triggers that fire on INSERT; SQLite keeps only their text, whose head is `CREATE … TRIGGER name [BEFORE|AFTER|
+    /// INSTEAD OF] event [OF columns] ON table`. Any INSERT before the first ON counts, so that a trigger with an odd
+    /// name is at worst taken for one that it is not.
+    private func insertTriggers(of table: String, _ db: Database) throws -> [String] {
+        try Row.fetchAll(
+            db, sql: "SELECT name, upper(sql) AS text FROM main.sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)",
+            arguments: [table]
+        ).filter { row in
+            let text: String = row["text"] ?? ""
+            let head = text.split(whereSeparator: \.isWhitespace).prefix { $0 != "ON" && $0 != "BEGIN" }
+            return head.contains("INSERT")
+        }.map { $0["name"] }
+    }
+
+    private mutating func withRelationships(_ entity: Entity, _ db: Database) throws -> Entity {
+        if incoming == nil { incoming = try readRelationships(db) }
+        let all = incoming ?? [:]
+        return Entity(
+            name: entity.name, kind: entity.kind, attributes: entity.attributes, primaryKey: entity.primaryKey,
+            relationships: all.values.joined().filter { $0.source.lowercased() == entity.name.lowercased() },
+            incomingRelationships: all[entity.name.lowercased()] ?? [])
+    }
+
+    /// Every foreign key of the schema, by the lower-cased name of the table that it points at.
+    private func readRelationships(_ db: Database) throws -> [String: [Relationship]] {
+        let rows = try Row.fetchAll(
+            db,
+            sql: """
+                SELECT m.name AS source, f.id AS id, f."table" AS destination, f."from" AS source_column,
+                       f."to" AS destination_column, f.on_delete AS on_delete
+                FROM main.sqlite_schema AS m, pragma_foreign_key_list(m.name, 'main') AS f
+                WHERE m.type = 'table' ORDER BY m.rowid, f.id, f.seq
+                """)
+        var keys: [(source: String, id: Int, destination: String, rule: String, pairs: [(String, String?)])] = []
+        for row in rows {
+            let pair: (String, String?) = (row["source_column"], row["destination_column"])
+            if let last = keys.last, last.source == row["source"], last.id == row["id"] {
+                keys[keys.count - 1].pairs.append(pair)
+            } else {
+                keys.append((row["source"], row["id"], row["destination"], row["on_delete"], [pair]))
+            }
+        }
+        var result: [String: [Relationship]] = [:]
+        for key in keys {
+            let columns = key.pairs.map(\.0)
+            var destination = key.pairs.compactMap(\.1)
+            var destinationName = key.destination
+            if let parent = try read(key.destination, db) {
+                destinationName = parent.name
+                // A key that names no columns points at the primary key.
+                if destination.isEmpty { destination = parent.entity.primaryKey }
+            }
+            let child = try read(key.source, db)
+            result[key.destination.lowercased(), default: []].append(
+                Relationship(
+                    source: key.source, sourceAttributes: columns, destination: destinationName,
+                    destinationAttributes: destination, deleteRule: Relationship.DeleteRule(sql: key.rule),
+                    isIndexed: child.map { Self.isIndexed($0, columns) } ?? false))
+        }
+        return result
+    }
+
+    private static func isIndexed(_ table: SQLiteTable, _ columns: [String]) -> Bool {
+        let wanted = Set(columns.map { $0.lowercased() })
+        if let alias = table.rowIDAlias, wanted == [alias.lowercased()] { return true }
+        let keys = table.indexes.filter { !$0.isPartial }.map { $0.columns.map(\.name) }
+            + (table.isWithoutRowID ? [table.entity.primaryKey] : [])
+        return keys.contains { Set($0.prefix(wanted.count).map { $0?.lowercased() ?? "" }) == wanted }
+    }
+}
+
+extension Attribute.Affinity {
+    /// The affinity that SQLite gives a declared type. Source: sqlite.org/datatype3.html, section 3.1.
+    init(declaredType: String, isStrict: Bool) {
+        let type = declaredType.uppercased()
+        self =
+            if isStrict && type == "ANY" { .none } else if type.contains("INT") { .integer } else if type.contains("CHAR")
+                || type.contains("CLOB") || type.contains("TEXT")
+            { .text } else if type.isEmpty || type.contains("BLOB") { .none } else if type.contains("REAL")
+                || type.contains("FLOA") || type.contains("DOUB")
+            { .real } else { .numeric }
+    }
+}
+
+extension Relationship.DeleteRule {
+    /// A delete rule as `PRAGMA foreign_key_list` spells it.
+    init(sql: String) {
+        self =
+            switch sql.uppercased() {
+            case "CASCADE": .cascade
+            case "SET NULL": .nullify
+            case "SET DEFAULT": .setDefault
+            case "RESTRICT": .restrict
+            default: .noAction
+            }
+    }
+}

@@ -1,0 +1,159 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// One connection to a SQLite file, with everything that belongs to it: the catalog, the date functions, the
+/// temporary objects. Readers and writers are thin doors to it.
+final class SQLiteConnection {
+    /// The path as the user named it, for messages.
+    let name: String
+    let isReadOnly: Bool
+    private let queue: DatabaseQueue
+    private var transactionDepth = 0
+
+    /// Told each different statement before its first execution, with its query plan; nil: nobody asks.
+    var trace: ((_ statement: String, _ plan: [String]) -> Void)?
+    private var traced: Set<String> = []
+
+    /// What the catalog knows; emptied when the schema changes.
+    var catalog = SQLiteCatalog()
+    var dateFunctions: [DateFunction.Key: DateFunction] = [:]
+    var keptRows: [KeepLast: KeptRows] = [:]
+    /// Tables that a rehearsal shadows, by lower-cased name.
+    var shadows: [String: ShadowTable] = [:]
+    var doomedRows: DoomedRows?
+    var relationshipCounter: RelationshipCounter?
+
+    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration) throws(StoreError) {
+        name = path
+        isReadOnly = readOnly
+        try StoreFile.check(path, readOnly: readOnly, create: create)
+        var configuration = Configuration()
+        configuration.readonly = readOnly
+        configuration.label = "retention"
+        let milliseconds = busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
+        configuration.busyMode = .timeout(Double(milliseconds) / 1000)
+        configuration.automaticMemoryManagement = false
+        do {
+            queue = try DatabaseQueue(path: path, configuration: configuration)
+        } catch {
+            throw StoreError(error, store: path, doing: "the store cannot be opened")
+        }
+        if create { StoreFile.makePrivate(path) }
+    }
+
+    /// Runs a piece of work on the connection and names its errors.
+    func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
+        do {
+            return try queue.unsafeReentrantWrite(body)
+        } catch {
+            throw StoreError(error, store: name, doing: what)
+        }
+    }
+
+    /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is a snapshot.
+    func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
+        try queue.unsafeReentrantWrite { db in
+            if db.isInsideTransaction {
+                transactionDepth += 1
+                defer { transactionDepth -= 1 }
+                return try savepoint(db, "retention_\(transactionDepth)", body)
+            }
+            let synchronous = try setDurability(durability, db)
+            defer { if let synchronous { try? db.execute(sql: "PRAGMA main.synchronous = \(synchronous)") } }
+            do {
+                try db.execute(sql: isReadOnly ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE")
+                if isReadOnly { _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema") }
+            } catch {
+                throw StoreError(error, store: name, doing: "a transaction cannot begin")
+            }
+            do {
+                let value = try body()
+                try db.execute(sql: "COMMIT")
+                return value
+            } catch {
+                // SQLite may have rolled back by itself (disk full, I/O error): then there is nothing left to undo.
+                if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK") }
+                if error is StoreError || !(error is DatabaseError) { throw error }
+                throw StoreError(error, store: name, doing: "the transaction cannot be committed")
+            }
+        }
+    }
+
+    /// Carries out several queries on one state of the store.
+    func snapshot<T>(_ db: Database, _ body: () throws -> T) throws -> T {
+        if db.isInsideTransaction { return try body() }
+        try db.execute(sql: "BEGIN DEFERRED")
+        do {
+            let value = try body()
+            try db.execute(sql: "COMMIT")
+            return value
+        } catch {
+            if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK") }
+            throw error
+        }
+    }
+
+    private func savepoint<T>(_ db: Database, _ savepoint: String, _ body: () throws -> T) throws -> T {
+        try db.execute(sql: "SAVEPOINT \(savepoint)")
+        do {
+            let value = try body()
+            try db.execute(sql: "RELEASE \(savepoint)")
+            return value
+        } catch {
+            if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK TO \(savepoint); RELEASE \(savepoint)") }
+            throw error
+        }
+    }
+
+    /// Sets `synchronous` for a transaction and returns what it was, or nil if nothing had to change.
+    private func setDurability(_ durability: Durability, _ db: Database) throws -> Int? {
+        guard durability == .full, !isReadOnly else { return nil }
+        let before = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
+        guard before < 2 else { return nil }
+        try db.execute(sql: "PRAGMA main.synchronous = FULL")
+        return before
+    }
+
+    /// A statement from the cache, its arguments bound.
+    func statement(_ fragment: SQLFragment, _ db: Database) throws -> Statement {
+        if let trace, traced.insert(fragment.text).inserted { trace(fragment.text, try plan(fragment, db)) }
+        let statement = try db.cachedStatement(sql: fragment.text)
+        try statement.setArguments(fragment.statementArguments)
+        return statement
+    }
+
+    func execute(_ fragment: SQLFragment, _ db: Database) throws {
+        try statement(fragment, db).execute()
+    }
+
+    /// The first row of a query, or nil.
+    func row(_ fragment: SQLFragment, _ db: Database) throws -> [StoreValue]? {
+        try rows(fragment, db, limit: 1).first
+    }
+
+    /// The rows of a query, by column index; at most `limit` are read.
+    func rows(_ fragment: SQLFragment, _ db: Database, limit: Int = .max) throws -> [[StoreValue]] {
+        let statement = try statement(fragment, db)
+        let cursor = try Row.fetchCursor(statement)
+        let columns = 0..<statement.columnCount
+        var rows: [[StoreValue]] = []
+        while rows.count < limit, let row = try cursor.next() {
+            rows.append(columns.map { StoreValue(row[$0] as DatabaseValue) })
+        }
+        // A cursor that is not read to its end would hold the read lock open.
+        sqlite3_reset(statement.sqliteStatement)
+        return rows
+    }
+
+    /// The first column of the first row as a count; 0 without a row.
+    func count(_ fragment: SQLFragment, _ db: Database) throws -> Int {
+        guard case .integer(let value)? = try row(fragment, db)?.first else { return 0 }
+        return Int(value)
+    }
+
+    private func plan(_ fragment: SQLFragment, _ db: Database) throws -> [String] {
+        try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + fragment.text, arguments: fragment.statementArguments)
+            .map { $0["detail"] as String }
+    }
+}

@@ -1,0 +1,71 @@
+import GRDB
+import PriceStore
+
+extension StoreError {
+    /// Gives an error of the engine its kind, its code and a hint. Errors that are told already pass unchanged.
+    init(_ error: any Error, store: String, doing what: String) {
+        if let error = error as? StoreError {
+            self = error
+            return
+        }
+        guard let error = error as? DatabaseError else {
+            self.init(.defect, store: store, message: "\(what): \(error)")
+            return
+        }
+        let primary = error.resultCode
+        let said = error.message.map { ": \($0)" } ?? ""
+        self.init(
+            Self.kind(of: error), store: store, message: what + said, engineCode: Self.name(of: primary),
+            hint: Self.hint(of: error, store: store))
+    }
+
+    private static func kind(of error: DatabaseError) -> Kind {
+        switch error.resultCode {
+        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_INTERRUPT, .SQLITE_SCHEMA: .busy
+        case .SQLITE_READONLY where error.extendedResultCode == .SQLITE_READONLY_DBMOVED: .replaced
+        case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: .permission
+        case .SQLITE_CANTOPEN: .permission
+        case .SQLITE_CONSTRAINT: .constraint
+        case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_TOOBIG: .unsupported
+        case .SQLITE_IOERR, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FULL, .SQLITE_PROTOCOL, .SQLITE_NOMEM, .SQLITE_NOLFS:
+            .inputOutput
+        default: .defect
+        }
+    }
+
+    private static func hint(of error: DatabaseError, store: String) -> String? {
+        switch error.resultCode {
+        case .SQLITE_BUSY, .SQLITE_LOCKED:
+            "another program holds the store; try again later, or raise store.busy_timeout"
+        case .SQLITE_CANTOPEN, .SQLITE_READONLY:
+            StoreFile.folderIsWritable(store)
+                ? nil
+                : "a WAL store needs its -wal and -shm files: give this user write permission on its folder, "
+                    + "or let the program that owns the store keep it open"
+        case .SQLITE_FULL: "the disk is full; what was committed before stays committed"
+        case .SQLITE_CORRUPT, .SQLITE_NOTADB:
+            "nothing more is deleted from a damaged store; restore it from a backup or use the sqlite3 shell's .recover"
+        default: nil
+        }
+    }
+
+    private static func name(of code: ResultCode) -> String {
+        switch code {
+        case .SQLITE_ERROR: "SQLITE_ERROR"
+        case .SQLITE_BUSY: "SQLITE_BUSY"
+        case .SQLITE_LOCKED: "SQLITE_LOCKED"
+        case .SQLITE_READONLY: "SQLITE_READONLY"
+        case .SQLITE_IOERR: "SQLITE_IOERR"
+        case .SQLITE_CORRUPT: "SQLITE_CORRUPT"
+        case .SQLITE_FULL: "SQLITE_FULL"
+        case .SQLITE_CANTOPEN: "SQLITE_CANTOPEN"
+        case .SQLITE_CONSTRAINT: "SQLITE_CONSTRAINT"
+        case .SQLITE_NOTADB: "SQLITE_NOTADB"
+        case .SQLITE_PERM: "SQLITE_PERM"
+        case .SQLITE_SCHEMA: "SQLITE_SCHEMA"
+        case .SQLITE_INTERRUPT: "SQLITE_INTERRUPT"
+        case .SQLITE_NOMEM: "SQLITE_NOMEM"
+        default: "SQLite result code \(code.rawValue)"
+        }
+    }
+}

@@ -1,0 +1,77 @@
+@preconcurrency import Glibc
+import PriceStore
+
+/// What can be told about a store's file before the first connection is open.
+///
+/// Nothing here opens the file once a connection exists: closing a second descriptor of the same file would drop the
+/// locks of the whole process. Source: sqlite.org/howtocorrupt.html, section 2.2.
+enum StoreFile {
+    /// Throws unless the path is a readable (and for a writer, writable) regular file that begins like a database.
+    /// A missing file is allowed if it is to be created.
+    static func check(_ path: String, readOnly: Bool, create: Bool) throws(StoreError) {
+        var status = stat()
+        guard stat(path, &status) == 0 else {
+            switch errno {
+            case ENOENT where create: return
+            case ENOENT, ENOTDIR:
+                throw StoreError(.missing, store: path, message: "the store is not there")
+            case EACCES:
+                throw StoreError(.permission, store: path, message: "the store's folder cannot be searched")
+            case let code:
+                throw StoreError(.inputOutput, store: path, message: "the store cannot be looked at: \(text(of: code))")
+            }
+        }
+        switch status.st_mode & S_IFMT {
+        case S_IFREG: break
+        case S_IFDIR: throw StoreError(.inputOutput, store: path, message: "the store is a folder, not a database file")
+        default: throw StoreError(.inputOutput, store: path, message: "the store is not a regular file")
+        }
+        guard access(path, readOnly ? R_OK : R_OK | W_OK) == 0 else {
+            throw StoreError(
+                .permission, store: path,
+                message: "no permission to \(readOnly ? "read" : "change") the store: \(text(of: errno))")
+        }
+        try checkHeader(path)
+    }
+
+    private static func checkHeader(_ path: String) throws(StoreError) {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            throw StoreError(.permission, store: path, message: "the store cannot be opened: \(text(of: errno))")
+        }
+        defer { close(descriptor) }
+        var header = [UInt8](repeating: 0, count: 16)
+        let count = read(descriptor, &header, header.count)
+        guard count >= 0 else {
+            throw StoreError(.inputOutput, store: path, message: "the store cannot be read: \(text(of: errno))")
+        }
+        guard count == 0 || header == Array("SQLite format 3".utf8) + [0] else {
+            throw StoreError(.inputOutput, store: path, message: "the file is not a SQLite database")
+        }
+    }
+
+    /// Makes a file that was just created readable by its owner and group alone.
+    static func makePrivate(_ path: String) {
+        var status = stat()
+        guard stat(path, &status) == 0, status.st_size == 0 else { return }
+        chmod(path, 0o640)
+    }
+
+    /// Bytes that an unprivileged process may still write to the file system of a folder.
+    static func freeBytes(of folder: String) -> Int64? {
+        var status = statvfs()
+        guard statvfs(folder, &status) == 0 else { return nil }
+        return Int64(clamping: UInt64(status.f_bavail) * UInt64(status.f_frsize))
+    }
+
+    /// The folder that holds a path.
+    static func folder(of path: String) -> String {
+        guard let slash = path.lastIndex(of: "/") else { return "." }
+        return slash == path.startIndex ? "/" : String(path[..<slash])
+    }
+
+    /// Whether the folder that holds the path can be written.
+    static func folderIsWritable(_ path: String) -> Bool { access(folder(of: path), W_OK) == 0 }
+
+    private static func text(of code: Int32) -> String { String(cString: strerror(code)) }
+}

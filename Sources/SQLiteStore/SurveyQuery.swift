@@ -1,0 +1,228 @@
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// Answers a survey request from one state of the store.
+    func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
+        try run("counting the rows of \(request.entity)") { db in
+            try snapshot(db) { try survey(request, db) }
+        }
+    }
+
+    private func survey(_ request: SurveyRequest, _ db: Database) throws -> Survey {
+        var survey = Survey()
+        let scope = try scope(request.entity, db)
+        if let reason = try unsupported(scope.table, request, db) {
+            survey.unsupported = reason
+            return survey
+        }
+        let attribute = try scope.attribute(request.date.name, store: name)
+        let date = try dateSQL(request.date, scope, db)
+        let access = scope.table.dateAccess(attribute, filter: request.filter)
+        let rows = SurveyRows(
+            scope: scope, date: date, cutoff: request.cutoff,
+            filter: try condition(request.filter, scope, db), access: access)
+        if date.function == nil, let access, !access.needsFilter {
+            try surveyByIndex(request, rows, into: &survey, db)
+        } else {
+            try surveyByScan(request, rows, into: &survey, db)
+        }
+        chooseStrategy(scope.table, access, into: &survey)
+        if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
+            try foresee(request, scope, into: &survey, db)
+        }
+        return survey
+    }
+
+    /// Why a table cannot be deleted from, or nil.
+    private func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
+        switch table.entity.kind {
+        case .view: return "\(table.name) is a view: name the table that holds its rows"
+        case .virtual: return "\(table.name) is a virtual table: its rows are a module's, not the store's"
+        case .table: break
+        }
+        if try isCoreData(db) {
+            return "this is a Core Data store, whose delete rules this version does not carry out yet"
+        }
+        if table.keySQL.isEmpty {
+            return "the columns of \(table.name) hide its rowid (rowid, _rowid_ and oid are all taken)"
+        }
+        // Preparing the delete shows what the schema needs and this program lacks: functions that triggers call,
+        // collations, a parent key that is not unique.
+        do {
+            let scope = RowScope(table)
+            let condition = try dateSQL(request.date, scope, db).readable(before: request.cutoff)
+            _ = try db.makeStatement(sql: "DELETE FROM \(scope.from()) WHERE \(condition.text)")
+            return nil
+        } catch let error as DatabaseError {
+            return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
+        }
+    }
+
+    private func isCoreData(_ db: Database) throws -> Bool {
+        try catalog.table("Z_METADATA", db) != nil && catalog.table("Z_PRIMARYKEY", db) != nil
+    }
+
+    private func chooseStrategy(_ table: SQLiteTable, _ access: DateAccess?, into survey: inout Survey) {
+        let byKey: DeleteStrategy = table.isWithoutRowID ? .keys : .windows
+        if let access, survey.isInDateOrder {
+            survey.strategy = .range
+            survey.index = access.label
+            survey.possibleStrategies = [.range, byKey]
+        } else {
+            survey.strategy = byKey
+            survey.possibleStrategies = [byKey]
+        }
+    }
+}
+
+/// The rows that a survey looks at, as pieces of SQL.
+struct SurveyRows {
+    let scope: RowScope
+    let date: DateSQL
+    let cutoff: Instant
+    let filter: SQLFragment
+    let access: DateAccess?
+
+    /// The rows for a FROM clause, by the date index.
+    var byDate: String { scope.from(indexedBy: access?.index) }
+    /// The rows that are expired as far as date and filter tell.
+    var expired: SQLFragment { .all([date.readable(before: cutoff), filter]) }
+}
+
+extension SQLiteConnection {
+    /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
+    func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
+        let parts = try request.preceding
+            .filter { $0.entity.lowercased() == request.entity.lowercased() }
+            .map { SQLFragment("(") + (try condition($0.predicate, scope, db)) + ") IS NOT TRUE" }
+        return .all(parts)
+    }
+
+    // MARK: By the date index
+
+    /// Counts ranges of the date index; nothing is read outside of them unless all rows are to be counted.
+    func surveyByIndex(
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database
+    ) throws {
+        survey.isInDateOrder = true
+        try countUnreadableByIndex(rows, into: &survey, db)
+        let readable = rows.date.readable()
+        survey.newestOfEntity = try edge(rows, readable, newest: true, request.date, db)
+        survey.newestValue = try newestValue(rows, db)
+        survey.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, request.date, db)
+        survey.newest = rows.filter == .always
+            ? survey.newestOfEntity : try edge(rows, .all([readable, rows.filter]), newest: true, request.date, db)
+
+        let inRange = try count(select("count(*)", rows, rows.expired), db)
+        if inRange > 0 {
+            let notKept = try request.notKept.map { try condition($0, rows.scope, db) } ?? .always
+            let alone = SQLFragment.all([rows.expired, notKept])
+            survey.expiredAloneCount = notKept == .always ? inRange : try count(select("count(*)", rows, alone), db)
+            survey.keptByRuleCount = inRange - survey.expiredAloneCount
+            let others = try notPreceding(request, rows.scope, db)
+            let counted = SQLFragment.all([alone, others])
+            survey.expiredCount = others == .always
+                ? survey.expiredAloneCount : try count(select("count(*)", rows, counted), db)
+            survey.newestExpired = try edge(rows, counted, newest: true, request.date, db)
+            survey.leavesReadableRows = try leavesReadableRows(rows, alone, request.cutoff, survey, db)
+        }
+        let needsRows = request.countsAllRows || inRange > 0
+            || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
+        if needsRows {
+            let from = SQLFragment("SELECT count(*) FROM \(rows.scope.from())")
+            survey.rowCount = try count(from + whereClause(rows.filter), db)
+            survey.readableCount = (survey.rowCount ?? 0) - survey.unreadableCount
+        }
+    }
+
+    private func select(_ columns: String, _ rows: SurveyRows, _ condition: SQLFragment) -> SQLFragment {
+        SQLFragment("SELECT \(columns) FROM \(rows.byDate)") + whereClause(condition)
+    }
+
+    /// The oldest or newest date among rows.
+    private func edge(
+        _ rows: SurveyRows, _ condition: SQLFragment, newest: Bool, _ date: DateAttribute, _ db: Database
+    ) throws -> Instant? {
+        let column = rows.date.column
+        let query = select(column, rows, condition) + " ORDER BY \(column) \(newest ? "DESC" : "ASC") LIMIT 1"
+        guard let value = try row(query, db)?.first,
+            case .span(let start, _) = date.encoding.read(value, zone: date.zone)
+        else { return nil }
+        return start
+    }
+
+    /// The largest finite number of the column that is no sentinel, believed or not.
+    private func newestValue(_ rows: SurveyRows, _ db: Database) throws -> StoreValue? {
+        let sentinels = rows.date.date.encoding.sentinels.map {
+            SQLFragment("\(rows.date.column) <> ?", [$0.databaseValue])
+        }
+        guard rows.date.affinity != .text else { return nil }
+        let query = select(rows.date.column, rows, .joined([rows.date.isFinite] + sentinels, by: " AND ", empty: .always))
+        return try row(query + " ORDER BY \(rows.date.column) DESC LIMIT 1", db)?.first
+    }
+
+    /// Whether a readable row stays if this rule alone is carried out.
+    private func leavesReadableRows(
+        _ rows: SurveyRows, _ deleted: SQLFragment, _ cutoff: Instant, _ survey: Survey, _ db: Database
+    ) throws -> Bool {
+        if let newest = survey.newestOfEntity, newest >= cutoff { return true }
+        let query = select(
+            "1", rows, .all([rows.date.readable(), SQLFragment("(") + deleted + ") IS NOT TRUE"]))
+        return try row(query + " LIMIT 1", db) != nil
+    }
+
+    /// Counts the rows at both ends of the index, outside the believed dates, and the sentinels among them.
+    private func countUnreadableByIndex(_ rows: SurveyRows, into survey: inout Survey, _ db: Database) throws {
+        let column = rows.date.column
+        let encoding = rows.date.date.encoding
+        func add(_ reason: Survey.Unreadable, _ condition: SQLFragment) throws {
+            let query = select("count(*), min(\(column))", rows, .all([condition, rows.filter]))
+            guard let found = try row(query, db), case .integer(let number) = found[0], number > 0 else { return }
+            survey.add(reason, Int(number), found[1])
+        }
+        try add(.null, SQLFragment("\(column) IS NULL"))
+        guard rows.date.affinity != .text else {
+            return try add(.wrongType, SQLFragment("\(column) IS NOT NULL"))
+        }
+        try add(.wrongType, SQLFragment("\(column) >= ''"))
+        let infinity = Double.infinity.databaseValue
+        try add(.notADate, SQLFragment("(\(column) = ? OR \(column) = ?)", [infinity, (-Double.infinity).databaseValue]))
+        let untrusted = rows.date.untrusted
+        for value in untrusted { try add(.sentinel, SQLFragment("\(column) = ?", [value.databaseValue])) }
+        let trusted = untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
+        let tooEarly = SQLFragment("NOT (") + rows.date.compare(.greaterOrEqual, encoding.lowerBound(rows.date.date.earliest)) + ")"
+        // The plain upper bound serves the index; NOT of the exact condition decides.
+        let wide = encoding.lowerBound(rows.date.date.earliest)
+        let outer = max(wide.real, Double(wide.integer).nextUp)
+        try add(
+            .beforeEarliest,
+            .joined(
+                [
+                    SQLFragment("\(column) <= ? AND \(column) > ?", [outer.databaseValue, (-Double.infinity).databaseValue]),
+                    tooEarly,
+                ] + trusted, by: " AND ", empty: .always))
+        if let latest = rows.date.date.latest {
+            let bound = encoding.latestBound(latest)
+            let tooLate = SQLFragment("NOT (") + rows.date.compare(.lessOrEqual, bound) + ")"
+            try add(
+                .afterLatest,
+                .joined(
+                    [
+                        SQLFragment("\(column) >= ? AND ", [min(bound.real, Double(bound.integer).nextDown).databaseValue])
+                            + rows.date.isFinite, tooLate,
+                    ] + trusted, by: " AND ", empty: .always))
+        }
+    }
+}
+
+extension Survey {
+    /// Adds a number of unreadable rows of one kind.
+    mutating func add(_ reason: Unreadable, _ rowCount: Int, _ example: StoreValue) {
+        if let index = unreadable.firstIndex(where: { $0.reason == reason }) {
+            unreadable[index].rowCount += rowCount
+        } else {
+            unreadable.append(UnreadableRows(reason: reason, rowCount: rowCount, example: example))
+        }
+    }
+}

@@ -1,0 +1,78 @@
+@preconcurrency import Glibc
+import RetentionJob
+import Synchronization
+
+/// The only code that prints: the report to standard output, everything else to standard error, both unbuffered so that
+/// nothing is lost however the process ends.
+final class Console: Sendable {
+    /// Whether standard output is a terminal that may show colours.
+    let usesColour: Bool
+    /// Whether standard error is a terminal on which a line can be overwritten.
+    let showsProgress: Bool
+    /// The columns that reports are wrapped to: the terminal's, or 120 where the output is no terminal.
+    let width: Int
+
+    private let errorWidth: Int
+    private let progressIsShown = Mutex(false)
+
+    /// Looks at the terminal. From here on a reader that goes away is an error of a write, no longer the end of the
+    /// process: a run must not die because its report is piped into `head`.
+    init() {
+        signal(SIGPIPE, SIG_IGN)
+        let isDumb = Self.environment("TERM") == "dumb"
+        let isOutputTerminal = isatty(STDOUT_FILENO) == 1
+        // Source: no-color.org: set to anything but the empty string.
+        let forbidsColour = !(Self.environment("NO_COLOR") ?? "").isEmpty
+        usesColour = isOutputTerminal && !isDumb && !forbidsColour
+        showsProgress = isatty(STDERR_FILENO) == 1 && !isDumb
+        width = isOutputTerminal ? Self.columns(of: STDOUT_FILENO) ?? 80 : 120
+        errorWidth = Self.columns(of: STDERR_FILENO) ?? 80
+    }
+
+    /// Writes a report to standard output.
+    ///
+    /// - Throws: ``CommandFailure`` if the output does not take it; a reader that went away is none.
+    func report(_ text: String) throws(CommandFailure) {
+        eraseProgress()
+        guard !LogSink.writeAll(Array(text.utf8), to: STDOUT_FILENO), errno != EPIPE else { return }
+        throw CommandFailure(
+            exitCode: 74, message: "the report could not be written: \(String(cString: strerror(errno)))")
+    }
+
+    /// Writes lines for people to standard error. What fails here has nowhere else to be told.
+    @discardableResult
+    func diagnose(_ text: String) -> Bool { diagnose(bytes: Array((text + "\n").utf8)) }
+
+    /// Writes the bytes of whole lines to standard error.
+    func diagnose(bytes: [UInt8]) -> Bool {
+        eraseProgress()
+        return LogSink.writeAll(bytes, to: STDERR_FILENO)
+    }
+
+    /// Shows a line that the next one overwrites, cut to the terminal's width.
+    func showProgress(_ line: String) {
+        guard showsProgress else { return }
+        let text = "\r" + String(line.prefix(max(10, errorWidth - 1))) + "\u{1B}[K"
+        progressIsShown.withLock { isShown in
+            _ = LogSink.writeAll(Array(text.utf8), to: STDERR_FILENO)
+            isShown = true
+        }
+    }
+
+    /// Removes the line of progress, if there is one.
+    func eraseProgress() {
+        progressIsShown.withLock { isShown in
+            guard isShown else { return }
+            _ = LogSink.writeAll(Array("\r\u{1B}[K".utf8), to: STDERR_FILENO)
+            isShown = false
+        }
+    }
+
+    private static func environment(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
+
+    private static func columns(of descriptor: Int32) -> Int? {
+        var size = winsize()
+        guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0 else { return nil }
+        return Int(size.ws_col)
+    }
+}

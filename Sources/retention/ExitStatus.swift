@@ -1,0 +1,65 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// Trouble of a command that has no type of its own: wrong usage, a thing that is not there.
+struct CommandFailure: Error, Hashable {
+    var exitCode: Int32
+    /// What is wrong, without a full stop.
+    var message: String
+    /// What to do next.
+    var hint: String?
+
+    /// Wrong usage of the command line.
+    static func usage(_ message: String, hint: String? = nil) -> CommandFailure {
+        CommandFailure(exitCode: 64, message: message, hint: hint)
+    }
+}
+
+/// What a process ends with, and what it says about an error.
+struct ExitStatus: Hashable {
+    /// The exit status.
+    var code: Int32
+    /// The lines for standard error.
+    var lines: [String]
+
+    /// The one switch from errors to exit statuses.
+    init(of error: any Error) {
+        switch error {
+        case let failure as CommandFailure:
+            self.init(code: failure.exitCode, message: failure.message, hint: failure.hint)
+        case let policy as PolicyError:
+            self.init(of: policy)
+        case let store as StoreError:
+            let engineCode = store.engineCode.map { " (\($0))" } ?? ""
+            self.init(
+                code: RunStatus.exitCode(of: store.kind), message: "\(store.store): \(store.message)\(engineCode)",
+                hint: store.hint)
+        case let lock as RunLock.Failure:
+            self.init(code: lock.exitCode, message: lock.description, hint: nil)
+        default:
+            self.init(
+                code: 70, message: "a defect in the program: \(error)",
+                hint: "please report it with the command and the configuration")
+        }
+    }
+
+    private init(of error: PolicyError) {
+        switch error {
+        case .missing:
+            self.init(
+                code: 66, message: error.description, hint: "name it with -c FILE, or run in the folder that holds it")
+        case .unreadable(_, let code, _):
+            self.init(code: PolicyAccess.exitCode(ofSystemError: code), message: error.description, hint: nil)
+        case .invalid(let diagnostics, let source):
+            self.code = 78
+            lines = DiagnosticText.render(diagnostics, source: source).split(separator: "\n").map(String.init)
+        }
+    }
+
+    private init(code: Int32, message: String, hint: String?) {
+        self.code = code
+        lines = ["retention: error: " + SafeText.line(message)]
+        if let hint { lines.append("  " + SafeText.line(hint)) }
+    }
+}

@@ -1,0 +1,74 @@
+import RetentionJob
+
+/// Shows on the terminal what a run is doing: rows, rate and time left, on one line that is gone at the end.
+final class ProgressBar: RunObserver {
+    private let show: (String) -> Void
+    private let erase: () -> Void
+    private let uptime: () -> Duration
+    private var label = ""
+    private var began = Duration.zero
+    private var lastShown: Duration?
+
+    /// A terminal does not show more than this, and nobody reads it.
+    private static let interval = Duration.milliseconds(100)
+
+    /// Makes a bar.
+    ///
+    /// - Parameters:
+    ///   - show: shows a line in place of the one before.
+    ///   - erase: removes the line.
+    ///   - uptime: a clock that never goes back.
+    init(show: @escaping (String) -> Void, erase: @escaping () -> Void, uptime: @escaping () -> Duration) {
+        self.show = show
+        self.erase = erase
+        self.uptime = uptime
+    }
+
+    func runDidBegin(stage: String) {
+        label = SafeText.line(stage)
+        lastShown = uptime()
+        show(label + " …")
+    }
+
+    func runDidBegin(rule: String, expiredCount: Int) {
+        label = SafeText.line(rule)
+        began = uptime()
+        lastShown = nil
+        update(deletedCount: 0, expiredCount: expiredCount)
+    }
+
+    func runDidDelete(deletedCount: Int, expiredCount: Int) {
+        update(deletedCount: deletedCount, expiredCount: expiredCount)
+    }
+
+    func runDidEnd() {
+        erase()
+    }
+
+    private func update(deletedCount: Int, expiredCount: Int) {
+        let now = uptime()
+        if let lastShown, now - lastShown < Self.interval { return }
+        lastShown = now
+        show(Self.line(label: label, deletedCount: deletedCount, expiredCount: expiredCount, elapsed: now - began))
+    }
+
+    /// The line: `yahoo-gold  [########------------]  40.0%  200,000 of 500,000 rows  100,000 rows/s  3.0 s left`.
+    static func line(label: String, deletedCount: Int, expiredCount: Int, elapsed: Duration) -> String {
+        let total = max(expiredCount, deletedCount)
+        let cells = 20
+        let filled = total == 0 ? 0 : Int(Int128(deletedCount) * Int128(cells) / Int128(total))
+        let bar = String(repeating: "#", count: filled) + String(repeating: "-", count: cells - filled)
+        var parts = [
+            label, "[\(bar)]", Figures.percent(deletedCount, of: total) ?? "",
+            "\(Figures.grouped(deletedCount)) of \(Figures.grouped(total)) rows",
+        ]
+        let microseconds = Int128(elapsed.wholeMicroseconds)
+        if microseconds > 0, deletedCount > 0 {
+            let perSecond = Int128(deletedCount) * 1_000_000 / microseconds
+            let left = microseconds * Int128(total - deletedCount) / Int128(deletedCount)
+            parts.append("\(Figures.grouped(perSecond)) rows/s")
+            parts.append("\(Figures.duration(Duration(wholeMicroseconds: Int64(clamping: left)))) left")
+        }
+        return parts.filter { !$0.isEmpty }.joined(separator: "  ")
+    }
+}

@@ -1,0 +1,142 @@
+import PriceStore
+import RetentionJob
+import Testing
+
+@Suite struct BatchLoopTests {
+    private let place = BatchContinuation(position: [.integer(7)])
+    private let next = BatchContinuation(position: [.integer(8)])
+
+    @Test func stopsAtOnceWhenNothingIsExpired() {
+        var loop = BatchLoop(expiredCount: 0, batchRows: 10)
+        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
+    }
+
+    @Test func nothingExpiredIsFinishedEvenWhenInterrupted() {
+        var loop = BatchLoop(expiredCount: 0, batchRows: 10)
+        #expect(loop.next(mayContinue: false) == .stop(.finished, residue: 0))
+    }
+
+    @Test func goesOnWhereTheBatchBeforeEnded() {
+        var loop = BatchLoop(expiredCount: 25, batchRows: 10)
+        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
+        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
+        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
+        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: next))
+        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: next))
+        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        #expect(loop.next(mayContinue: true) == .countResidue)
+        loop.didCount(residue: 0)
+        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
+        #expect(loop.deletedCount == 25)
+        #expect(loop.batchCount == 3)
+    }
+
+    @Test func askingTwiceGivesTheSameAnswer() {
+        var loop = BatchLoop(expiredCount: 25, batchRows: 10)
+        #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))
+        loop.didDelete(BatchDeleteResult(deletedCount: 25))
+        #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))
+    }
+
+    @Test func aWindowWithoutExpiredRowsIsNotTheEnd() {
+        var loop = BatchLoop(expiredCount: 3, batchRows: 10)
+        loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
+        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
+        #expect(loop.batchCount == 0)
+    }
+
+    @Test func endsWhenNeitherRowsNorPlaceMove() {
+        var loop = BatchLoop(expiredCount: 3, batchRows: 10)
+        loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
+        loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
+        #expect(loop.next(mayContinue: true) == .countResidue)
+        loop.didCount(residue: 3)
+        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 3))
+    }
+
+    @Test func rowsThatArrivedAreDeletedInAnotherPass() {
+        var loop = BatchLoop(expiredCount: 5, batchRows: 10)
+        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        #expect(loop.next(mayContinue: true) == .countResidue)
+        loop.didCount(residue: 2)
+        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
+        loop.didDelete(BatchDeleteResult(deletedCount: 2))
+        loop.didCount(residue: 0)
+        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
+        #expect(loop.deletedCount == 7)
+    }
+
+    @Test func aPassWithoutProgressIsTheLast() {
+        var loop = BatchLoop(expiredCount: 5, batchRows: 10)
+        loop.didDelete(BatchDeleteResult(deletedCount: 4))
+        loop.didCount(residue: 1)
+        loop.didDelete(BatchDeleteResult(deletedCount: 0))
+        loop.didCount(residue: 1)
+        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 1))
+    }
+
+    @Test func neverDeletesMoreThanMaxRows() {
+        var loop = BatchLoop(expiredCount: 12, batchRows: 10, maxRows: 12)
+        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
+        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
+        #expect(loop.next(mayContinue: true) == .delete(limit: 2, continuation: place))
+        loop.didDelete(BatchDeleteResult(deletedCount: 2, continuation: next))
+        #expect(loop.next(mayContinue: true) == .countResidue)
+        loop.didCount(residue: 4)
+        #expect(loop.next(mayContinue: true) == .stop(.limitReached, residue: 4))
+        #expect(loop.deletedCount == 12)
+    }
+
+    @Test func maxRowsBoundABatchWithoutALimitOfItsOwn() {
+        var loop = BatchLoop(expiredCount: 12, batchRows: nil, maxRows: 12)
+        #expect(loop.next(mayContinue: true) == .delete(limit: 12, continuation: nil))
+        var free = BatchLoop(expiredCount: 12, batchRows: nil)
+        #expect(free.next(mayContinue: true) == .delete(limit: nil, continuation: nil))
+    }
+
+    @Test func maxRowsReachedWithNothingLeftIsFinished() {
+        var loop = BatchLoop(expiredCount: 12, batchRows: nil, maxRows: 12)
+        loop.didDelete(BatchDeleteResult(deletedCount: 12, continuation: place))
+        #expect(loop.next(mayContinue: true) == .countResidue)
+        loop.didCount(residue: 0)
+        #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
+    }
+
+    @Test func maxRowsHoldAcrossPasses() {
+        var loop = BatchLoop(expiredCount: 5, batchRows: 10, maxRows: 6)
+        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        loop.didCount(residue: 9)
+        #expect(loop.next(mayContinue: true) == .delete(limit: 1, continuation: nil))
+        loop.didDelete(BatchDeleteResult(deletedCount: 1))
+        loop.didCount(residue: 8)
+        #expect(loop.next(mayContinue: true) == .countResidue)
+        loop.didCount(residue: 8)
+        #expect(loop.next(mayContinue: true) == .stop(.limitReached, residue: 8))
+    }
+
+    @Test func beginsNoBatchOnceInterrupted() {
+        var loop = BatchLoop(expiredCount: 25, batchRows: 10)
+        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
+        #expect(loop.next(mayContinue: false) == .countResidue)
+        loop.didCount(residue: 15)
+        #expect(loop.next(mayContinue: false) == .stop(.interrupted, residue: 15))
+    }
+
+    @Test func interruptedWithNothingLeftIsFinished() {
+        var loop = BatchLoop(expiredCount: 10, batchRows: 10)
+        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
+        #expect(loop.next(mayContinue: false) == .countResidue)
+        loop.didCount(residue: 0)
+        #expect(loop.next(mayContinue: false) == .stop(.finished, residue: 0))
+    }
+
+    @Test func anInterruptionBeforeAnotherPassStopsIt() {
+        var loop = BatchLoop(expiredCount: 5, batchRows: 10)
+        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        #expect(loop.next(mayContinue: false) == .countResidue)
+        loop.didCount(residue: 2)
+        #expect(loop.next(mayContinue: false) == .countResidue)
+        loop.didCount(residue: 2)
+        #expect(loop.next(mayContinue: false) == .stop(.interrupted, residue: 2))
+    }
+}

@@ -1,0 +1,142 @@
+import Foundation
+import RetentionJob
+import Testing
+
+/// Every "other run" here is another process: a lock that only this process can see would prove nothing.
+@Suite struct RunLockTests {
+    private let folder: URL
+    private let store: String
+    private var lock: String { store + ".retention-lock" }
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "run-lock-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        store =
+            try #require(realpath(folder.path(percentEncoded: false), nil).map { String(cString: $0) }) + "/p.sqlite"
+        try Data().write(to: URL(filePath: store))
+    }
+
+    /// Starts a process that holds the lock until its standard input ends, and waits until it does.
+    private func holder() throws -> (process: Process, input: Pipe) {
+        let process = Process()
+        process.executableURL = URL(filePath: "/usr/bin/flock")
+        process.arguments = [lock, "sh", "-c", "echo held; cat >/dev/null"]
+        let (input, output) = (Pipe(), Pipe())
+        process.standardInput = input
+        process.standardOutput = output
+        try process.run()
+        #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
+        return (process, input)
+    }
+
+    @Test func writesThisProcessIntoAFileThatStays() throws {
+        do {
+            let taken = try RunLock.acquire(storePath: store)
+            #expect(try String(contentsOfFile: taken.path, encoding: .utf8) == "\(getpid())\n")
+            #expect(taken.path == lock)
+        }
+        #expect(FileManager.default.fileExists(atPath: lock))
+        #expect(try String(contentsOfFile: lock, encoding: .utf8).isEmpty)
+        _ = try RunLock.acquire(storePath: store)
+    }
+
+    @Test func theFileIsNotForOthers() throws {
+        _ = try RunLock.acquire(storePath: store)
+        let mode = try FileManager.default.attributesOfItem(atPath: lock)[.posixPermissions] as? Int
+        #expect(try #require(mode) & 0o027 == 0)
+    }
+
+    @Test func namesTheProcessThatHoldsIt() throws {
+        try Data("4711\n".utf8).write(to: URL(filePath: lock))
+        let other = try holder()
+        #expect(throws: RunLock.Failure.held(path: lock, processID: 4711)) {
+            try RunLock.acquire(storePath: store)
+        }
+        #expect(RunLock.isHeld(storePath: store))
+        try other.input.fileHandleForWriting.close()
+        other.process.waitUntilExit()
+        #expect(!RunLock.isHeld(storePath: store))
+        _ = try RunLock.acquire(storePath: store)
+    }
+
+    @Test func aHolderThatWroteNothingIsHeldWithoutAName() throws {
+        let other = try holder()
+        #expect(throws: RunLock.Failure.held(path: lock, processID: nil)) {
+            try RunLock.acquire(storePath: store)
+        }
+        try other.input.fileHandleForWriting.close()
+    }
+
+    @Test func aDeadProcessIsNoHindrance() throws {
+        try Data("999999999\n".utf8).write(to: URL(filePath: lock))
+        #expect(!RunLock.isHeld(storePath: store))
+        let taken = try RunLock.acquire(storePath: store)
+        #expect(try String(contentsOfFile: taken.path, encoding: .utf8) == "\(getpid())\n")
+    }
+
+    @Test func aKilledHolderLetsGo() throws {
+        // `exec`, so that the process killed is the one that holds the descriptor.
+        let process = Process()
+        process.executableURL = URL(filePath: "/bin/sh")
+        process.arguments = ["-c", "exec 9>>\"$0\"; flock 9; echo held; exec sleep 60", lock]
+        let output = Pipe()
+        process.standardOutput = output
+        try process.run()
+        #expect(output.fileHandleForReading.availableData == Data("held\n".utf8))
+        #expect(RunLock.isHeld(storePath: store))
+        kill(process.processIdentifier, SIGKILL)
+        process.waitUntilExit()
+        _ = try RunLock.acquire(storePath: store)
+    }
+
+    @Test func twoNamesOfOneStoreHaveOneLock() throws {
+        let link = folder.appending(path: "link.sqlite")
+        try FileManager.default.createSymbolicLink(at: link, withDestinationURL: URL(filePath: store))
+        let other = try holder()
+        #expect(RunLock.isHeld(storePath: link.path(percentEncoded: false)))
+        #expect(throws: RunLock.Failure.self) { try RunLock.acquire(storePath: link.path(percentEncoded: false)) }
+        try other.input.fileHandleForWriting.close()
+    }
+
+    @Test func askingMakesNoFile() {
+        #expect(!RunLock.isHeld(storePath: store))
+        #expect(!FileManager.default.fileExists(atPath: lock))
+    }
+
+    @Test func askingDoesNotHinderARun() throws {
+        let taken = try RunLock.acquire(storePath: store)
+        #expect(RunLock.isHeld(storePath: store))
+        #expect(try String(contentsOfFile: taken.path, encoding: .utf8) == "\(getpid())\n")
+    }
+
+    @Test func doesNotWriteThroughASymbolicLink() throws {
+        let victim = folder.appending(path: "victim")
+        try Data("precious".utf8).write(to: victim)
+        try FileManager.default.createSymbolicLink(
+            atPath: lock, withDestinationPath: victim.path(percentEncoded: false))
+        let failure = #expect(throws: RunLock.Failure.self) { try RunLock.acquire(storePath: store) }
+        #expect(failure?.exitCode == 73)
+        #expect(try Data(contentsOf: victim) == Data("precious".utf8))
+    }
+
+    @Test func aFolderInItsPlaceCannotBeCreated() throws {
+        try FileManager.default.createDirectory(atPath: lock, withIntermediateDirectories: false)
+        let failure = #expect(throws: RunLock.Failure.self) { try RunLock.acquire(storePath: store) }
+        #expect(failure?.exitCode == 73)
+    }
+
+    @Test(.enabled(if: getuid() != 0, "root may write anywhere"))
+    func aFolderThatCannotBeWrittenIsAMatterOfPermission() throws {
+        chmod(folder.path(percentEncoded: false), 0o500)
+        defer { chmod(folder.path(percentEncoded: false), 0o700) }
+        let failure = #expect(throws: RunLock.Failure.self) { try RunLock.acquire(storePath: store) }
+        #expect(failure?.exitCode == 77)
+    }
+
+    @Test func failuresTellTheirExitCodeAndTheProcess() {
+        let held = RunLock.Failure.held(path: "/s/p.sqlite.retention-lock", processID: 4711)
+        #expect(held.exitCode == 75)
+        #expect(held.description.contains("process 4711"))
+        #expect(RunLock.Failure.inputOutput(path: "p", reason: "r").exitCode == 74)
+    }
+}
