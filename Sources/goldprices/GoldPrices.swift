@@ -55,7 +55,9 @@ struct GoldPrices: ParsableCommand {
     @Flag(help: "Overwrite files that are already there.")
     var force = false
 
-    private var symbolList: [String] { symbols.split(separator: ",", omittingEmptySubsequences: false).map(String.init) }
+    private var symbolList: [String] {
+        symbols.split(separator: ",", omittingEmptySubsequences: false).map(String.init)
+    }
 
     func validate() throws {
         guard (0...1_000_000_000).contains(rows) else { throw ValidationError("--rows is from 0 to 1000000000") }
