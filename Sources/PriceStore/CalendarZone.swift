@@ -39,8 +39,9 @@ public struct CalendarZone: Hashable, Sendable {
     public func civil(of instant: Instant) -> CivilDateTime {
         let seconds = Int(instant.microseconds).flooringDivision(by: 1_000_000)
         let offset = offsets?.segment(at: seconds).offset ?? 0
-        return CivilDateTime(
-            localSeconds: seconds + offset, microsecond: Int(instant.microseconds) - seconds * 1_000_000)
+        // The second that holds the distant past begins before it: the product may wrap, the difference does not.
+        let microsecond = Int(instant.microseconds) &- seconds &* 1_000_000
+        return CivilDateTime(localSeconds: seconds + offset, microsecond: microsecond)
     }
 
     /// The instant of a local time. One that the zone skips takes the offset before the gap, one that it repeats is

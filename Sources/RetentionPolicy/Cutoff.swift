@@ -24,8 +24,7 @@ package enum Cutoff {
             cutoff = min(asOf, zone.instant(of: civil))
         }
         let seconds = Int128(maxAge.hours) * 3600 + Int128(maxAge.minutes) * 60 + Int128(maxAge.seconds)
-        let microseconds = Int64(clamping: seconds * 1_000_000)
-        cutoff = cutoff.advanced(byMicroseconds: microseconds == .max ? .min : -microseconds)
+        cutoff = Instant(saturating: Int128(cutoff.microseconds) - seconds * 1_000_000)
         guard let align else { return cutoff }
         return start(of: align, at: cutoff, zone: zone)
     }

@@ -107,8 +107,7 @@ extension SettingReader {
     /// A value as the store would hold it.
     private func stored(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> StoreValue {
         switch scalar.kind {
-        case .null:
-            throw Complaint(message: "'\(name)' has no value; to match rows without one write { null: true }")
+        case .null: throw Complaint()
         case .flag(let flag): return .integer(flag ? 1 : 0)
         case .integer(let integer): return .integer(integer)
         case .real(let number): return .real(number)

@@ -30,7 +30,7 @@ struct SettingReader {
         var group = SettingGroup(mark: node.mark)
         for pair in pairs {
             guard let key = keys.first(where: { $0.name == pair.key }) else {
-                if let meant = reportUnknown(pair, among: keys) { group.misspelt.insert(meant) }
+                if let meant = reportUnknown(pair, among: keys, of: name) { group.misspelt.insert(meant) }
                 continue
             }
             if let reason = key.unavailable { report(pair.keyMark, reason) }
@@ -53,13 +53,19 @@ struct SettingReader {
     private func blank(_ name: String, _ shape: PolicyShape) -> String {
         switch shape {
         case .condition:
-            "'\(name)' has no value; to match rows without one write { null: true }, with one { null: false }"
+            "'\(name)' needs a value; to match rows that have none write { null: true }"
+        case .value where PolicyKey.operators.contains { $0.name == name }:
+            "'\(name)' needs a value; nothing compares with NULL: write { null: true } or { null: false }"
         default: "'\(name)' needs a value; expected \(shape.expected)"
         }
     }
 
     /// Says that a key is unknown, and what it may have been meant to be.
-    private mutating func reportUnknown(_ pair: YAMLNode.Pair, among keys: [PolicyKey]) -> String? {
+    private mutating func reportUnknown(_ pair: YAMLNode.Pair, among keys: [PolicyKey], of owner: String?) -> String? {
+        if owner == "defaults", PolicyKey.rule.contains(where: { $0.name == pair.key }) {
+            report(pair.keyMark, "'\(pair.key)' cannot be in 'defaults'; every rule has its own")
+            return nil
+        }
         let near = NearestName.match(pair.key, in: keys.map(\.name))
         var hint = near.map { "; did you mean '\($0)'?" }
         if hint == nil, let home = keys.first(where: { $0.shape.holds(key: pair.key) }) {

@@ -137,7 +137,7 @@ struct YAMLReader {
             if key.isPlain, key.text == "<<" {
                 diagnostics.append(
                     Diagnostic(at: keyMark, "merge keys ('<<') are not supported; write shared keys under 'defaults'"))
-            } else if key.isPlain, key.text.isEmpty || key.text == "~" {
+            } else if key.text.allSatisfy(\.isWhitespace) || key.isPlain && key.text == "~" {
                 diagnostics.append(Diagnostic(at: keyMark, "a key is missing here"))
             } else if let first = places[key.text] {
                 diagnostics.append(

@@ -15,13 +15,38 @@ struct DateSQL {
     /// A value to sort by: greater for later dates, NULL or meaningless for unreadable ones.
     var orderValue: String { function.map { "\($0.startName)(\(column))" } ?? column }
 
-    /// The readable rows; with `before`, those that lie wholly before it.
-    func readable(before: Instant? = nil) -> SQLFragment {
-        if let function { return parsed(function, before: before) }
+    /// A stretch of the stored values, in their own order: it replaces the date's own bounds where an index is walked,
+    /// so that SQLite cannot choose the wider of two bounds for its search.
+    struct Stretch {
+        /// The first value, inclusive.
+        var from: StoreValue?
+        /// The end, exclusive.
+        var below: StoreValue?
+        /// The only value.
+        var at: StoreValue?
+    }
+
+    /// The readable rows; with `before`, those that lie wholly before it; with a stretch, those of them inside it.
+    func readable(before: Instant? = nil, in stretch: Stretch = Stretch()) -> SQLFragment {
+        if let function { return parsed(function, before: before, stretch) }
         guard affinity != .text else { return .never }
-        var parts = [compare(.greaterOrEqual, date.encoding.lowerBound(date.earliest))]
-        if let before { parts.append(compare(.less, date.encoding.cutoffBound(before))) }
-        if let latest = date.latest { parts.append(compare(.lessOrEqual, date.encoding.latestBound(latest))) }
+        let encoding = date.encoding
+        var parts: [SQLFragment] = []
+        if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
+        if let from = stretch.from ?? stretch.at {
+            if stretch.at == nil { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
+        } else {
+            parts.append(compare(.greaterOrEqual, encoding.lowerBound(date.earliest)))
+        }
+        if let below = stretch.below { parts.append(SQLFragment("\(column) < ?", [below.databaseValue])) }
+        if let before {
+            let bound = encoding.cutoffBound(before)
+            // A stretch ends at a value before the cutoff, which says all, unless the two storage classes differ.
+            if stretch.below == nil && stretch.at == nil || bound.singleParameter == nil && affinity != .real {
+                parts.append(compare(.less, bound))
+            }
+        }
+        if let latest = date.latest { parts.append(compare(.lessOrEqual, encoding.latestBound(latest))) }
         if before == nil, date.latest == nil { parts.append(isFinite) }
         parts += untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
         return .joined(parts, by: " AND ", empty: .always)
@@ -37,15 +62,23 @@ struct DateSQL {
         (date.trustsZero ? [] : [.integer(0)]) + date.encoding.sentinels
     }
 
-    private func parsed(_ function: DateFunction, before: Instant?) -> SQLFragment {
-        var fragment = before.flatMap(prefilter) ?? SQLFragment("")
-        fragment += SQLFragment(
-            "\(function.rangeName)(\(column), ?, ?, ?)",
-            [
-                date.earliest.microseconds.databaseValue, (before ?? .distantFuture).microseconds.databaseValue,
-                (date.latest ?? .distantFuture).microseconds.databaseValue,
-            ])
-        return fragment
+    private func parsed(_ function: DateFunction, before: Instant?, _ stretch: Stretch) -> SQLFragment {
+        var parts: [SQLFragment] = []
+        if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
+        if let from = stretch.from { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
+        if let below = stretch.below {
+            parts.append(SQLFragment("\(column) < ?", [below.databaseValue]))
+        } else if stretch.at == nil, let prefilter = before.flatMap(prefilter) {
+            parts.append(prefilter)
+        }
+        parts.append(
+            SQLFragment(
+                "\(function.rangeName)(\(column), ?, ?, ?)",
+                [
+                    date.earliest.microseconds.databaseValue, (before ?? .distantFuture).microseconds.databaseValue,
+                    (date.latest ?? .distantFuture).microseconds.databaseValue,
+                ]))
+        return .joined(parts, by: " AND ", empty: .always)
     }
 
     /// A comparison that an index can answer and that no row before the instant fails: the local date of a text is at
@@ -64,7 +97,7 @@ struct DateSQL {
         case (.yyyymmdd, _): bound = .integer(digits)
         default: bound = .integer(digits * 1_000_000)
         }
-        return SQLFragment("\(column) < ? AND ", [bound.databaseValue])
+        return SQLFragment("\(column) < ?", [bound.databaseValue])
     }
 
     private func twoDigits(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
@@ -75,21 +108,14 @@ struct DateSQL {
         case less = "<"
         case lessOrEqual = "<="
         case greaterOrEqual = ">="
-
-        func holds(_ value: Double, _ bound: Double) -> Bool {
-            switch self {
-            case .less: value < bound
-            case .lessOrEqual: value <= bound
-            case .greaterOrEqual: value >= bound
-            }
-        }
     }
 
     /// The column compared with a bound: integers with its integer, doubles with its double.
     func compare(_ comparison: Comparison, _ bound: NumericBound) -> SQLFragment {
         let sign = comparison.rawValue
         if affinity == .real { return SQLFragment("\(column) \(sign) ?", [bound.real.databaseValue]) }
-        if let single = singleParameter(comparison, bound) {
+        let single = comparison == .lessOrEqual ? bound.singleInclusiveParameter : bound.singleParameter
+        if let single {
             return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
         }
         // The wider of the two bounds serves the index; then each storage class is held to its own.
@@ -101,11 +127,4 @@ struct DateSQL {
                 + "OR typeof(\(column)) = 'real' AND \(column) \(sign) ?)",
             [outer, bound.integer.databaseValue, bound.real.databaseValue])
     }
-
-    private func singleParameter(_ comparison: Comparison, _ bound: NumericBound) -> StoreValue? {
-        guard comparison == .lessOrEqual else { return bound.singleParameter }
-        if Int64(exactly: bound.real) == bound.integer { return .integer(bound.integer) }
-        return Int64(exactly: bound.real.rounded(.down)) == bound.integer ? .real(bound.real) : nil
-    }
-
 }

@@ -72,3 +72,6 @@ extension StoreValue {
         }
     }
 }
+
+/// GRDB has a protocol of the same name; here the word always means ours.
+typealias FetchRequest = PriceStore.FetchRequest

@@ -33,7 +33,6 @@ final class SQLiteConnection {
         configuration.label = "retention"
         let milliseconds = busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
-        configuration.automaticMemoryManagement = false
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
         } catch {

@@ -60,6 +60,32 @@ package struct LedgerHistory {
         return found.reversed()
     }
 
+    /// What the guards need to know of the last thousand runs of a store; empty where the store holds no ledger.
+    ///
+    /// The order is the order of recording, not of the clock. A run that doubted the clock is passed over: else the
+    /// refusal of one run would make the same clock acceptable to the next.
+    ///
+    /// - Parameters:
+    ///   - store: the real path or the address of the store.
+    ///   - number: the run in hand, which does not count.
+    package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
+        let isEarlier = number.map { Predicate.compare("number", .less, .integer(Int64($0))) } ?? .all
+        let rows = try reader.fetch(
+            FetchRequest(
+                entity: LedgerRow.runEntityName,
+                predicate: .compare("store", .equal, .text(store))
+                    && .compare("clock_believed", .equal, .integer(1)) && isEarlier,
+                sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
+            attributes: ["started_us", "finished_us"])
+        let ends: [Instant] = rows.compactMap { row in
+            for case .integer(let microseconds) in row.reversed() { return Instant(microseconds: microseconds) }
+            return nil
+        }
+        let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
+        return RunMemory(lastRun: ends.first, longestGap: gaps.max())
+    }
+
     private func matching(_ run: LedgerRun, _ query: Query) -> LedgerRun? {
         var run = run
         if let prefix = query.run, !run.report.runID.uppercased().hasPrefix(prefix.uppercased()) { return nil }

@@ -4,7 +4,7 @@ package import PriceStore
 ///
 /// One ledger may serve several stores. A run is recorded when it starts and again when it ends, so that one that died
 /// is found by its missing end. Dry runs are not recorded.
-package final class RunLedger {
+package final class RunLedger: RunRecorder {
     private let writer: any StoreWriter
     private let store: String
     private let process: LedgerProcess
@@ -76,23 +76,9 @@ package final class RunLedger {
             set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
     }
 
-    /// What the guards need to know of the last thousand runs of this store.
-    ///
-    /// The order is the order of recording, not of the clock. A run that doubted the clock is passed over: else the
-    /// refusal of one run would make the same clock acceptable to the next.
+    /// What the guards need to know of the runs before the one in hand.
     package func memory() throws -> RunMemory {
-        let rows = try writer.fetch(
-            FetchRequest(
-                entity: LedgerRow.runEntityName,
-                predicate: ofThisStore && .compare("clock_believed", .equal, .integer(1)),
-                sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
-            attributes: ["started_us", "finished_us"])
-        let ends: [Instant] = rows.compactMap { row in
-            for case .integer(let microseconds) in row.reversed() { return Instant(microseconds: microseconds) }
-            return nil
-        }
-        let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
-        return RunMemory(lastRun: ends.first, longestGap: gaps.max())
+        try LedgerHistory(reader: writer).memory(store: store, before: number)
     }
 
     /// Rows of this store, the run in hand left out.

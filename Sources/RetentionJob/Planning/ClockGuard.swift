@@ -1,5 +1,4 @@
 package import PriceStore
-package import RetentionPolicy
 
 /// What past runs say about the system clock.
 package enum ClockGuard {

@@ -39,12 +39,13 @@ package struct Refusals {
     /// All refusals that hold, the most telling first; empty: the rule may be carried out.
     ///
     /// `unsupported_schema` comes first, because nothing else can be told then, and alone; `wrong_unit` comes before
-    /// the codes that follow from it; the others in the contract's order.
+    /// all that follows from it, then the clock, for a wrong clock makes rows look expired; the others in the
+    /// contract's order.
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
-            wrongUnit(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(), futureDates(), mixedFormats(),
-            clockMovedBack(), clockJumped(), relationshipDenied(),
+            wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
+            futureDates(), mixedFormats(), relationshipDenied(),
         ].compactMap { $0 }
     }
 
@@ -108,7 +109,8 @@ package struct Refusals {
         guard let (encoding, instant) = alternatives.first else { return nil }
         let rows = survey.rowCount.map { "the newest of \(Figures.count($0, "row"))" } ?? "the newest row"
         return refusal(
-            .wrongUnit, "\(rows) \(declared); in \(encoding.rawValue) it is \(Self.day(instant)). Is date_format right?")
+            .wrongUnit, "\(rows) \(declared); in \(encoding.rawValue) it is \(Self.day(instant)). Is date_format right?"
+        )
     }
 
     private func futureDates() -> Refusal? {
@@ -152,7 +154,8 @@ package struct Refusals {
         guard let limit = rule.limits.maxRows, survey.expiredCount > limit else { return nil }
         return refusal(
             .tooManyRows,
-            "\(Figures.count(survey.expiredCount, "row")) would go, more than max_rows allows (\(Figures.grouped(limit)))")
+            "\(Figures.count(survey.expiredCount, "row")) would go, more than max_rows allows (\(Figures.grouped(limit)))"
+        )
     }
 
     private func tooLargeFraction() -> Refusal? {
@@ -172,14 +175,16 @@ package struct Refusals {
         guard let last = memory.lastRun, ClockGuard.isMovedBack(clock: clock, memory: memory) else { return nil }
         return refusal(
             .clockMovedBack,
-            "the system clock says \(clock.rfc3339), but a run has ended at \(last.rfc3339) already. Is the clock right?")
+            "the system clock says \(clock.rfc3339), but a run has ended at \(last.rfc3339) already. Is the clock right?"
+        )
     }
 
     private func clockJumped() -> Refusal? {
         guard let last = memory.lastRun, !hasRowsSinceLastRun, ClockGuard.isJump(clock: clock, memory: memory) else {
             return nil
         }
-        let gap = memory.longestGap.map { ", where the longest time between two runs was \(Figures.duration($0))" } ?? ""
+        let gap =
+            memory.longestGap.map { ", where the longest time between two runs was \(Figures.duration($0))" } ?? ""
         return refusal(
             .clockJumped,
             "the system clock says \(clock.rfc3339), \(Figures.duration(clock.since(last))) after the last run"

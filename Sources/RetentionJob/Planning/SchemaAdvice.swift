@@ -6,14 +6,17 @@ package enum SchemaAdvice {
     ///
     /// - Parameter incoming: the relationships that a delete of the entity's rows follows, with cascades.
     package static func sentences(
-        entity: Entity, dateAttribute: String, survey: Survey, incoming: [Relationship]
+        entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship]
     ) -> [String] {
         var advice: [String] = []
-        // A plan that deletes everything in one statement needs no index, and does not say whether there is one.
-        if entity.kind == .table, survey.unsupported == nil, survey.index == nil, survey.strategy != .whole {
+        // Text is left out: whether an index helps depends on whether the text's order is the order of the dates. A plan
+        // that deletes everything in one statement does not say whether there is an index.
+        if entity.kind == .table, date.encoding.isNumeric, survey.unsupported == nil, survey.index == nil,
+            survey.strategy != .whole
+        {
             advice.append(
-                "\(entity.name).\(dateAttribute) has no index, so that every run reads all rows: "
-                    + createIndex(on: entity.name, [dateAttribute]))
+                "\(entity.name).\(date.name) has no index, so that every run reads all rows: "
+                    + createIndex(on: entity.name, [date.name]))
         }
         for relationship in incoming where !relationship.isIndexed {
             let reference = relationship.sourceAttributes.joined(separator: ", ")
@@ -45,7 +48,8 @@ package enum SchemaAdvice {
     /// `CREATE INDEX "Tick_at" ON "Tick" ("at")`, names quoted.
     private static func createIndex(on entity: String, _ attributes: [String]) -> String {
         let columns = attributes.map(quoted).joined(separator: ", ")
-        return "CREATE INDEX \(quoted(([entity] + attributes).joined(separator: "_"))) ON \(quoted(entity)) (\(columns))"
+        return
+            "CREATE INDEX \(quoted(([entity] + attributes).joined(separator: "_"))) ON \(quoted(entity)) (\(columns))"
     }
 
     private static func quoted(_ name: String) -> String {

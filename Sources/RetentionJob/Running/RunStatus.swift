@@ -32,6 +32,20 @@ package struct RunStatus: Hashable, Sendable {
         return codes.max { Self.rank($0) < Self.rank($1) } ?? 0
     }
 
+    /// Takes in what a report says of its rules and its pending files.
+    package mutating func note(_ report: RunReport) {
+        if report.pending.rejected > 0 || !report.pending.problems.isEmpty { hasBadPending = true }
+        if report.rules.contains(where: { $0.outcome == .refused }) { hasRefusedRule = true }
+    }
+
+    /// Takes in trouble.
+    package mutating func note(_ error: any Error) {
+        switch error {
+        case let error as StoreError: failures.append(error.kind)
+        default: hasDefect = true
+        }
+    }
+
     /// The exit status of one kind of trouble.
     package static func exitCode(of kind: StoreError.Kind) -> Int32 {
         switch kind {

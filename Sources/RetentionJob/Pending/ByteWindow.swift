@@ -1,0 +1,113 @@
+@preconcurrency import Glibc
+
+/// The part of a pending file that is held in memory: the record in hand and what was read beyond it.
+///
+/// Reading only appends, so that indices stay valid until ``compact()`` or ``skipLine(from:)``.
+struct ByteWindow {
+    /// Longer records are not read.
+    static let recordLimit = 1 << 20
+    private static let chunkSize = 1 << 16
+
+    private let file: PendingFile
+    private(set) var bytes: [UInt8] = []
+    /// The index of the first byte that belongs to no record yet.
+    var head = 0
+    /// Where in the file `bytes` begins.
+    private var base: Int64 = 0
+    private var isAtEnd = false
+
+    init(_ file: PendingFile) {
+        self.file = file
+        bytes.reserveCapacity(2 * Self.chunkSize)
+    }
+
+    /// The place in the file of a byte that is held.
+    func offset(of index: Int) -> Int64 { base + Int64(index) }
+
+    /// Whether there is a byte at an index; reads on if the index is the end of what is held.
+    mutating func holds(_ index: Int) throws -> Bool {
+        while index >= bytes.count {
+            guard try fill() else { return false }
+        }
+        return true
+    }
+
+    /// Lets go of the bytes before the head, if they are worth the move.
+    mutating func compact() {
+        guard head >= Self.chunkSize else { return }
+        base += Int64(head)
+        bytes.removeFirst(head)
+        head = 0
+    }
+
+    /// Steps over a byte order mark at the head.
+    mutating func skipByteOrderMark() throws {
+        if try holds(head + 2), bytes[head] == 0xEF, bytes[head + 1] == 0xBB, bytes[head + 2] == 0xBF { head += 3 }
+    }
+
+    /// The index of the line feed at or after an index, or of the end of the file; nil if more than
+    /// ``recordLimit`` bytes from the head would be needed.
+    mutating func lineEnd(from start: Int) throws -> Int? {
+        var index = start
+        while true {
+            if let found = lineFeed(from: index) { return found - head > Self.recordLimit ? nil : found }
+            index = bytes.count
+            if index - head > Self.recordLimit { return nil }
+            if try !fill() { return bytes.count }
+        }
+    }
+
+    /// Moves the head behind the line feed at or after an index, or to the end of the file. What is skipped is not held.
+    mutating func skipLine(from start: Int) throws {
+        var index = start
+        while true {
+            if let found = lineFeed(from: index) {
+                head = found + 1
+                return
+            }
+            base += Int64(bytes.count)
+            bytes.removeAll(keepingCapacity: true)
+            head = 0
+            index = 0
+            if try !fill() { return }
+        }
+    }
+
+    private func lineFeed(from start: Int) -> Int? {
+        bytes.withUnsafeBytes { buffer in
+            guard start < buffer.count, let first = buffer.baseAddress else { return nil }
+            return memchr(first + start, 0x0A, buffer.count - start).map { UnsafeRawPointer($0) - first }
+        }
+    }
+
+    private mutating func fill() throws -> Bool {
+        guard !isAtEnd else { return false }
+        let old = bytes.count
+        bytes.append(contentsOf: repeatElement(0, count: Self.chunkSize))
+        let count = try bytes.withUnsafeMutableBytes { try file.read(into: .init(rebasing: $0[old...])) }
+        bytes.removeLast(Self.chunkSize - count)
+        isAtEnd = count == 0
+        return !isAtEnd
+    }
+}
+
+extension UInt8 {
+    static let lineFeed = UInt8(ascii: "\n")
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let quote = UInt8(ascii: "\"")
+    static let comma = UInt8(ascii: ",")
+}
+
+/// A text that a pending file holds, or why it cannot be one.
+func pendingText(_ bytes: some Collection<UInt8>) throws(BadLine) -> String {
+    guard !bytes.contains(0) else { throw BadLine("a NUL byte") }
+    guard let text = String(validating: bytes, as: UTF8.self) else { throw BadLine("not UTF-8") }
+    return text
+}
+
+/// Why one line of a pending file cannot be saved; a clause without a value of the line.
+struct BadLine: Error, Equatable {
+    var reason: String
+
+    init(_ reason: String) { self.reason = reason }
+}

@@ -1,0 +1,67 @@
+@preconcurrency import Glibc
+import PriceStore
+
+/// Moves of files that overwrite nothing and are on disk when they return.
+enum FolderEntry {
+    /// Brings the entries of a folder to disk.
+    static func sync(_ folder: String) throws(StoreError) {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw StoreError(file: folder, "cannot be opened", errno) }
+        defer { close(descriptor) }
+        // Some network file systems cannot sync a folder and say EINVAL; they write entries at once.
+        guard fsync(descriptor) == 0 || errno == EINVAL else {
+            throw StoreError(file: folder, "cannot be brought to disk", errno)
+        }
+    }
+
+    /// Moves a file where the file system has no hard links, or forbids one: looks first, then renames.
+    static func renameWithoutLink(_ path: String, to target: String) throws(StoreError) {
+        let code = errno
+        guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(code) else {
+            throw StoreError(file: path, "cannot be moved to \(target)", code)
+        }
+        var status = stat()
+        guard lstat(target, &status) != 0, errno == ENOENT, rename(path, target) == 0 else {
+            throw StoreError(file: path, "cannot be moved to \(target)", errno)
+        }
+    }
+
+    /// Moves a file into a folder beside it, which is made if need be. A name that is taken there gets a number.
+    ///
+    /// A crash at any point leaves the file under one of its names, or under both: the next move then only takes the
+    /// old one away.
+    static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) {
+        let folder = "\(file.folder)/\(name)"
+        if mkdir(folder, 0o750) == 0 {
+            try sync(file.folder)
+        } else if errno != EEXIST {
+            throw StoreError(file: folder, "cannot be created", errno)
+        }
+        var number = 1
+        while true {
+            let target = "\(folder)/\(NumberedName.name(file.name, number: number))"
+            if link(file.path, target) == 0 || (errno == EEXIST && isSameFile(file.path, target)) {
+                try sync(folder)
+                guard unlink(file.path) == 0 else { throw StoreError(file: file.path, "cannot be removed", errno) }
+                break
+            }
+            if errno != EEXIST {
+                try renameWithoutLink(file.path, to: target)
+                try sync(folder)
+                break
+            }
+            number += 1
+        }
+        try sync(file.folder)
+    }
+
+    private static func isSameFile(_ path: String, _ other: String) -> Bool {
+        var first = stat()
+        var second = stat()
+        // The caller reads errno after this.
+        let code = errno
+        defer { errno = code }
+        return lstat(path, &first) == 0 && lstat(other, &second) == 0
+            && first.st_dev == second.st_dev && first.st_ino == second.st_ino
+    }
+}

@@ -1,0 +1,47 @@
+import PriceStore
+
+/// Reads NDJSON: one flat JSON object a line.
+///
+/// A byte order mark and blank lines are skipped; the last line needs no end. Every bad line is bad alone.
+struct NDJSONReader: PendingRecordReader {
+    private var window: ByteWindow
+    private var line = 0
+    private var hasBegun = false
+
+    init(_ file: PendingFile) { window = ByteWindow(file) }
+
+    mutating func next() throws -> PendingRecord? {
+        if !hasBegun {
+            try window.skipByteOrderMark()
+            hasBegun = true
+        }
+        while true {
+            window.compact()
+            guard try window.holds(window.head) else { return nil }
+            line += 1
+            let start = window.head
+            let startOffset = window.offset(of: start)
+            guard let end = try window.lineEnd(from: start) else {
+                try window.skipLine(from: start)
+                return PendingRecord(
+                    line: line, bytes: startOffset..<window.offset(of: window.head),
+                    content: .bad("line too long, more than 1 MiB"))
+            }
+            window.head = try window.holds(end) ? end + 1 : end
+            var bytes = window.bytes[start..<end]
+            if bytes.last == .carriageReturn { bytes.removeLast() }
+            if bytes.allSatisfy({ JSONObjectParser.isSpace($0) }) { continue }
+            return PendingRecord(
+                line: line, bytes: startOffset..<window.offset(of: window.head), content: Self.content(bytes))
+        }
+    }
+
+    private static func content(_ bytes: ArraySlice<UInt8>) -> PendingRecord.Content {
+        do {
+            var parser = JSONObjectParser(bytes)
+            return .members(try parser.parse())
+        } catch {
+            return .bad(error.reason)
+        }
+    }
+}

@@ -1,0 +1,102 @@
+import PriceStore
+import RetentionPolicy
+
+/// How the dates of pending rows are written: as the rules read them.
+struct PendingDates {
+    /// What the rules say about one attribute.
+    struct Format: Equatable {
+        /// The attribute's name as the rules spell it.
+        var attribute: String
+        /// The formats, each once, with the first rule that gives it.
+        var encodings: [(encoding: DateEncoding, rule: String)]
+
+        static func == (a: Format, b: Format) -> Bool {
+            a.attribute == b.attribute && a.encodings.map(\.rule) == b.encodings.map(\.rule)
+        }
+    }
+
+    let zone: CalendarZone
+    /// Entity and attribute in lower case → format. An attribute whose rules leave the format to the store has none.
+    private var formats: [String: [String: Format]] = [:]
+
+    /// All rules count, disabled ones too: how a date is written does not hang on whether rows are deleted.
+    init(_ policy: Policy) {
+        zone = policy.timezone
+        for rule in policy.rules {
+            let attribute = rule.dateAttribute.lowercased()
+            var format =
+                formats[rule.entity.lowercased(), default: [:]][attribute]
+                ?? Format(attribute: rule.dateAttribute, encodings: [])
+            if let encoding = rule.dateFormat, !format.encodings.contains(where: { $0.encoding == encoding }) {
+                format.encodings.append((encoding, rule.name))
+            }
+            formats[rule.entity.lowercased(), default: [:]][attribute] = format
+        }
+    }
+
+    /// The date attributes of an entity, by name; empty: no rule is about the entity.
+    func formats(of entity: String) -> [Format] {
+        (formats[entity.lowercased()] ?? [:]).values.sorted { $0.attribute < $1.attribute }
+    }
+
+    /// The format of an attribute; nil: no rule dates its rows by it.
+    func encoding(entity: String, attribute: String) -> DateEncoding? {
+        formats[entity.lowercased()]?[attribute.lowercased()]?.encodings.first?.encoding
+    }
+
+    /// A date of a pending file as the store is to hold it. NULL and an empty text are NULL.
+    ///
+    /// - Throws: ``BadLine`` if the value is no date.
+    func value(_ value: StoreValue, in encoding: DateEncoding, attribute: String) throws(BadLine) -> StoreValue {
+        let stored: StoreValue
+        switch (value, encoding) {
+        case (.null, _), (.text(""), _):
+            return .null
+        case (.text(let text), .iso8601), (.text(let text), .native):
+            stored = try written(text, in: encoding, attribute: attribute)
+        case (.text(let text), _):
+            // Bare digits are in the format's own unit, even where they would also be a reduced date.
+            if let number = PendingNumber.value(text, allowsExponent: false) {
+                stored = number
+            } else {
+                stored = try written(text, in: encoding, attribute: attribute)
+            }
+        case (.integer(let number), .iso8601), (.integer(let number), .native):
+            stored = try written(String(number), in: encoding, attribute: attribute)
+        default:
+            stored = value
+        }
+        guard encoding.read(stored, zone: zone).start != nil else { throw notADate(attribute, encoding) }
+        return stored
+    }
+
+    private func written(_ text: String, in encoding: DateEncoding, attribute: String) throws(BadLine) -> StoreValue {
+        guard let instant = Instant(iso8601: text, zone: zone) else { throw notADate(attribute, encoding) }
+        return encoding.value(of: instant, zone: zone)
+    }
+
+    private func notADate(_ attribute: String, _ encoding: DateEncoding) -> BadLine {
+        let digits = encoding == .iso8601 || encoding == .native ? "" : ", nor a number in \(encoding.rawValue)"
+        return BadLine("\(attribute): not an ISO 8601 date\(digits)")
+    }
+}
+
+/// Numbers as they stand in pending files.
+enum PendingNumber {
+    /// The number that a text is: digits with an optional sign, fraction and exponent; nil: it is none.
+    ///
+    /// An integer is exact if it fits 64 bits.
+    static func value(_ text: String, allowsExponent: Bool = true) -> StoreValue? {
+        if let integer = Int64(text) { return .integer(integer) }
+        // Double() also takes hexadecimal, "inf" and "nan", which are no numbers in a price file.
+        let isDecimal = text.utf8.allSatisfy { byte in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "+"): true
+            case UInt8(ascii: "e"), UInt8(ascii: "E"): allowsExponent
+            default: false
+            }
+        }
+        guard isDecimal, let double = Double(text), double.isFinite else { return nil }
+        return .real(double)
+    }
+}

@@ -1,0 +1,132 @@
+import Crypto
+@preconcurrency import Glibc
+import PriceStore
+
+/// A pending file that is open for reading: read once from front to back, and hashed on the way.
+final class PendingFile {
+    /// What tells a file from another one, and from itself after a change.
+    private struct Identity: Equatable {
+        var device: UInt64
+        var inode: UInt64
+        var sizeBytes: Int64
+        var modifiedSeconds: Int
+        var modifiedNanoseconds: Int
+
+        init(_ status: stat) {
+            device = UInt64(status.st_dev)
+            inode = UInt64(status.st_ino)
+            sizeBytes = Int64(status.st_size)
+            modifiedSeconds = status.st_mtim.tv_sec
+            modifiedNanoseconds = status.st_mtim.tv_nsec
+        }
+    }
+
+    let path: String
+    private let descriptor: Int32
+    private let identity: Identity
+    private var hash = SHA256()
+
+    /// Opens a regular file; a symbolic link is not followed.
+    ///
+    /// - Throws: `StoreError` named after the file.
+    init(path: String) throws(StoreError) {
+        self.path = path
+        // Without O_NONBLOCK a named pipe that took the file's place would hang the run.
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else { throw StoreError(file: path, "cannot be opened", errno) }
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
+            close(descriptor)
+            throw StoreError(.inputOutput, store: path, message: "is not a regular file")
+        }
+        self.descriptor = descriptor
+        identity = Identity(status)
+    }
+
+    deinit { close(descriptor) }
+
+    /// The size when the file was opened.
+    var sizeBytes: Int64 { identity.sizeBytes }
+
+    /// Reads on. Returns the number of bytes read; 0: the end.
+    func read(into buffer: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
+        while true {
+            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+            if count >= 0 {
+                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                return count
+            }
+            guard errno == EINTR else { throw StoreError(file: path, "cannot be read", errno) }
+        }
+    }
+
+    /// SHA-256 of what was read so far, as 64 lower-case hexadecimal digits.
+    func sha256() -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(
+            decoding: hash.finalize().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// Reads on, up to a number of bytes in all from here, for the sake of the hash alone.
+    func readThrough(_ sizeBytes: Int64) throws(StoreError) {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+        defer { buffer.deallocate() }
+        var rest = sizeBytes
+        while rest > 0 {
+            let count = try read(into: .init(rebasing: buffer[..<Int(min(rest, Int64(buffer.count)))]))
+            if count == 0 { return }
+            rest -= Int64(count)
+        }
+    }
+
+    /// Whether the open file and the file at its path are both as they were when it was opened.
+    func isUnchanged() -> Bool {
+        var open = stat()
+        var named = stat()
+        return fstat(descriptor, &open) == 0 && lstat(path, &named) == 0
+            && Identity(open) == identity && Identity(named) == identity
+    }
+
+    /// The bytes of a range, in pieces of bounded size, whatever was read before.
+    func withBytes(of range: Range<Int64>, _ body: (UnsafeRawBufferPointer) throws -> Void) throws {
+        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
+        defer { buffer.deallocate() }
+        var place = range.lowerBound
+        while place < range.upperBound {
+            let count = pread(
+                descriptor, buffer.baseAddress, Int(min(range.upperBound - place, Int64(buffer.count))), Int(place))
+            if count < 0 {
+                guard errno == EINTR else { throw StoreError(file: path, "cannot be read", errno) }
+                continue
+            }
+            // A file that was cut meanwhile is found by isUnchanged().
+            if count == 0 { return }
+            try body(UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+            place += Int64(count)
+        }
+    }
+}
+
+extension StoreError {
+    /// Trouble with a file: its path, what failed, and the system's word for why.
+    init(file path: String, _ message: String, _ code: Int32) {
+        let kind: Kind = [EACCES, EPERM, EROFS].contains(code) ? .permission : .inputOutput
+        self.init(kind, store: path, message: "\(message): \(String(cString: strerror(code)))")
+    }
+}
+
+extension PendingFile {
+    /// The folder, beside a pending file, for files whose rows are in the store.
+    static let doneFolder = "done"
+    /// What the name of a file with bad lines ends with.
+    static let rejectedEnding = ".rejected"
+
+    /// Sets the time of the last change to when the file was taken, from which `keep_done` counts. Without leave to
+    /// do so, as on a file of another user, it stays as it is.
+    func touch(_ now: Instant) {
+        let (seconds, rest) = now.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+        let time = timespec(
+            tv_sec: Int(rest < 0 ? seconds - 1 : seconds), tv_nsec: Int(rest < 0 ? rest + 1_000_000 : rest) * 1000)
+        _ = [time, time].withUnsafeBufferPointer { futimens(descriptor, $0.baseAddress) }
+    }
+}

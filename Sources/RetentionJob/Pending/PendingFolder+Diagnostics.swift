@@ -1,0 +1,87 @@
+package import PriceStore
+package import RetentionPolicy
+
+extension PendingFolder {
+    /// The mistakes in the `pending` part of a policy, looked at beside the store. Nothing is changed.
+    ///
+    /// - Throws: `StoreError` if the store cannot be read.
+    package static func diagnostics(policy: Policy, reader: any StoreReader) throws -> [Diagnostic] {
+        let dates = PendingDates(policy)
+        var diagnostics: [Diagnostic] = []
+        for source in policy.pending {
+            let mark = source.marks.value("entity")
+            guard let entity = try reader.entity(named: source.entity) else {
+                let nearest = NearestName.suggestion(source.entity, in: try reader.entityNames())
+                diagnostics.append(Diagnostic(at: mark, "the store has no entity '\(source.entity)'\(nearest)"))
+                continue
+            }
+            guard entity.kind == .table else {
+                let kind = entity.kind == .view ? "a view" : "a virtual table"
+                diagnostics.append(
+                    Diagnostic(at: mark, "'\(entity.name)' is \(kind); pending rows are saved to a table only"))
+                continue
+            }
+            diagnostics += formatDiagnostics(source, entity, dates)
+            diagnostics += attributeDiagnostics(source, entity, dates)
+        }
+        return diagnostics
+    }
+
+    /// Without a rule nobody says how dates are written; with two formats nobody knows which.
+    private static func formatDiagnostics(
+        _ source: PendingSource, _ entity: Entity, _ dates: PendingDates
+    ) -> [Diagnostic] {
+        let mark = source.marks.value("entity")
+        let formats = dates.formats(of: entity.name)
+        guard !formats.isEmpty else {
+            return [
+                Diagnostic(
+                    at: mark,
+                    "no rule is about '\(entity.name)', so nothing says how its dates are written; add a rule with its "
+                        + "date_attribute and date_format (enabled: false will do)")
+            ]
+        }
+        return formats.filter { $0.encodings.count > 1 }.map { format in
+            let said = format.encodings.map { "\($0.encoding.rawValue) in rule '\($0.rule)'" }.joined(separator: ", ")
+            return Diagnostic(
+                at: mark,
+                "the rules differ in the date_format of '\(format.attribute)' (\(said)); pending rows need one")
+        }
+    }
+
+    private static func attributeDiagnostics(
+        _ source: PendingSource, _ entity: Entity, _ dates: PendingDates
+    ) -> [Diagnostic] {
+        var diagnostics: [Diagnostic] = []
+        var givenBy: [String: String] = [:]
+        let names = entity.attributes.map(\.name)
+        func check(_ name: String, _ key: String, _ mark: Mark) {
+            guard let attribute = entity.attribute(named: name) else {
+                let nearest = NearestName.suggestion(name, in: names)
+                diagnostics.append(Diagnostic(at: mark, "'\(entity.name)' has no attribute '\(name)'\(nearest)"))
+                return
+            }
+            if attribute.isGenerated {
+                diagnostics.append(Diagnostic(at: mark, "'\(attribute.name)' is computed by the store"))
+            }
+            if let other = givenBy.updateValue(key, forKey: attribute.name) {
+                diagnostics.append(
+                    Diagnostic(at: mark, "'\(attribute.name)' is given twice, by '\(other)' and '\(key)'"))
+            }
+        }
+        for (column, attribute) in source.columns.sorted(by: { $0.key < $1.key }) {
+            check(attribute, "columns.\(column)", source.marks.value("columns.\(column)"))
+        }
+        for name in source.constants.keys.sorted() {
+            check(name, "constants.\(name)", source.marks.key("constants.\(name)"))
+        }
+        if diagnostics.isEmpty {
+            do {
+                _ = try RowMapping(source, entity: entity, dates: dates)
+            } catch {
+                diagnostics.append(Diagnostic(at: source.marks.value("constants"), error.reason))
+            }
+        }
+        return diagnostics
+    }
+}

@@ -1,0 +1,73 @@
+package import Logging
+package import PriceStore
+package import RetentionPolicy
+
+/// Files of new rows that are saved before anything is deleted.
+package struct PendingFolder {
+    let sources: [PendingSource]
+    let dates: PendingDates
+    /// Real paths of the databases that the run has open, which are never pending files.
+    let databases: [String]
+
+    /// Takes the pending sources of a policy, and what its rules say about dates.
+    package init(_ policy: Policy) {
+        sources = policy.pending
+        dates = PendingDates(policy)
+        var databases: [String] = []
+        if case .path(let path) = policy.store.address { databases.append(path) }
+        if case .path(let path) = policy.history { databases.append(path) }
+        self.databases = databases.compactMap(PendingPattern.realPath)
+    }
+
+    /// Saves the rows of all pending files, in the order of the sources and of the files' names.
+    ///
+    /// Each file is one transaction, which is on disk before the file moves to `done/`; a file whose rows an earlier,
+    /// interrupted run saved is only moved. Bad lines are in `<file>.rejected` before the rest is committed. Memory
+    /// does not grow with the file.
+    ///
+    /// - Parameters:
+    ///   - inserter: A `StoreWriter`, or a rehearsal: then nothing is moved or written, and the result tells what
+    ///     would be saved.
+    ///   - now: The time of the run; `keep_done` counts back from it.
+    ///   - mayContinue: Asked between files; after a false the other files wait for the next run.
+    ///   - note: Told what the operator should know and what is no error, each a sentence.
+    /// - Returns: What became of the files. Lines in `rejected` and files in `problems` are for exit status 65.
+    /// - Throws: `StoreError`. Files before the one in hand are saved, which the message says; the one in hand is
+    ///   saved wholly or not at all and is not lost.
+    package func save(
+        into inserter: any StoreInserter, now: Instant, logger: Logger, observer: (any RunObserver)? = nil,
+        mayContinue: () -> Bool = { true }, note: (String) -> Void = { _ in }
+    ) throws -> RunReport.Pending {
+        guard !sources.isEmpty else { return RunReport.Pending() }
+        observer?.runDidBegin(stage: "reading pending files")
+        defer { observer?.runDidEnd() }
+        return try withoutActuallyEscaping(note) { note in
+            let step = PendingStep(inserter: inserter, now: now, dates: dates, logger: logger, note: note)
+            do {
+                try save(with: step, mayContinue: mayContinue)
+            } catch var error as StoreError where step.report.saved > 0 {
+                error.message += "; \(step.report.saved) rows of pending files were saved before"
+                throw error
+            }
+            return step.report
+        }
+    }
+
+    private func save(with step: PendingStep, mayContinue: () -> Bool) throws {
+        try step.readTakenFiles()
+        for source in sources {
+            guard let entity = try step.inserter.entity(named: source.entity) else {
+                throw StoreError(
+                    .unknownName, store: step.inserter.name, message: "the store has no entity '\(source.entity)'")
+            }
+            let (files, problems) = PendingPattern(source, databases: databases).files()
+            problems.forEach(step.report(problem:))
+            for file in files {
+                guard mayContinue() else { return }
+                try step.take(file, of: source, into: entity)
+            }
+        }
+        try step.forgetMovedFiles()
+        for source in sources { try step.deleteOldTakenFiles(of: source, matching: PendingPattern(source)) }
+    }
+}

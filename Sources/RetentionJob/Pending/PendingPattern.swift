@@ -1,0 +1,162 @@
+@preconcurrency import Glibc
+import RetentionPolicy
+
+/// The files that a pattern of pending files names.
+///
+/// `*`, `?` and `[…]` match within one part of a path; a leading dot is matched by a dot only. The part of the pattern
+/// before its first such character is taken as it stands, symbolic links included: it is the operator's word.
+struct PendingPattern {
+    /// A file that can be taken.
+    struct File: Hashable {
+        /// The real path of its folder.
+        var folder: String
+        var name: String
+        /// As messages name it: relative to the configuration's folder where it lies below that.
+        var displayName: String
+
+        var path: String { "\(folder)/\(name)" }
+    }
+
+    private let root: String
+    private let parts: [String]
+    private let baseFolder: String
+    /// The store and the ledger, which must never be opened and closed beside their own connection.
+    private let databases: [String]
+
+    init(_ source: PendingSource, databases: [String] = []) {
+        baseFolder = source.baseFolder
+        self.databases = databases
+        let absolute = source.files.hasPrefix("/") ? source.files : "\(source.baseFolder)/\(source.files)"
+        let all = absolute.split(separator: "/").map(String.init)
+        let literalCount = min(all.count - 1, all.firstIndex(where: Self.isPattern) ?? all.count)
+        root = "/" + all.prefix(max(0, literalCount)).joined(separator: "/")
+        parts = Array(all.dropFirst(max(0, literalCount)))
+    }
+
+    /// The files in order of name, and what stands in the way of others, each as a sentence.
+    func files() -> (files: [File], problems: [String]) {
+        var files: [File] = []
+        var problems: [String] = []
+        for (folder, shown) in folders(&problems) {
+            for name in Self.names(in: folder, matching: parts.last ?? "") where canBeTaken(name, in: folder) {
+                let file = File(folder: folder, name: name, displayName: display("\(shown)/\(name)"))
+                var status = stat()
+                guard lstat(file.path, &status) == 0 else { continue }
+                switch status.st_mode & S_IFMT {
+                case S_IFREG: files.append(file)
+                case S_IFLNK: problems.append("\(file.displayName): refusing to follow a symbolic link")
+                default: continue
+                }
+            }
+        }
+        return (files, problems)
+    }
+
+    /// The real paths of the folders in which files are looked for.
+    func realFolders() -> [String] {
+        var problems: [String] = []
+        return folders(&problems).map(\.real)
+    }
+
+    /// Whether the name of a taken file is one of the pattern's, with or without the number it was given.
+    func matches(takenName name: String) -> Bool {
+        guard let pattern = parts.last else { return false }
+        return fnmatch(pattern, name, FNM_PERIOD) == 0
+            || NumberedName(name).map { fnmatch(pattern, $0.original, FNM_PERIOD) == 0 } ?? false
+    }
+
+    private func folders(_ problems: inout [String]) -> [(real: String, shown: String)] {
+        guard let realRoot = Self.realPath(root) else {
+            if errno != ENOENT, errno != ENOTDIR {
+                problems.append("\(display(root)): cannot be opened: \(String(cString: strerror(errno)))")
+            }
+            return []
+        }
+        var found = [(real: realRoot, shown: root)]
+        for part in parts.dropLast() {
+            guard part != ".." else {
+                problems.append("\(parts.joined(separator: "/")): refusing to go up by '..' behind a wildcard")
+                return []
+            }
+            found = found.flatMap { parent in
+                Self.names(in: parent.real, matching: part).compactMap { name in
+                    guard name != PendingFile.doneFolder, let real = Self.realPath("\(parent.real)/\(name)") else {
+                        return nil
+                    }
+                    let shown = "\(parent.shown)/\(name)"
+                    guard real.hasPrefix(realRoot == "/" ? "/" : realRoot + "/") else {
+                        problems.append("\(display(shown)): refusing to follow a symbolic link out of \(display(root))")
+                        return nil
+                    }
+                    return (real, shown)
+                }
+            }
+        }
+        for folder in found where access(folder.real, R_OK | X_OK) != 0 {
+            problems.append("\(display(folder.shown)): cannot be read: \(String(cString: strerror(errno)))")
+        }
+        return found.filter { !$0.real.hasSuffix("/" + PendingFile.doneFolder) }
+    }
+
+    /// Names that are other programs' unfinished work, this program's own files, and databases are no pending files.
+    private func canBeTaken(_ name: String, in folder: String) -> Bool {
+        let endings = [
+            ".part", ".tmp", PendingFile.rejectedEnding, ".sqlite", ".sqlite3", ".db", "-wal", "-shm", "-journal",
+            ".retention-lock",
+        ]
+        return !name.hasPrefix(".") && !endings.contains(where: name.hasSuffix)
+            && !databases.contains("\(folder)/\(name)")
+    }
+
+    private func display(_ path: String) -> String {
+        path.hasPrefix(baseFolder + "/") ? String(path.dropFirst(baseFolder.count + 1)) : path
+    }
+
+    private static func isPattern(_ part: String) -> Bool { part.contains { "*?[".contains($0) } }
+
+    /// The names in a folder that match one part of a pattern, sorted; a name without wildcards as it stands.
+    static func names(in folder: String, matching pattern: String) -> [String] {
+        guard isPattern(pattern) else { return [pattern] }
+        guard let stream = opendir(folder) else { return [] }
+        defer { closedir(stream) }
+        var names: [String] = []
+        while let entry = readdir(stream) {
+            let name = withUnsafePointer(to: &entry.pointee.d_name) { tuple in
+                tuple.withMemoryRebound(to: CChar.self, capacity: 256) { String(validatingCString: $0) }
+            }
+            // A name that is not UTF-8 cannot be named in a report; it is left alone.
+            if let name, fnmatch(pattern, name, FNM_PERIOD) == 0 { names.append(name) }
+        }
+        return names.sorted()
+    }
+
+    /// The absolute path without symbolic links; nil, and `errno` says why: there is none.
+    static func realPath(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}
+
+/// A file name with a number before its ending, as `prices-2.csv` for `prices.csv`.
+struct NumberedName: Equatable {
+    var original: String
+    var number: Int
+
+    /// The name with a number; the first, 1, is the name itself.
+    static func name(_ name: String, number: Int) -> String {
+        guard number > 1 else { return name }
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return "\(name)-\(number)" }
+        return "\(name[..<dot])-\(number)\(name[dot...])"
+    }
+
+    /// Takes a numbered name apart; nil: it has no number.
+    init?(_ name: String) {
+        let dot = name.lastIndex(of: ".").flatMap { $0 == name.startIndex ? nil : $0 } ?? name.endIndex
+        guard let dash = name[..<dot].lastIndex(of: "-"), let number = Int(name[name.index(after: dash)..<dot]),
+            number > 1
+        else { return nil }
+        self.original = String(name[..<dash] + name[dot...])
+        self.number = number
+    }
+}

@@ -1,0 +1,34 @@
+import PriceStore
+
+/// One record of a pending file: where it stands, and what it says.
+struct PendingRecord: Equatable {
+    /// What a record says, or why it cannot be read.
+    enum Content: Equatable {
+        /// The fields of a CSV record, in order; an empty field without quotes is NULL.
+        case fields([StoreValue])
+        /// The members of a JSON object, in order; no name is there twice.
+        case members([Member])
+        /// Why the record cannot be read; a clause for `.rejected`.
+        case bad(String)
+    }
+
+    /// A name and a value of a JSON object.
+    struct Member: Equatable {
+        var name: String
+        var value: StoreValue
+    }
+
+    /// The line of the file on which the record begins, counted from 1.
+    var line: Int
+    /// The bytes of the file that are the record, with its line end.
+    var bytes: Range<Int64>
+    var content: Content
+}
+
+/// Reads the records of a pending file from front to back, in bounded memory.
+protocol PendingRecordReader {
+    /// The next record, good or bad; nil at the end of the file.
+    ///
+    /// - Throws: `StoreError` if the file cannot be read.
+    mutating func next() throws -> PendingRecord?
+}

@@ -1,0 +1,208 @@
+@preconcurrency import Glibc
+import Logging
+import PriceStore
+import RetentionPolicy
+
+/// The pending step of one run: takes file after file and counts.
+final class PendingStep {
+    /// Rows are saved in portions of so many, or of a record's greatest size, so that memory does not grow.
+    private static let portionRows = 2000
+
+    let inserter: any StoreInserter
+    private(set) var report = RunReport.Pending()
+    /// Nil in a dry run.
+    private let writer: (any StoreWriter)?
+    private let now: Instant
+    private let dates: PendingDates
+    private let logger: Logger
+    private let note: (String) -> Void
+    private var taken: [String: TakenFiles.Entry] = [:]
+    private var seen: Set<String> = []
+
+    init(
+        inserter: any StoreInserter, now: Instant, dates: PendingDates, logger: Logger,
+        note: @escaping (String) -> Void
+    ) {
+        self.inserter = inserter
+        writer = inserter as? any StoreWriter
+        self.now = now
+        self.dates = dates
+        self.logger = logger
+        self.note = note
+    }
+
+    /// Reads which files an interrupted run saved and did not move.
+    func readTakenFiles() throws {
+        for entry in try TakenFiles.entries(in: inserter) { taken[entry.path] = entry }
+    }
+
+    /// Counts a file that cannot be taken.
+    func report(problem: String) {
+        report.problems.append(problem)
+        logger.warning("pending file left", metadata: ["reason": "\(problem)"])
+    }
+
+    /// Saves the rows of a file and moves it to `done/`. A file that another source named before is passed over.
+    func take(_ file: PendingPattern.File, of source: PendingSource, into entity: Entity) throws {
+        guard seen.insert(file.path).inserted else { return }
+        do {
+            if let entry = taken[file.path], try finish(file, savedAs: entry) { return }
+            let bytes = try open(file)
+            var mapping = try RowMapping(source, entity: entity, dates: dates)
+            var reader = try self.reader(of: bytes, named: file.name, for: &mapping)
+            guard let counts = try save(&reader, mapping, bytes, file, source.onConflict) else { return }
+            report.files += 1
+            report.saved += counts.savedCount
+            report.ignored += counts.ignoredCount
+            report.rejected += counts.rejectedCount
+            logger.info(
+                writer == nil ? "pending file read" : "pending file saved",
+                metadata: [
+                    "file": "\(file.displayName)", "entity": "\(entity.name)", "saved": "\(counts.savedCount)",
+                    "ignored": "\(counts.ignoredCount)", "rejected": "\(counts.rejectedCount)",
+                ])
+            if writer != nil { try moveToDone(file, bytes) }
+        } catch let problem as FileProblem {
+            report(problem: "\(file.displayName): \(problem.reason)")
+        }
+    }
+
+    private func open(_ file: PendingPattern.File) throws -> PendingFile {
+        do {
+            return try PendingFile(path: file.path)
+        } catch {
+            throw FileProblem(error.message)
+        }
+    }
+
+    /// The reader of a file's records; of a CSV file the header is read.
+    private func reader(
+        of bytes: PendingFile, named name: String, for mapping: inout RowMapping
+    ) throws -> any PendingRecordReader {
+        let lowercased = name.lowercased()
+        if lowercased.hasSuffix(".ndjson") || lowercased.hasSuffix(".jsonl") { return NDJSONReader(bytes) }
+        var reader = CSVReader(bytes)
+        switch try reader.next()?.content {
+        case .fields(let fields): try mapping.setHeader(fields)
+        case .bad(let reason): throw FileProblem("wrong header: \(reason)")
+        case .members, nil: throw FileProblem("wrong header: the file is empty")
+        }
+        return reader
+    }
+
+    /// Saves the rows of a file in one transaction.
+    ///
+    /// - Returns: the counts; nil if the file changed meanwhile and nothing was saved.
+    private func save(
+        _ reader: inout any PendingRecordReader, _ mapping: RowMapping, _ bytes: PendingFile,
+        _ file: PendingPattern.File, _ onConflict: ConflictPolicy
+    ) throws -> StoreContext.SaveResult? {
+        let rejectedFile = writer.map { _ in RejectedFile(for: file) }
+        var hasChanged = false
+        do {
+            return try inserter.transaction(.full) {
+                var portion = PendingPortion(
+                    context: StoreContext(inserter), onConflict: onConflict, bytes: bytes, rejectedFile: rejectedFile)
+                while let record = try reader.next() {
+                    portion.add(record, mapping)
+                    if portion.count >= Self.portionRows || portion.sizeBytes >= ByteWindow.recordLimit {
+                        try portion.save()
+                    }
+                }
+                try portion.save()
+                guard bytes.isUnchanged() else {
+                    hasChanged = true
+                    throw FileProblem("changed while it was read")
+                }
+                if let writer {
+                    let entry = TakenFiles.Entry(path: file.path, sizeBytes: bytes.sizeBytes, sha256: bytes.sha256())
+                    try TakenFiles.add(entry, at: now, to: writer)
+                    try rejectedFile?.publish()
+                }
+                return portion.counts
+            }
+        } catch {
+            guard hasChanged else { throw error }
+            wait(file, "changed while it was read, and waits for the next run")
+            return nil
+        }
+    }
+
+    private func moveToDone(_ file: PendingPattern.File, _ bytes: PendingFile) throws {
+        guard let writer else { return }
+        guard bytes.isUnchanged() else { return wait(file, "changed after its rows were saved, and stays") }
+        bytes.touch(now)
+        try FolderEntry.move(file, toFolder: PendingFile.doneFolder)
+        try TakenFiles.remove(path: file.path, from: writer)
+        taken[file.path] = nil
+    }
+
+    private func wait(_ file: PendingPattern.File, _ reason: String) {
+        note("\(file.displayName) \(reason)")
+        logger.notice("pending file waits", metadata: ["file": "\(file.displayName)", "reason": "\(reason)"])
+    }
+
+    /// Moves a file whose rows are in the store already.
+    ///
+    /// - Returns: false if the file is another one than the one that was saved.
+    private func finish(_ file: PendingPattern.File, savedAs entry: TakenFiles.Entry) throws -> Bool {
+        let bytes = try open(file)
+        guard bytes.sizeBytes >= entry.sizeBytes else { return false }
+        try bytes.readThrough(entry.sizeBytes)
+        guard bytes.sha256() == entry.sha256 else { return false }
+        guard bytes.sizeBytes == entry.sizeBytes else {
+            throw FileProblem(
+                "has grown since a run saved its first \(entry.sizeBytes) bytes and was interrupted; put the rest in a "
+                    + "new file and cut this one to that size")
+        }
+        report.files += 1
+        logger.info("pending file was saved before", metadata: ["file": "\(file.displayName)"])
+        try moveToDone(file, bytes)
+        return true
+    }
+
+    /// Removes the entries of files that had moved to `done/` when a run was interrupted.
+    ///
+    /// An entry whose file is nowhere stays: should the file come back, its rows are not saved twice.
+    func forgetMovedFiles() throws {
+        guard let writer else { return }
+        for entry in taken.values.sorted(by: { $0.path < $1.path }) where access(entry.path, F_OK) != 0 {
+            guard let slash = entry.path.lastIndex(of: "/") else { continue }
+            let folder = "\(entry.path[..<slash])/\(PendingFile.doneFolder)"
+            let name = String(entry.path[entry.path.index(after: slash)...])
+            var number = 1
+            while let moved = try? PendingFile(path: "\(folder)/\(NumberedName.name(name, number: number))") {
+                if moved.sizeBytes == entry.sizeBytes {
+                    try moved.readThrough(moved.sizeBytes)
+                    if moved.sha256() == entry.sha256 {
+                        try TakenFiles.remove(path: entry.path, from: writer)
+                        break
+                    }
+                }
+                number += 1
+            }
+        }
+    }
+
+    /// Deletes taken files that are older than `keep_done`.
+    func deleteOldTakenFiles(of source: PendingSource, matching pattern: PendingPattern) throws {
+        guard writer != nil, let keepDone = source.keepDone else { return }
+        let cutoff = Cutoff.instant(asOf: now, maxAge: keepDone, align: nil, zone: dates.zone)
+        for folder in pattern.realFolders() {
+            let done = "\(folder)/\(PendingFile.doneFolder)"
+            var hasDeleted = false
+            for name in PendingPattern.names(in: done, matching: "*") where pattern.matches(takenName: name) {
+                let path = "\(done)/\(name)"
+                var status = stat()
+                guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
+                let changed = Instant(unixSeconds: Int64(status.st_mtim.tv_sec))
+                    .advanced(byMicroseconds: Int64(status.st_mtim.tv_nsec) / 1000)
+                guard changed < cutoff else { continue }
+                guard unlink(path) == 0 else { throw StoreError(file: path, "cannot be deleted", errno) }
+                hasDeleted = true
+                logger.info("taken file deleted", metadata: ["file": "\(path)"])
+            }
+            if hasDeleted { try FolderEntry.sync(done) }
+        }
+    }
+}

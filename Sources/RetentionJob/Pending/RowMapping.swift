@@ -1,0 +1,169 @@
+import PriceStore
+import RetentionPolicy
+
+/// Why a whole pending file cannot be taken; a clause.
+struct FileProblem: Error, Equatable {
+    var reason: String
+
+    init(_ reason: String) { self.reason = reason }
+}
+
+/// How the records of one pending file become rows of the entity.
+///
+/// A column named in `columns` becomes the attribute given there, every other column the attribute of its own name.
+/// A column that is no attribute is a mistake, never left out silently.
+struct RowMapping {
+    /// An attribute that a column becomes.
+    private struct Target {
+        enum Kind {
+            case date(DateEncoding)
+            case number
+            case plain
+        }
+        var attribute: String
+        var kind: Kind
+    }
+
+    private let source: PendingSource
+    private let entity: Entity
+    private let dates: PendingDates
+    private let constants: [String: StoreValue]
+    private var targets: [Target] = []
+
+    /// The entity's name, spelled as the store spells it.
+    var entityName: String { entity.name }
+
+    /// Takes a source apart.
+    ///
+    /// - Throws: ``FileProblem`` if a constant fits no attribute; ``PendingFolder`` finds that before the run begins.
+    init(_ source: PendingSource, entity: Entity, dates: PendingDates) throws(FileProblem) {
+        self.source = source
+        self.entity = entity
+        self.dates = dates
+        var constants: [String: StoreValue] = [:]
+        for (name, value) in source.constants {
+            do throws(BadLine) {
+                let target = try Self.target(name, in: entity, dates: dates)
+                constants[target.attribute] = try Self.value(value, for: target, dates: dates)
+            } catch {
+                throw FileProblem("constant '\(name)': \(error.reason)")
+            }
+        }
+        self.constants = constants
+    }
+
+    /// Learns the columns of a CSV file.
+    ///
+    /// - Throws: ``FileProblem`` if they are not those of the entity; nothing of the file may be saved then.
+    mutating func setHeader(_ fields: [StoreValue]) throws(FileProblem) {
+        var names: [String] = []
+        for (index, field) in fields.enumerated() {
+            guard case .text(let name) = field, !name.isEmpty else {
+                throw FileProblem("wrong header: column \(index + 1) has no name")
+            }
+            names.append(name)
+        }
+        if let missing = source.columns.keys.sorted().first(where: { !names.contains($0) }) {
+            throw FileProblem(
+                "wrong header: there is no column '\(missing)'\(NearestName.suggestion(missing, in: names))")
+        }
+        var seen: Set<String> = []
+        targets = []
+        for name in names {
+            do throws(BadLine) {
+                let target = try self.target(of: name)
+                guard seen.insert(target.attribute).inserted else {
+                    throw BadLine("two columns become '\(target.attribute)'")
+                }
+                targets.append(target)
+            } catch {
+                throw FileProblem("wrong header: \(error.reason)")
+            }
+        }
+    }
+
+    /// The values of a row.
+    ///
+    /// - Throws: ``BadLine`` if the record, or one of its values, cannot be one.
+    func values(_ content: PendingRecord.Content) throws(BadLine) -> [String: StoreValue] {
+        var values = constants
+        switch content {
+        case .bad(let reason):
+            throw BadLine(reason)
+        case .fields(let fields):
+            for (target, field) in zip(targets, fields) {
+                values[target.attribute] = try Self.value(field, for: target, dates: dates)
+            }
+        case .members(let members):
+            var seen: Set<String> = []
+            for member in members {
+                let target = try target(of: member.name)
+                guard seen.insert(target.attribute).inserted else {
+                    throw BadLine("two names become '\(target.attribute)'")
+                }
+                values[target.attribute] = try Self.value(member.value, for: target, dates: dates)
+            }
+        }
+        return values
+    }
+
+    private func target(of column: String) throws(BadLine) -> Target {
+        let target = try Self.target(source.columns[column] ?? column, in: entity, dates: dates)
+        guard constants[target.attribute] == nil else {
+            throw BadLine("'\(target.attribute)' is a column and a constant")
+        }
+        return target
+    }
+
+    private static func target(
+        _ name: String, in entity: Entity, dates: PendingDates
+    ) throws(BadLine) -> Target {
+        guard let attribute = entity.attribute(named: name) else {
+            let nearest = NearestName.suggestion(name, in: entity.attributes.map(\.name))
+            throw BadLine("\(entity.name) has no attribute '\(name)'\(nearest)")
+        }
+        guard !attribute.isGenerated else { throw BadLine("'\(attribute.name)' is computed by the store") }
+        let kind: Target.Kind
+        if let encoding = dates.encoding(entity: entity.name, attribute: attribute.name) {
+            kind = .date(encoding)
+        } else {
+            kind = attribute.holdsNumbersOnly ? .number : .plain
+        }
+        return Target(attribute: attribute.name, kind: kind)
+    }
+
+    private static func value(
+        _ value: StoreValue, for target: Target, dates: PendingDates
+    ) throws(BadLine) -> StoreValue {
+        switch target.kind {
+        case .date(let encoding):
+            return try dates.value(value, in: encoding, attribute: target.attribute)
+        case .number:
+            guard case .text(let text) = value else { return value }
+            if text.isEmpty { return .null }
+            guard let number = PendingNumber.value(text) else { throw BadLine("\(target.attribute): not a number") }
+            return number
+        case .plain:
+            return value
+        }
+    }
+}
+
+extension Attribute {
+    /// Whether the column is declared for numbers. SQLite would take any text in it, and the price would be lost to
+    /// every sum and comparison.
+    fileprivate var holdsNumbersOnly: Bool {
+        switch affinity {
+        case .integer, .real: true
+        case .numeric: declaredType.uppercased().hasPrefix("DEC") || declaredType.uppercased().hasPrefix("NUM")
+        case .text, .none: false
+        }
+    }
+}
+
+extension NearestName {
+    /// The text `; did you mean 'x'?`, or nothing if no name is near.
+    static func suggestion(_ name: String, in candidates: [String]) -> String {
+        match(name, in: candidates).map { "; did you mean '\($0)'?" } ?? ""
+    }
+}

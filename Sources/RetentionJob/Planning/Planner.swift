@@ -1,0 +1,204 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// Makes the plan of a run: what each rule would delete, and what speaks against it.
+///
+/// Deletes nothing and reads no clock. Rules are surveyed in file order, because a row that two rules expire is counted
+/// by the first one that is carried out: each survey is told what the rules before it delete.
+package struct Planner {
+    /// What the command line asks for.
+    package struct Options: Hashable, Sendable {
+        /// Refusals that every rule may pass.
+        package var accept: Set<RefusalCode> = []
+        /// The rules to carry out, by name; empty: all. Rules that are left out do not appear in the plan at all.
+        package var ruleNames: [String] = []
+        /// The strategy of every rule; nil: the rule's, or the engine's choice.
+        package var strategy: DeleteStrategy?
+
+        package init(
+            accept: Set<RefusalCode> = [], ruleNames: [String] = [], strategy: DeleteStrategy? = nil
+        ) {
+            self.accept = accept
+            self.ruleNames = ruleNames
+            self.strategy = strategy
+        }
+
+        /// The names that no rule of a policy has; a wrong usage of the command line if not empty.
+        package func unknownRuleNames(in policy: Policy) -> [String] {
+            ruleNames.filter { name in !policy.rules.contains { $0.name == name } }
+        }
+    }
+
+    package var policy: Policy
+    /// The instant from which ages are counted.
+    package var asOf: Instant
+    /// The system clock, for the guards; `--as-of` does not move it.
+    package var clock: Instant
+    package var memory: RunMemory
+    package var options: Options
+    /// Whether the rows of a rule that expires nothing are counted all the same.
+    package var countsAllRows: Bool
+
+    package init(
+        policy: Policy, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(), options: Options = Options(),
+        countsAllRows: Bool
+    ) {
+        self.policy = policy
+        self.asOf = asOf
+        self.clock = clock
+        self.memory = memory
+        self.options = options
+        self.countsAllRows = countsAllRows
+    }
+
+    /// Asks the store and makes the plan. One survey a rule; a second one only where `relationship_denied` is accepted.
+    ///
+    /// - Parameter uptime: a clock that never jumps, to tell how long each survey took.
+    /// - Throws: ``StoreError`` if the store cannot be read; ``PolicyError/invalid(_:_:)`` if a strategy that is asked
+    ///   for is not possible. Nothing is changed then.
+    package func plan(reader: any StoreReader, uptime: () -> Duration = { .zero }) throws -> Plan {
+        let rules = policy.rules.filter { options.ruleNames.isEmpty || options.ruleNames.contains($0.name) }
+        let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
+        var plan = Plan(steps: [])
+        var mistakes: [Diagnostic] = []
+        for rule in rules {
+            let began = uptime()
+            var step = try step(
+                for: rule, preceding: plan.steps.compactMap(\.deletion), hasRowsSinceLastRun: hasRowsSinceLastRun,
+                reader: reader)
+            step.elapsed = uptime() - began
+            if let mistake = strategyMistake(in: step) { mistakes.append(mistake) }
+            plan.steps.append(step)
+        }
+        guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
+        return plan
+    }
+
+    // MARK: One rule
+
+    private func step(
+        for rule: Rule, preceding: [FetchRequest], hasRowsSinceLastRun: Bool, reader: any StoreReader
+    ) throws -> Plan.Step {
+        let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
+        var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
+        guard rule.isEnabled else { return step }
+        guard let date = rule.date(zone: policy.timezone) else {
+            step.disposition = .refused(
+                Refusals.unsupportedSchema(
+                    rule: rule, reason: "neither date_format nor the store says how \(rule.dateAttribute) is read"))
+            return step
+        }
+        guard let entity = try reader.entity(named: rule.entity) else {
+            throw StoreError(.unknownName, store: reader.name, message: "there is no entity \(rule.entity)")
+        }
+        let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
+        let accepted = rule.accept.union(options.accept)
+
+        var request = surveyRequest(for: rule, date: date, cutoff: cutoff, preceding: preceding)
+        var survey = try answer(request, reader)
+        func refusals() -> [Refusal] {
+            Refusals(
+                rule: rule, date: date, cutoff: cutoff, survey: survey, clock: clock, memory: memory,
+                hasRowsSinceLastRun: hasRowsSinceLastRun,
+                unsupportedRelationships: Self.unsupportedRelationships(rule, incoming)
+            ).all()
+        }
+        var holding = refusals()
+        var passed: [RefusalCode] = []
+        if request.deniesRelationships, accepted.contains(.relationshipDenied), !survey.obstacles.isEmpty {
+            // `deny` is waived: what the schema declares happens then, and has to be counted; what it forbids stays
+            // forbidden.
+            request.deniesRelationships = false
+            survey = try answer(request, reader)
+            holding = refusals()
+            if !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
+        }
+        let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) }
+        passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
+
+        step.surveyRequest = request
+        step.survey = survey
+        step.accepted = passed
+        step.advice = SchemaAdvice.sentences(entity: entity, date: date, survey: survey, incoming: incoming)
+        if let standing {
+            step.disposition = .refused(standing)
+        } else {
+            step.disposition = .planned
+            step.request = batch(for: rule, request, survey)
+            step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
+        }
+        return step
+    }
+
+    private func surveyRequest(
+        for rule: Rule, date: DateAttribute, cutoff: Instant, preceding: [FetchRequest]
+    ) -> SurveyRequest {
+        SurveyRequest(
+            entity: rule.entity, date: date, cutoff: cutoff, filter: rule.filter,
+            keepLast: rule.keepLast.map {
+                KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
+            },
+            preceding: preceding, deniesRelationships: rule.relationships == .deny, countsAllRows: countsAllRows)
+    }
+
+    /// A schema that the engine cannot handle is an answer, not an error: the other rules go on.
+    private func answer(_ request: SurveyRequest, _ reader: any StoreReader) throws(StoreError) -> Survey {
+        do {
+            return try reader.survey(request)
+        } catch  where error.kind == .unsupported {
+            var survey = Survey()
+            survey.unsupported = error.message
+            return survey
+        }
+    }
+
+    /// The batch to repeat: oldest rows first, a limited number of them.
+    private func batch(for rule: Rule, _ request: SurveyRequest, _ survey: Survey) -> BatchDeleteRequest {
+        let strategy = options.strategy ?? rule.strategy ?? survey.strategy
+        return BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: rule.entity, predicate: request.deletion,
+                sortDescriptors: [SortDescriptor(rule.dateAttribute, ascending: true)],
+                // `whole` is one statement for all rows by its meaning.
+                fetchLimit: strategy == .whole ? nil : rule.batchRows),
+            resultType: .count, strategy: strategy)
+    }
+
+    /// A strategy that was asked for by name and cannot be had, as a mistake of the configuration.
+    private func strategyMistake(in step: Plan.Step) -> Diagnostic? {
+        guard let wanted = options.strategy ?? step.rule.strategy, step.surveyRequest != nil,
+            step.survey.unsupported == nil, !step.survey.possibleStrategies.contains(wanted)
+        else { return nil }
+        return StoreCheck.strategyMistake(
+            wanted, rule: step.rule, possible: step.survey.possibleStrategies,
+            isFromCommandLine: options.strategy != nil)
+    }
+
+    /// Why `cascade` or `nullify` cannot be had; nil: they are what the schema declares anyway, or are not asked for.
+    private static func unsupportedRelationships(_ rule: Rule, _ incoming: [Relationship]) -> String? {
+        let wanted: Relationship.DeleteRule
+        switch rule.relationships {
+        case .asDeclared, .deny: return nil
+        case .cascade: wanted = .cascade
+        case .nullify: wanted = .nullify
+        }
+        guard let other = incoming.first(where: { $0.deleteRule != wanted }) else { return nil }
+        let key = "\(other.source) (\(other.sourceAttributes.joined(separator: ", ")))"
+        return "relationships: \(rule.relationships.rawValue) would override what the schema declares for \(key), "
+            + "which this version does not do"
+    }
+
+    /// Whether rows show that time has passed since the last run. Asks the store only if the clock looks as if it had
+    /// jumped.
+    private func hasRowsSinceLastRun(of rules: [Rule], reader: any StoreReader) throws -> Bool {
+        guard let lastRun = memory.lastRun, ClockGuard.isJump(clock: clock, memory: memory) else { return true }
+        for rule in rules where rule.isEnabled {
+            guard let date = rule.date(zone: policy.timezone), try reader.entity(named: rule.entity)?.kind == .table
+            else { continue }
+            if try ClockGuard.hasRows(of: rule.entity, date: date, since: lastRun, clock: clock, in: reader) {
+                return true
+            }
+        }
+        return false
+    }
+}

@@ -1,0 +1,20 @@
+package import PriceStore
+package import RetentionPolicy
+
+extension Rule {
+    /// The date attribute with all that is needed to read it; nil if the rule does not say the format.
+    ///
+    /// Dates before 1971-01-01 in the zone are not believed unless the rule sets `earliest`, and only then is a stored
+    /// 0 a date: whoever sets it has thought about old dates.
+    package func date(zone: CalendarZone) -> DateAttribute? {
+        dateFormat.map {
+            DateAttribute(
+                name: dateAttribute, encoding: $0, zone: zone, earliest: earliest ?? Self.defaultEarliest(zone),
+                latest: latest, trustsZero: earliest != nil)
+        }
+    }
+
+    private static func defaultEarliest(_ zone: CalendarZone) -> Instant {
+        zone.instant(of: CivilDateTime(CivilDate(year: 1971, month: 1, day: 1)))
+    }
+}

@@ -1,0 +1,212 @@
+package import Logging
+package import PriceStore
+import RetentionPolicy
+
+/// The job: saves pending writes, plans, deletes, gives room back, and tells what it did.
+///
+/// The lock, the ledger's file and the store are opened by the caller, who knows the engines; from there on the order
+/// is here.
+package final class Run {
+    let setup: RunSetup
+    let writer: any StoreWriter
+    /// Every batch goes through a context, as a reader of the library would do it.
+    let context: StoreContext
+    let logger: Logger
+    private let recorder: (any RunRecorder)?
+    private let signal: () -> Int32?
+    private let began: Duration
+    var report: RunReport
+    var status = RunStatus()
+    /// Set once trouble has ended the run: no step begins after it.
+    var isOver = false
+
+    /// Makes a run; nothing happens before ``perform()``.
+    ///
+    /// - Parameters:
+    ///   - recorder: the ledger; nil: the run is not recorded and the guards remember nothing.
+    ///   - signal: the number of the signal that asks the run to stop, once one came.
+    package init(
+        setup: RunSetup, writer: any StoreWriter, recorder: (any RunRecorder)?, logger: Logger,
+        signal: @escaping () -> Int32?
+    ) {
+        self.setup = setup
+        self.writer = writer
+        context = StoreContext(writer)
+        self.logger = logger
+        self.recorder = recorder
+        self.signal = signal
+        began = setup.uptime()
+        report = setup.report(mode: .run, engine: writer.engine)
+    }
+
+    /// Carries the run out, once.
+    ///
+    /// - Returns: what was done, with the exit status, whatever trouble there was; what is committed stays so.
+    /// - Throws: what the ledger throws before anything has happened; ``PolicyError/invalid(_:_:)`` if the policy does
+    ///   not fit the store, which is recorded and leaves every row in its place.
+    package func perform() throws -> RunReport {
+        let memory = try recorder?.memory() ?? RunMemory()
+        try recorder?.begin(report)
+        logger.info("run started", metadata: startMetadata)
+        var mistake: PolicyError?
+        do {
+            try setup.check(writer)
+            try savePending()
+            let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
+            report.rules = plan.steps.map(\.report)
+            carryOut(plan)
+            reclaim(after: plan)
+        } catch let error as PolicyError {
+            mistake = error
+            status.hasPolicyError = true
+            report.failure = "the configuration does not fit the store; nothing was deleted"
+        } catch {
+            end(because: error)
+        }
+        finish()
+        if let mistake { throw mistake }
+        return report
+    }
+
+    // MARK: Stages
+
+    private func savePending() throws {
+        guard mayContinue else { return noteInterruption(rowsRemain: report.hasPendingSources) }
+        report.pending = try setup.pending(writer)
+        guard report.pending.files > 0 || !report.pending.problems.isEmpty else { return }
+        logger.info(
+            "pending file saved",
+            metadata: [
+                "files": "\(report.pending.files)", "saved": "\(report.pending.saved)",
+                "ignored": "\(report.pending.ignored)", "rejected": "\(report.pending.rejected)",
+            ])
+        for problem in report.pending.problems {
+            logger.warning("pending file not taken", metadata: ["reason": "\(problem)"])
+        }
+    }
+
+    private func carryOut(_ plan: Plan) {
+        for (index, step) in plan.steps.enumerated() {
+            carryOut(step, at: index, preceding: plan.steps[..<index])
+        }
+        recountRefused(plan)
+        for rule in report.rules { log(rule) }
+    }
+
+    /// Gives room back once for the whole file, by the strongest mode of the rules that deleted something.
+    private func reclaim(after plan: Plan) {
+        let strength: [ReclaimMode] = [.none, .auto, .incremental, .vacuum]
+        let modes = zip(plan.steps, report.rules)
+            .filter { $1.deleted > 0 || $1.cascaded > 0 }.map(\.0.rule.reclaim)
+        guard !isOver,
+            let mode = modes.max(by: { strength.firstIndex(of: $0) ?? 0 < strength.firstIndex(of: $1) ?? 0 }),
+            mode != .none
+        else { return }
+        guard mayContinue else { return noteInterruption(rowsRemain: false) }
+        setup.observer?.runDidBegin(stage: "reclaiming")
+        defer { setup.observer?.runDidEnd() }
+        do {
+            let result = try writer.reclaim(ReclaimRequest(mode: mode, mayContinue: { self.mayContinue }))
+            report.reclaimedBytes = max(0, result.sizeBytesBefore - result.sizeBytesAfter)
+            if let warning = result.warning { warn("room not reclaimed", warning) }
+            if signal() != nil { noteInterruption(rowsRemain: false) }
+        } catch  where error.kind == .busy {
+            // Every row that had to go is gone; the next run tries again.
+            warn("room not reclaimed", error.description)
+        } catch {
+            end(because: error)
+        }
+    }
+
+    /// Records the run. A record that fails does not undo the run, but its exit status tells.
+    private func finish() {
+        status.note(report)
+        report.exitCode = status.exitCode
+        report.finished = setup.clock()
+        do {
+            try recorder?.finish(report)
+        } catch {
+            status.note(error)
+            report.exitCode = status.exitCode
+            warn("run not recorded", Self.text(of: error))
+        }
+        logger.info(
+            "run finished",
+            metadata: [
+                "run": "\(report.runID)", "expired": "\(report.expiredCount)", "deleted": "\(report.deletedCount)",
+                "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
+                "exit_code": "\(report.exitCode)",
+            ])
+    }
+
+    // MARK: Stopping
+
+    /// Whether another batch, file or slice may begin.
+    var mayContinue: Bool { !isOver && signal() == nil && !isBudgetSpent }
+
+    private var isBudgetSpent: Bool { setup.maxRuntime.map { setup.uptime() - began >= $0 } ?? false }
+
+    /// Remembers why work was left undone: a signal, or else the budget, which matters only if rows remain.
+    func noteInterruption(rowsRemain: Bool) {
+        if let number = signal() {
+            status.signal = number
+        } else if rowsRemain, isBudgetSpent {
+            status.isBudgetSpent = true
+        }
+    }
+
+    /// Why no batch may begin, for people.
+    var reasonToStop: String {
+        if isOver { return "the run ended before" }
+        if let number = signal() {
+            return "stopped by \(number == 2 ? "SIGINT" : number == 15 ? "SIGTERM" : "a signal")"
+        }
+        return "the time budget was spent"
+    }
+
+    /// Ends the run with the trouble and with what is committed.
+    func end(because error: any Error) {
+        isOver = true
+        status.note(error)
+        let done =
+            report.deletedCount == 0
+            ? "nothing was deleted" : "\(Figures.count(report.deletedCount, "row")) are deleted and committed"
+        let failure = "\(Self.text(of: error)); \(done)"
+        report.failure = failure
+        logger.error("run failed", metadata: ["reason": "\(failure)"])
+    }
+
+    // MARK: Words
+
+    private var startMetadata: Logger.Metadata {
+        [
+            "run": "\(report.runID)", "store": "\(report.store)", "engine": "\(report.engine)",
+            "as_of": "\(report.asOf.rfc3339)", "config": "\(report.config)", "config_sha256": "\(report.configSHA256)",
+        ]
+    }
+
+    func warn(_ message: Logger.Message, _ reason: String) {
+        report.warnings.append("\(message): \(reason)")
+        logger.warning(message, metadata: ["reason": "\(reason)"])
+    }
+
+    private func log(_ rule: RunReport.RuleReport) {
+        if let message = rule.message {
+            let code = rule.refusal.map { Logger.MetadataValue.string($0.rawValue) }
+            var metadata: Logger.Metadata = ["rule": "\(rule.name)", "reason": "\(message)"]
+            metadata["refusal"] = code
+            logger.warning("rule not completed", metadata: metadata)
+        }
+        logger.info(
+            "rule finished",
+            metadata: [
+                "rule": "\(rule.name)", "entity": "\(rule.entity)", "cutoff": "\(rule.cutoff.rfc3339)",
+                "outcome": "\(rule.outcome.rawValue)", "expired": "\(rule.expired)", "deleted": "\(rule.deleted)",
+                "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
+            ])
+    }
+
+    static func text(of error: any Error) -> String {
+        (error as? StoreError)?.description ?? "a defect in the program: \(error)"
+    }
+}

@@ -1,0 +1,9 @@
+/// Where runs are recorded, and what is known of past ones. The ledger is one.
+package protocol RunRecorder: AnyObject {
+    /// What the guards need to know of the runs before this one.
+    func memory() throws -> RunMemory
+    /// Records that a run begins.
+    func begin(_ report: RunReport) throws
+    /// Records how the run that was begun has ended.
+    func finish(_ report: RunReport) throws
+}

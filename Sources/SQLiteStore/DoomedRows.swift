@@ -1,0 +1,232 @@
+import GRDB
+import PriceStore
+
+/// The keys of rows that a sequence of deletes would remove, with everything that cascades, in temporary tables.
+///
+/// A dry run cannot try the delete; it follows the foreign keys instead, as SQLite would. Each delete is a step, each
+/// round of cascades a wave: wave 0 holds the rows that the delete itself names. The tables may spill to a temporary
+/// file, so that memory stays bounded.
+final class DoomedRows {
+    /// The deletes that have been foreseen, in order.
+    var steps: [FetchRequest] = []
+    /// The temporary table of each entity, by lower-cased name.
+    var tables: [String: String] = [:]
+}
+
+extension SQLiteConnection {
+    /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not foretell it.
+    func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
+        for entity in request.preceding.map(\.entity) + [request.entity] {
+            if let table = try catalog.table(entity, db), !table.entity.incomingRelationships.isEmpty { return true }
+        }
+        return false
+    }
+
+    /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
+    func foresee(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Survey, _ db: Database) throws {
+        let doomed = doomedRows ?? DoomedRows()
+        doomedRows = doomed
+        try align(doomed, to: request.preceding, db)
+        let step = doomed.steps.count
+        let fetch = FetchRequest(entity: request.entity, predicate: request.deletion)
+        survey.expiredCount = try doom(fetch, doomed, cascades: !request.deniesRelationships, db)
+        doomed.steps.append(fetch)
+
+        let date = try dateSQL(request.date, scope, db)
+        survey.newestExpired = try newestDoomed(request, scope, date, doomed, step: step, db)
+        survey.cascadedCount = try cascadedCount(doomed, step: step, db)
+        survey.nullifiedCount = try nullifiedCount(doomed, step: step, db)
+        survey.obstacles = try obstacles(request, doomed, step: step, db)
+        if survey.obstacles.isEmpty, try crossesBatches(doomed, step: step, db) {
+            // Rows that point at each other without a cascade can only go in one statement.
+            survey.strategy = .whole
+            survey.index = nil
+            survey.possibleStrategies = [.whole]
+        }
+    }
+
+    /// Forgets steps that are not among the preceding deletes and foresees those that are missing.
+    private func align(_ doomed: DoomedRows, to preceding: [FetchRequest], _ db: Database) throws {
+        let common = zip(doomed.steps, preceding).prefix { $0 == $1 }.count
+        if common < doomed.steps.count {
+            for table in doomed.tables.values {
+                try execute(SQLFragment("DELETE FROM temp.\(table) WHERE step >= ?", [common.databaseValue]), db)
+            }
+            doomed.steps.removeLast(doomed.steps.count - common)
+        }
+        for fetch in preceding[common...] {
+            _ = try doom(fetch, doomed, cascades: true, db)
+            doomed.steps.append(fetch)
+        }
+    }
+
+    /// Adds the rows of one delete and of its cascades, and returns the number of the former.
+    private func doom(_ fetch: FetchRequest, _ doomed: DoomedRows, cascades: Bool, _ db: Database) throws -> Int {
+        let step = doomed.steps.count
+        let scope = try scope(fetch.entity, db)
+        let table = try doomedTable(scope.table, doomed, db)
+        var insert = SQLFragment(
+            "INSERT OR IGNORE INTO temp.\(table) SELECT \(scope.key.joined(separator: ", ")), ?, 0 FROM \(scope.from())",
+            [step.databaseValue])
+        insert += whereClause(try condition(fetch.predicate, scope, db))
+        try execute(insert, db)
+        let direct = db.changesCount
+        var frontier: Set<String> = [scope.table.name]
+        var wave = 0
+        while cascades, !frontier.isEmpty {
+            var reached: Set<String> = []
+            for parent in frontier.sorted() {
+                for key in try incoming(parent, db) where key.deleteRule == .cascade {
+                    let child = try self.scope(key.source, db)
+                    let table = try doomedTable(child.table, doomed, db)
+                    let columns = child.table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
+                    let rows = try references(key, doomed, "doomed.step = ? AND doomed.wave = ?", [step, wave], db)
+                    try execute(
+                        SQLFragment("INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, ?",
+                            [step.databaseValue, (wave + 1).databaseValue]) + rows, db)
+                    if db.changesCount > 0 { reached.insert(child.table.name) }
+                }
+            }
+            frontier = reached
+            wave += 1
+        }
+        return direct
+    }
+
+    private func incoming(_ entity: String, _ db: Database) throws -> [Relationship] {
+        try catalog.table(entity, db)?.entity.incomingRelationships ?? []
+    }
+
+    private func doomedTable(_ table: SQLiteTable, _ doomed: DoomedRows, _ db: Database) throws -> String {
+        if let known = doomed.tables[table.name.lowercased()] { return known }
+        let name = "retention_doomed_\(doomed.tables.count)"
+        let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
+        try execute(
+            SQLFragment("CREATE TEMP TABLE \(name) (\(keys), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)
+        try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db)
+        doomed.tables[table.name.lowercased()] = name
+        return name
+    }
+
+    /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that point at doomed rows (as `doomed`).
+    /// The order is forced: from the few doomed rows to the many others.
+    private func references(
+        _ key: Relationship, _ doomed: DoomedRows, _ condition: String, _ arguments: [Int], _ db: Database
+    ) throws -> SQLFragment {
+        let parent = try scope(key.destination, db)
+        let child = try scope(key.source, db)
+        let table = try doomedTable(parent.table, doomed, db)
+        let isParent = zip(parent.table.keySQL.indices, parent.table.keySQL).map { "parent.\($1) = doomed.k\($0)" }
+        let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
+            "parent.\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
+        }
+        return SQLFragment(
+            " FROM temp.\(table) AS doomed CROSS JOIN \(parent.source) AS parent CROSS JOIN \(child.source) AS child "
+                + "WHERE \((isParent + refers).joined(separator: " AND ")) AND \(condition)",
+            arguments.map(\.databaseValue))
+    }
+
+    /// A condition on `child` that it is doomed itself, in a step of the given kind.
+    private func childIsDoomed(
+        _ key: Relationship, _ doomed: DoomedRows, steps: String, _ db: Database
+    ) throws -> String {
+        let child = try scope(key.source, db)
+        let table = try doomedTable(child.table, doomed, db)
+        let matches = zip(child.table.keySQL.indices, child.table.keySQL).map { "own.k\($0) = child.\($1)" }
+        return "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(matches.joined(separator: " AND ")) AND own.step \(steps))"
+    }
+
+    private func distinctChildren(_ key: Relationship, _ db: Database) throws -> String {
+        "SELECT DISTINCT " + (try scope(key.source, db).table.keySQL.map { "child.\($0)" }.joined(separator: ", "))
+    }
+
+    private func cascadedCount(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
+        try doomed.tables.values.reduce(0) { sum, table in
+            try sum + count(
+                SQLFragment("SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue]), db)
+        }
+    }
+
+    /// The entities that lose rows in a step.
+    private func losing(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> [String] {
+        try doomed.tables.sorted { $0.key < $1.key }.filter { _, table in
+            try row(SQLFragment("SELECT 1 FROM temp.\(table) WHERE step = ? LIMIT 1", [step.databaseValue]), db) != nil
+        }.map(\.key)
+    }
+
+    /// Rows that stay and lose a reference: each counted once, however many references it loses.
+    private func nullifiedCount(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
+        var queries: [String: [SQLFragment]] = [:]
+        for parent in try losing(doomed, step: step, db) {
+            for key in try incoming(parent, db) where [.nullify, .setDefault].contains(key.deleteRule) {
+                let stays = "NOT " + (try childIsDoomed(key, doomed, steps: "<= \(step)", db))
+                let rows = try references(key, doomed, "doomed.step = ? AND \(stays)", [step], db)
+                queries[key.source.lowercased(), default: []].append(
+                    SQLFragment(try distinctChildren(key, db)) + rows)
+            }
+        }
+        return try queries.values.reduce(0) { sum, parts in
+            let union = SQLFragment.joined(parts, by: " UNION ", empty: SQLFragment(""))
+            return try sum + count(SQLFragment("SELECT count(*) FROM (") + union + ")", db)
+        }
+    }
+
+    /// Rows that stay and point at rows that would go, where the schema or the rule forbids it.
+    private func obstacles(
+        _ request: SurveyRequest, _ doomed: DoomedRows, step: Int, _ db: Database
+    ) throws -> [Survey.Obstacle] {
+        var found: [Survey.Obstacle] = []
+        for parent in try losing(doomed, step: step, db) {
+            for key in try incoming(parent, db) {
+                let gone: String
+                switch key.deleteRule {
+                // RESTRICT holds even if the row would go in the same statement; rows of earlier rules are gone by then.
+                case .restrict: gone = "< \(step)"
+                case .noAction: gone = "<= \(step)"
+                case .nullify where try !isNullable(key, db): gone = "<= \(step)"
+                case .cascade, .nullify, .setDefault:
+                    guard request.deniesRelationships else { continue }
+                    gone = "<= \(step)"
+                }
+                let stays = "NOT " + (try childIsDoomed(key, doomed, steps: gone, db))
+                let rows = try references(key, doomed, "doomed.step = ? AND \(stays)", [step], db)
+                let number = try count(
+                    SQLFragment("SELECT count(*) FROM (" + (try distinctChildren(key, db))) + rows + ")", db)
+                if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
+            }
+        }
+        return found
+    }
+
+    private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {
+        guard let child = try catalog.table(key.source, db) else { return true }
+        return key.sourceAttributes.allSatisfy { child.entity.attribute(named: $0)?.isRequired != true }
+    }
+
+    /// Whether rows that go in a step point, without a cascade, at other rows that go in it: in which batch each goes
+    /// is not known, so all must go at once.
+    private func crossesBatches(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Bool {
+        for parent in try losing(doomed, step: step, db) {
+            for key in try incoming(parent, db) where key.deleteRule == .noAction {
+                let goes = try childIsDoomed(key, doomed, steps: "= \(step)", db)
+                let rows = try references(key, doomed, "doomed.step = ? AND \(goes)", [step], db)
+                if try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil { return true }
+            }
+        }
+        return false
+    }
+
+    private func newestDoomed(
+        _ request: SurveyRequest, _ scope: RowScope, _ date: DateSQL, _ doomed: DoomedRows, step: Int, _ db: Database
+    ) throws -> Instant? {
+        let table = try doomedTable(scope.table, doomed, db)
+        let matches = zip(scope.key.indices, scope.key).map { "doomed.k\($0) = \($1)" }.joined(separator: " AND ")
+        let query = SQLFragment(
+            "SELECT max(\(date.orderValue)) FROM temp.\(table) AS doomed CROSS JOIN \(scope.from()) "
+                + "WHERE \(matches) AND doomed.step = ? AND doomed.wave = 0", [step.databaseValue])
+        guard let value = try row(query, db)?.first, !value.isNull else { return nil }
+        if date.function != nil, case .integer(let start) = value { return Instant(microseconds: start) }
+        guard case .span(let start, _) = request.date.encoding.read(value, zone: request.date.zone) else { return nil }
+        return start
+    }
+}

@@ -1,0 +1,66 @@
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// The size of the main file in bytes, as the database itself counts it.
+    func sizeBytes(_ db: Database) throws -> Int64 {
+        try Int64(pragma("page_count", db)) * Int64(pragma("page_size", db))
+    }
+
+    /// Gives unused pages back, as asked and as the file and the disk allow.
+    func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
+        try run("giving room back") { db in
+            let before = try sizeBytes(db)
+            var warning: String?
+            switch request.mode {
+            case .none: break
+            case .auto: if try isIncremental(db) { warning = try reclaimSlices(request, db) }
+            case .incremental:
+                warning =
+                    try isIncremental(db)
+                    ? try reclaimSlices(request, db)
+                    : "the file was not made for incremental reclaim: run 'PRAGMA auto_vacuum=INCREMENTAL; VACUUM;' on it once"
+            case .vacuum: warning = try vacuum(sizeBytes: before, db)
+            }
+            return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: try sizeBytes(db), warning: warning)
+        }
+    }
+
+    private func isIncremental(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 2 }
+
+    /// Frees pages a slice at a time, each its own transaction, so that a writer gets in between.
+    private func reclaimSlices(_ request: ReclaimRequest, _ db: Database) throws -> String? {
+        var free = try pragma("freelist_count", db)
+        while free > 0 {
+            guard request.mayContinue() else { return "stopped with \(free) free pages left" }
+            // The statement frees one page a step and must be stepped to its end.
+            try db.execute(sql: "PRAGMA main.incremental_vacuum(\(Self.slicePageCount))")
+            let left = try pragma("freelist_count", db)
+            guard left < free else { return "\(left) free pages could not be given back" }
+            free = left
+        }
+        return nil
+    }
+
+    /// Writes the file anew if the disk has room: a copy of the live pages in the temporary folder, and as much again
+    /// in the journal or WAL beside the store.
+    private func vacuum(sizeBytes: Int64, _ db: Database) throws -> String? {
+        guard try pragma("freelist_count", db) > 0 else { return nil }
+        let needed = 2 * sizeBytes
+        guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: name)) else { return "the free disk room is unknown: no vacuum" }
+        guard free > needed else {
+            return "no vacuum: it may need \(needed) bytes of disk and \(free) are free"
+        }
+        try db.execute(sql: "VACUUM main")
+        // In WAL mode the smaller file is in the WAL until a checkpoint has moved it.
+        if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" { try? db.execute(sql: "PRAGMA main.wal_checkpoint(TRUNCATE)") }
+        return nil
+    }
+
+    /// About 1 MB at the usual page size: some 12 ms of lock.
+    private static let slicePageCount = 100
+
+    func pragma(_ name: String, _ db: Database) throws -> Int {
+        try Int.fetchOne(db, sql: "PRAGMA main.\(name)") ?? 0
+    }
+}

@@ -1,0 +1,180 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// Counts the rows that go or change because a relationship says so, by temporary triggers on the tables that a delete
+/// can reach.
+///
+/// SQLite's own change count leaves foreign key actions out. Temporary triggers belong to this connection alone and
+/// are no part of the store's schema.
+final class RelationshipCounter {
+    /// The delete that is counted, without its limit and place.
+    let request: FetchRequest
+    /// Rows that went by a cascade so far.
+    var cascadedCount = 0
+    /// Rows that lost a reference so far and are still there.
+    var nullifiedCount = 0
+    /// Rows of the entity itself that the predicate names and that went so far; nil: the engine's own count says it.
+    var directCount: Int?
+    /// What the predicate in a trigger is compared with: a trigger cannot have parameters.
+    let arguments: [DatabaseValue]
+
+    private init(_ request: FetchRequest, arguments: [DatabaseValue], countsDirect: Bool) {
+        self.request = request
+        self.arguments = arguments
+        directCount = countsDirect ? 0 : nil
+    }
+
+    /// Makes the triggers for a delete; nil if no relationship can be touched by it.
+    static func make(_ request: FetchRequest, _ connection: SQLiteConnection, _ db: Database) throws
+        -> RelationshipCounter?
+    {
+        let reach = try Reach(of: request.entity, connection, db)
+        guard !reach.cascading.isEmpty || !reach.nullifying.isEmpty else { return nil }
+        let table = try connection.scope(request.entity, db).table
+        let isOwn = reach.cascading.contains(table.name)
+        let old = RowScope(table, prefix: "OLD")
+        let named = isOwn ? try connection.condition(request.predicate, old, db) : .always
+        let counter = RelationshipCounter(request, arguments: named.arguments, countsDirect: isOwn)
+        try counter.addFunctions(db)
+        for (index, entity) in reach.cascading.sorted().enumerated() {
+            let target = try connection.scope(entity, db).table
+            // Rows of the entity itself that the rule names count as deleted, whichever way they go.
+            let kind = entity == table.name ? "((\(named.literalArguments)) IS TRUE)" : "0"
+            try db.execute(
+                sql: """
+                    CREATE TEMP TRIGGER retention_cascade_\(index) AFTER DELETE ON \(target.sql)
+                    BEGIN SELECT retention_count_delete(\(kind)); END
+                    """)
+        }
+        for (index, entry) in reach.nullifying.sorted(by: { $0.key < $1.key }).enumerated() {
+            let target = try connection.scope(entry.key, db).table
+            let names = target.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
+            let new = target.keySQL.map { "NEW.\($0)" }.joined(separator: ", ")
+            let same = zip(target.keySQL.indices, target.keySQL).map { "k\($0) = OLD.\($1)" }
+            let columns = entry.value.map(\.quotedIdentifier)
+            let changed = columns.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
+            try db.execute(
+                sql: """
+                    CREATE TEMP TABLE retention_nullified_\(index) (\(names), PRIMARY KEY (\(names))) WITHOUT ROWID;
+                    CREATE TEMP TRIGGER retention_nullify_\(index) AFTER UPDATE OF \(columns.joined(separator: ", "))
+                    ON \(target.sql) WHEN \(changed)
+                    BEGIN
+                        INSERT OR IGNORE INTO retention_nullified_\(index) VALUES (\(new));
+                        SELECT retention_count_nullify(changes());
+                    END;
+                    CREATE TEMP TRIGGER retention_nullify_end_\(index) AFTER DELETE ON \(target.sql)
+                    BEGIN
+                        DELETE FROM retention_nullified_\(index) WHERE \(same.joined(separator: " AND "));
+                        SELECT retention_count_nullify(-changes());
+                    END
+                    """)
+        }
+        return counter
+    }
+
+    /// Removes the triggers and tables of a counter.
+    static func remove(_ db: Database) throws {
+        for (type, name) in try Row.fetchAll(
+            db, sql: "SELECT type, name FROM temp.sqlite_schema WHERE name LIKE 'retention\\_cascade\\_%' ESCAPE '\\' "
+                + "OR name LIKE 'retention\\_nullif%' ESCAPE '\\' ORDER BY type DESC"
+        ).map({ ($0["type"] as String, $0["name"] as String) }) where type == "trigger" || type == "table" {
+            try db.execute(sql: "DROP \(type) temp.\(name.quotedIdentifier)")
+        }
+    }
+
+    private func addFunctions(_ db: Database) throws {
+        // The connection keeps this object as long as triggers call the functions.
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        for (name, function) in [
+            ("retention_count_delete", countDelete), ("retention_count_nullify", countNullify),
+            ("retention_argument", argument),
+        ] as [(String, @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)] {
+            let code = sqlite3_create_function_v2(db.sqliteConnection, name, 1, SQLITE_UTF8, context, function, nil, nil, nil)
+            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        }
+    }
+
+    fileprivate static func of(_ context: OpaquePointer?) -> RelationshipCounter? {
+        sqlite3_user_data(context).map { Unmanaged<RelationshipCounter>.fromOpaque($0).takeUnretainedValue() }
+    }
+}
+
+private func countDelete(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let counter = RelationshipCounter.of(context) else { return }
+    if sqlite3_value_int(values?[0]) != 0 { counter.directCount? += 1 } else { counter.cascadedCount += 1 }
+}
+
+private func countNullify(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    RelationshipCounter.of(context)?.nullifiedCount += Int(sqlite3_value_int64(values?[0]))
+}
+
+private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let counter = RelationshipCounter.of(context) else { return }
+    let index = Int(sqlite3_value_int64(values?[0]))
+    guard counter.arguments.indices.contains(index) else { return }
+    switch counter.arguments[index].storage {
+    case .null: sqlite3_result_null(context)
+    case .int64(let value): sqlite3_result_int64(context, value)
+    case .double(let value): sqlite3_result_double(context, value)
+    case .string(let value):
+        // -1 is SQLITE_TRANSIENT, a macro that is not imported: SQLite copies the text.
+        sqlite3_result_text(context, value, Int32(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+    case .blob(let value):
+        value.withUnsafeBytes {
+            sqlite3_result_blob(context, $0.baseAddress, Int32($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+        }
+    }
+}
+
+/// The entities that deletes of an entity can reach.
+private struct Reach {
+    /// Entities that lose rows by a cascade; the entity itself if a chain of cascades leads back to it.
+    var cascading: Set<String> = []
+    /// Entities whose rows lose references, with the attributes that hold them.
+    var nullifying: [String: [String]] = [:]
+
+    init(of entity: String, _ connection: SQLiteConnection, _ db: Database) throws {
+        var waiting = [entity]
+        var seen: Set<String> = []
+        while let next = waiting.popLast() {
+            guard seen.insert(next.lowercased()).inserted, let table = try connection.catalog.table(next, db) else { continue }
+            for key in table.entity.incomingRelationships {
+                guard let source = try connection.catalog.table(key.source, db)?.name else { continue }
+                switch key.deleteRule {
+                case .cascade:
+                    cascading.insert(source)
+                    waiting.append(source)
+                case .nullify, .setDefault:
+                    let known = nullifying[source] ?? []
+                    nullifying[source] = known + key.sourceAttributes.filter { !known.contains($0) }
+                case .restrict, .noAction: break
+                }
+            }
+        }
+    }
+}
+
+extension SQLFragment {
+    /// The text with every parameter replaced by a call that yields it, for a trigger. Question marks inside quoted
+    /// names and texts are no parameters.
+    fileprivate var literalArguments: String {
+        var result = ""
+        var quote: Character?
+        var index = 0
+        for character in text {
+            if let open = quote {
+                if character == open { quote = nil }
+            } else if character == "\"" || character == "'" {
+                quote = character
+            } else if character == "?" {
+                result += "retention_argument(\(index))"
+                index += 1
+                continue
+            }
+            result.append(character)
+        }
+        return result
+    }
+}

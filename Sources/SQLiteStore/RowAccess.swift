@@ -1,0 +1,133 @@
+import GRDB
+import PriceStore
+
+/// Rows one by one and by request: fetch, count, sample, insert, update, and the tables that the job itself keeps.
+extension SQLiteConnection {
+    func count(_ request: FetchRequest) throws(StoreError) -> Int {
+        try run("counting the rows of \(request.entity)") { db in
+            let scope = try scope(request.entity, db)
+            let condition = whereClause(try condition(request.predicate, scope, db))
+            guard let limit = request.fetchLimit else {
+                return try count(SQLFragment("SELECT count(*) FROM \(scope.from())") + condition, db)
+            }
+            return try count(
+                SQLFragment("SELECT count(*) FROM (SELECT 1 FROM \(scope.from())") + condition
+                    + SQLFragment(" LIMIT ?)", [limit.databaseValue]), db)
+        }
+    }
+
+    func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+        try run("reading the rows of \(request.entity)") { db in
+            let scope = try scope(request.entity, db)
+            let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
+            var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
+            query += whereClause(try condition(request.predicate, scope, db))
+            query = query + " ORDER BY " + (try order(request.sortDescriptors, scope))
+            if let limit = request.fetchLimit { query += SQLFragment(" LIMIT ?", [limit.databaseValue]) }
+            return try rows(query, db)
+        }
+    }
+
+    func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
+        try run("sampling \(entity)") { db in
+            let scope = try scope(entity, db)
+            let column = scope.column(try scope.attribute(attribute, store: name))
+            var found: [StoreValue] = []
+            // The first and the last rows, so that a change of format in the middle of a store's life shows.
+            for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
+                var query = SQLFragment("SELECT \(column) FROM \(scope.from()) WHERE \(column) IS NOT NULL")
+                if let key = scope.key.first { query = query + " ORDER BY \(key) \(direction)" }
+                query += SQLFragment(" LIMIT ?", [max(1, limit / 2).databaseValue])
+                for row in try rows(query, db) where !found.contains(row[0]) { found.append(row[0]) }
+            }
+            return found
+        }
+    }
+
+    /// Inserts one row into a table; a broken constraint is told, everything else is thrown.
+    func insert(
+        _ scope: RowScope, _ values: [String: StoreValue], _ onConflict: ConflictPolicy, into target: String? = nil,
+        _ db: Database
+    ) throws -> InsertOutcome {
+        let named = values.sorted { $0.key < $1.key }
+        let columns = try named.map { try scope.attribute($0.key, store: name).name.quotedIdentifier }
+        var text = "INSERT OR ABORT INTO \(target ?? scope.table.sql) "
+        if columns.isEmpty {
+            text += "DEFAULT VALUES"
+        } else {
+            text += "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+        }
+        switch onConflict {
+        case .fail: break
+        case .ignore: if !columns.isEmpty { text += " ON CONFLICT DO NOTHING" }
+        case .replace:
+            // Not REPLACE, which deletes the old row and with it whatever cascades from it.
+            let sets = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+            if !columns.isEmpty { text += " ON CONFLICT DO UPDATE SET \(sets)" }
+        }
+        do {
+            try execute(SQLFragment(text, named.map(\.value.databaseValue)), db)
+            return db.changesCount == 0 ? .ignored : .saved
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH {
+            // SQLITE_CONSTRAINT with a rolled back transaction is no longer one row's trouble.
+            guard db.isInsideTransaction || !isReadOnly else { throw error }
+            return .rejected(error.message ?? "a constraint of the store")
+        }
+    }
+
+    func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+        try run("updating the rows of \(request.entity)") { db in
+            let scope = try scope(request.entity, db)
+            let named = values.sorted { $0.key < $1.key }
+            guard !named.isEmpty else { return 0 }
+            let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
+            let statement =
+                SQLFragment(
+                    "UPDATE \(scope.from()) SET \(sets.joined(separator: ", "))", named.map(\.value.databaseValue))
+                + whereClause(try condition(request.predicate, scope, db))
+            try execute(statement, db)
+            return db.changesCount
+        }
+    }
+
+    func createEntity(_ entity: Entity) throws(StoreError) {
+        try run("making the table \(entity.name)") { db in
+            if let existing = try catalog.table(entity.name, db) {
+                for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
+                    try db.execute(sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(attribute.definition(nullable: true))")
+                }
+            } else {
+                let columns = entity.attributes.map { $0.definition(nullable: !$0.isRequired) }
+                let key =
+                    entity.primaryKey.isEmpty
+                    ? [] : ["PRIMARY KEY (\(entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")))"]
+                try db.execute(
+                    sql: "CREATE TABLE main.\(entity.name.quotedIdentifier) (\((columns + key).joined(separator: ", ")))")
+            }
+            catalog = SQLiteCatalog()
+        }
+    }
+
+    func dropEntity(named name: String) throws(StoreError) {
+        try run("removing the table \(name)") { db in
+            guard let table = try catalog.table(name, db) else { return }
+            try db.execute(sql: "DROP TABLE \(table.sql)")
+            catalog = SQLiteCatalog()
+        }
+    }
+}
+
+extension Attribute {
+    /// The column's definition in a CREATE TABLE or ADD COLUMN.
+    fileprivate func definition(nullable: Bool) -> String {
+        let type =
+            switch affinity {
+            case .integer: " INTEGER"
+            case .real: " REAL"
+            case .numeric: " NUMERIC"
+            case .text: " TEXT"
+            case .none: ""
+            }
+        return name.quotedIdentifier + type + (nullable ? "" : " NOT NULL")
+    }
+}

@@ -1,0 +1,25 @@
+public import PriceStore
+
+/// A SQLite file that is only read: the store of a dry run.
+///
+/// The connection is read-only; no byte of the store or its WAL changes. New rows can be given to it all the same:
+/// they go into temporary tables of the connection, checked by copies of the store's own constraints, and all counts
+/// then are as if they were in the store. Work inside ``transaction(_:_:)`` sees one state of the store throughout.
+public final class SQLiteReader: SQLiteStore, StoreInserter {
+    /// Opens a file for reading.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - busyTimeout: how long a locked store is waited for.
+    /// - Throws: ``StoreError`` if the file is not there, cannot be read or is no SQLite database.
+    public init(path: String, busyTimeout: Duration = .seconds(5)) throws(StoreError) {
+        super.init(try SQLiteConnection(path: path, readOnly: true, create: false, busyTimeout: busyTimeout))
+    }
+
+    /// Adds a row to the rehearsal and tells what a writer would do with it.
+    public func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
+        -> InsertOutcome
+    {
+        try connection.rehearseInsert(entity: entity, values: values, onConflict: onConflict)
+    }
+}

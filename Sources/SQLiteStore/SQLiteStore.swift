@@ -1,0 +1,57 @@
+public import PriceStore
+
+/// What a reader and a writer of a SQLite file have in common. A file is opened as ``SQLiteReader`` or ``SQLiteWriter``.
+public class SQLiteStore {
+    let connection: SQLiteConnection
+
+    init(_ connection: SQLiteConnection) {
+        self.connection = connection
+    }
+
+    /// The path as the user named it.
+    public var name: String { connection.name }
+    /// `sqlite`.
+    public var engine: String { "sqlite" }
+
+    /// Told each different statement before its first execution, with its query plan.
+    public var trace: ((_ statement: String, _ plan: [String]) -> Void)? {
+        get { connection.trace }
+        set { connection.trace = newValue }
+    }
+
+    /// The names of all tables, views and virtual tables.
+    public func entityNames() throws(StoreError) -> [String] {
+        try connection.run("reading the schema") { try connection.catalog.names($0) }
+    }
+
+    /// The table, view or virtual table of that name, letters without case.
+    public func entity(named name: String) throws(StoreError) -> Entity? {
+        try connection.run("reading the schema") { try connection.catalog.table(name, $0)?.entity }
+    }
+
+    /// How many rows a request finds.
+    public func count(_ request: PriceStore.FetchRequest) throws(StoreError) -> Int { try connection.count(request) }
+
+    /// The values of rows that a request finds.
+    public func fetch(_ request: PriceStore.FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+        try connection.fetch(request, attributes: attributes)
+    }
+
+    /// What a rule would find and delete.
+    public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try connection.survey(request) }
+
+    /// Some different values of an attribute, from the first rows, the last ones and between.
+    public func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
+        try connection.sample(entity: entity, attribute: attribute, limit: limit)
+    }
+
+    /// The size of the main file in bytes.
+    public func sizeBytes() throws(StoreError) -> Int64 {
+        try connection.run("reading the size") { try connection.sizeBytes($0) }
+    }
+
+    /// Carries out `body` in one transaction; transactions nest.
+    public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
+        try connection.transaction(durability, body)
+    }
+}

@@ -1,0 +1,50 @@
+public import PriceStore
+
+/// A SQLite file that is read and changed.
+public final class SQLiteWriter: SQLiteStore, StoreWriter {
+    /// Opens a file for reading and writing.
+    ///
+    /// - Parameters:
+    ///   - path: the file.
+    ///   - create: whether a missing file is made, readable by its owner and group.
+    ///   - busyTimeout: how long a locked store is waited for.
+    /// - Throws: ``StoreError`` if the file is not there, cannot be written or is no SQLite database.
+    public init(path: String, create: Bool = false, busyTimeout: Duration = .seconds(5)) throws(StoreError) {
+        super.init(try SQLiteConnection(path: path, readOnly: false, create: create, busyTimeout: busyTimeout))
+    }
+
+    /// Adds one row.
+    public func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
+        -> InsertOutcome
+    {
+        try connection.run("saving a row of \(entity)") { db in
+            let scope = try connection.scope(entity, db)
+            return try connection.insert(scope, values, onConflict, db)
+        }
+    }
+
+    /// Carries out a batch delete in one transaction of its own.
+    public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+        try connection.execute(request)
+    }
+
+    /// Sets attributes of the rows that a request finds.
+    public func update(_ request: PriceStore.FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+        try connection.update(request, set: values)
+    }
+
+    /// Makes an entity, or adds the attributes that an existing one lacks.
+    public func createEntity(_ entity: Entity) throws(StoreError) {
+        try connection.createEntity(entity)
+    }
+
+    /// Removes an entity and its rows.
+    public func dropEntity(named name: String) throws(StoreError) {
+        try connection.dropEntity(named: name)
+    }
+
+    /// Gives unused room back to the file system.
+    public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
+        try connection.reclaim(request)
+    }
+}

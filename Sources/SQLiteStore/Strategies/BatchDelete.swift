@@ -1,0 +1,95 @@
+import GRDB
+import PriceStore
+
+/// One batch delete request at work: the strategies add to it what they delete.
+struct BatchDelete {
+    let connection: SQLiteConnection
+    let db: Database
+    let request: BatchDeleteRequest
+    let statement: DeleteStatement
+    var deletedCount = 0
+    var objectIDs: [ObjectID] = []
+
+    init(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
+        self.request = request
+        self.connection = connection
+        self.db = db
+        let scope = try connection.scope(request.fetchRequest.entity, db)
+        var (range, rest) = request.fetchRequest.predicate.splitDateRange()
+        let sortedBy = request.fetchRequest.sortDescriptors.first
+        if let found = range, found.date.name != (sortedBy?.attribute ?? found.date.name) {
+            (range, rest) = (nil, request.fetchRequest.predicate)
+        }
+        let date = try range.map { (try connection.dateSQL($0.date, scope, db), $0.before) }
+        let access = try range.flatMap {
+            scope.table.dateAccess(try scope.attribute($0.date.name, store: connection.name), filter: rest)
+        }
+        statement = DeleteStatement(
+            scope: scope, date: date.map { (sql: $0.0, before: $0.1) },
+            rest: try connection.condition(rest, scope, db), access: access)
+    }
+
+    /// Deletes the rows of a condition.
+    mutating func delete(_ condition: SQLFragment, byDate: Bool) throws {
+        if request.resultType == .objectIDs {
+            let entity = statement.scope.table.name
+            objectIDs += try connection.rows(statement.keys(condition, byDate: byDate), db)
+                .map { ObjectID(entity: entity, key: $0) }
+        }
+        try connection.execute(statement.delete(condition, byDate: byDate), db)
+        deletedCount += db.changesCount
+    }
+
+    /// Carries out the request by its strategy and returns where the next batch goes on.
+    mutating func run() throws -> BatchContinuation? {
+        switch request.strategy {
+        case .whole: try whole()
+        case .range: try range()
+        case .windows, .keys: try window()
+        }
+    }
+
+    /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
+    private mutating func whole() throws -> BatchContinuation? {
+        let fetch = request.fetchRequest
+        guard let limit = fetch.fetchLimit else {
+            try delete(statement.condition(), byDate: statement.access != nil)
+            return nil
+        }
+        let scope = statement.scope
+        let key = scope.key.joined(separator: ", ")
+        let order = try connection.order(fetch.sortDescriptors, scope)
+        let chosen =
+            statement.keys(statement.condition(), byDate: false)
+            + SQLFragment(" ORDER BY \(order) LIMIT ?", [limit.databaseValue])
+        try delete(
+            SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", byDate: false)
+        return nil
+    }
+}
+
+extension SQLiteConnection {
+    /// The sort descriptors in SQL, ties broken by key.
+    func order(_ descriptors: [SortDescriptor], _ scope: RowScope) throws -> String {
+        let sorted = try descriptors.map { descriptor in
+            scope.column(try scope.attribute(descriptor.attribute, store: name)) + (descriptor.ascending ? "" : " DESC")
+        }
+        return (sorted + scope.key).joined(separator: ", ")
+    }
+}
+
+extension Predicate {
+    /// The date range that the predicate demands, and all the rest of it.
+    func splitDateRange() -> (range: DateRange?, rest: Predicate) {
+        switch self {
+        case .date(let range): return (range, .all)
+        case .and(var parts):
+            guard
+                let index = parts.firstIndex(where: { if case .date = $0 { true } else { false } }),
+                case .date(let range) = parts.remove(at: index)
+            else { return (nil, self) }
+            return (range, parts.dropFirst().reduce(parts.first ?? .all) { $0 && $1 })
+        default: return (nil, self)
+        }
+    }
+}

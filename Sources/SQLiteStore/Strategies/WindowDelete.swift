@@ -1,0 +1,16 @@
+import PriceStore
+
+extension BatchDelete {
+    /// Deletes the rows that the predicate names among the next rows in key order, as many as the limit says.
+    ///
+    /// For tables without a date index: the table is gone through once, a window a batch. Rows go in the order of
+    /// their keys, which need not be that of their dates.
+    mutating func window() throws -> BatchContinuation? {
+        let after = request.continuation?.position
+        let limit = request.fetchRequest.fetchLimit ?? .max
+        let end =
+            limit == .max ? nil : try connection.row(statement.windowEnd(after: after, rowCount: limit), db)
+        try delete(.all([statement.window(after: after, through: end), statement.condition()]), byDate: false)
+        return end.map(BatchContinuation.init(position:))
+    }
+}

@@ -1,0 +1,77 @@
+import ArgumentParser
+import PriceStore
+import RetentionPolicy
+
+/// The policy file, as every command names it.
+struct PolicyOption: ParsableArguments {
+    @Option(name: [.short, .customLong("config")], help: ArgumentHelp("The policy file.", valueName: "file"))
+    var config = "retention.yaml"
+}
+
+/// How a report is written.
+enum ReportFormat: String, ExpressibleByArgument, CaseIterable {
+    case text, json
+}
+
+extension Policy.LogSettings.Format: ExpressibleByArgument {}
+extension Policy.LogSettings.Level: ExpressibleByArgument {}
+
+/// Reads the values of options. What cannot be read is wrong usage.
+enum OptionValue {
+    /// Strategies that the manual names and this version does not have.
+    private static let laterStrategies = ["sorted", "rebuild", "rebuild_in_place", "rebuild_file", "partitions"]
+
+    /// An instant after ISO 8601; what has no zone is read in the policy's.
+    static func instant(_ text: String, option: String, zone: CalendarZone = .utc) throws(CommandFailure) -> Instant {
+        guard let instant = Instant(iso8601: text, zone: zone) else {
+            throw .usage(
+                "\(option) '\(text)' is no ISO 8601 instant", hint: "write it as 2026-11-21T00:00:00Z or 2026-11-21")
+        }
+        return instant
+    }
+
+    /// A length of time.
+    static func duration(_ text: String, option: String) throws(CommandFailure) -> Duration {
+        switch PolicyDuration.parse(text) {
+        case .success(let duration): return duration
+        case .failure(let mistake): throw .usage("\(option): \(mistake.message)")
+        }
+    }
+
+    /// A refusal code.
+    static func refusalCode(_ text: String) throws(CommandFailure) -> RefusalCode {
+        if let code = RefusalCode(rawValue: text) { return code }
+        let names = RefusalCode.allCases.map(\.rawValue)
+        throw .usage("--accept '\(text)' is no refusal code" + nearest(text, names), hint: "one of \(list(names))")
+    }
+
+    /// A strategy; nil: the engine's choice.
+    static func strategy(_ text: String) throws(CommandFailure) -> DeleteStrategy? {
+        if text == "auto" { return nil }
+        if let strategy = DeleteStrategy(rawValue: text) { return strategy }
+        let names = ["auto"] + DeleteStrategy.allCases.map(\.rawValue)
+        if laterStrategies.contains(text) {
+            throw .usage("--strategy '\(text)' is not supported yet", hint: "one of \(list(names))")
+        }
+        throw .usage("--strategy '\(text)' is unknown" + nearest(text, names), hint: "one of \(list(names))")
+    }
+
+    /// The name of a rule of the policy.
+    static func ruleName(_ name: String, in policy: Policy) throws(CommandFailure) -> String {
+        let names = policy.rules.map(\.name)
+        if names.contains(name) { return name }
+        throw .usage("no rule is named '\(name)'" + nearest(name, names), hint: "the rules are \(list(names))")
+    }
+
+    /// A word out of a list.
+    static func word(_ text: String, option: String, of words: [String]) throws(CommandFailure) -> String {
+        if words.contains(text) { return text }
+        throw .usage("\(option) '\(text)' is unknown" + nearest(text, words), hint: "one of \(list(words))")
+    }
+
+    private static func nearest(_ name: String, _ names: [String]) -> String {
+        NearestName.match(name, in: names).map { "; did you mean '\($0)'?" } ?? ""
+    }
+
+    private static func list(_ names: [String]) -> String { names.joined(separator: ", ") }
+}

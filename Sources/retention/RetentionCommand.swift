@@ -1,0 +1,69 @@
+import ArgumentParser
+
+/// The program: one subcommand for each thing that can be asked of it.
+@main
+struct RetentionCommand: ParsableCommand {
+    /// The program's version, as the ledger records it.
+    static let version = "0.1.0"
+
+    static let configuration = CommandConfiguration(
+        commandName: "retention",
+        abstract: "Deletes expired rows of time-series price data, as a policy file says.",
+        discussion: """
+            Exit codes: 0 all done, 64 wrong usage, 65 a rule was refused or a pending line was bad, 66 no such \
+            configuration or store, 70 a defect, 73 ledger or log cannot be made, 74 input/output error, 75 try again \
+            later, 77 no permission, 78 the configuration is wrong, 130/143 stopped by a signal.
+
+            EXAMPLES
+              retention run --dry-run           what would be deleted, and why
+              retention check -c prices.yaml    every mistake of a policy file
+            """,
+        version: version,
+        subcommands: [RunCommand.self, CheckCommand.self, LogCommand.self])
+
+    /// Parses the command line, carries the command out, and ends the process with the status of docs/output.md.
+    static func main() {
+        let console = Console()
+        do {
+            guard let command = try parse(console) else { return exit(with: 0) }
+            exit(with: try command.run(console))
+        } catch {
+            let status = ExitStatus(of: error)
+            for line in status.lines { console.diagnose(line) }
+            exit(with: status.code)
+        }
+    }
+
+    /// The command that the arguments name; nil if they only asked for help, which is printed then.
+    private static func parse(_ console: Console) throws -> (any ConsoleCommand)? {
+        do {
+            let command = try parseAsRoot()
+            if let command = command as? any ConsoleCommand { return command }
+            try console.report(helpMessage() + "\n")
+            return nil
+        } catch let failure as CommandFailure {
+            throw failure
+        } catch {
+            let text = fullMessage(for: error)
+            if exitCode(for: error) == .success {
+                try console.report(text + "\n")
+                return nil
+            }
+            console.diagnose(text)
+            exit(with: exitCode(for: error).rawValue)
+        }
+    }
+}
+
+/// A command that prints through the console and says how the process ends.
+protocol ConsoleCommand: ParsableCommand {
+    /// Carries the command out.
+    ///
+    /// - Returns: the exit status.
+    func run(_ console: Console) throws -> Int32
+}
+
+extension ConsoleCommand {
+    /// Never called: ``RetentionCommand`` calls ``run(_:)`` itself, so that one place decides the exit status.
+    func run() throws { throw CleanExit.helpRequest(self) }
+}

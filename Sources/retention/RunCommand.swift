@@ -1,0 +1,93 @@
+import ArgumentParser
+import Logging
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// `retention run`: saves pending files and deletes what is expired, or tells what that would do.
+struct RunCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "run",
+        abstract: "Saves pending files and deletes what is expired.",
+        discussion: """
+            With --dry-run nothing is changed: the figures are exact, and those that a run at that instant deletes.
+
+            EXAMPLES
+              retention run --dry-run
+              retention run -c /etc/retention/prices.yaml --quiet --max-runtime 10min
+            """)
+
+    @OptionGroup var policyOption: PolicyOption
+    @Flag(help: "Tell what would be deleted; change nothing.")
+    var dryRun = false
+    @Option(help: ArgumentHelp("Only this rule; may be given more than once.", valueName: "name"))
+    var rule: [String] = []
+    @Option(help: ArgumentHelp("Count ages from this instant (ISO 8601) instead of now.", valueName: "instant"))
+    var asOf: String?
+    @Option(help: ArgumentHelp("Stop after this time; the rest is for the next run.", valueName: "duration"))
+    var maxRuntime: String?
+    @Option(help: "How the report is written.")
+    var format = ReportFormat.text
+    @Option(help: ArgumentHelp("Pass this refusal in this run; may be given more than once.", valueName: "code"))
+    var accept: [String] = []
+    @Option(help: ArgumentHelp("How rows are found: auto, whole, range, windows or keys.", valueName: "name"))
+    var strategy = "auto"
+    @Flag(help: "Print nothing when all went well.")
+    var quiet = false
+    @Flag(help: "Print each different statement and its query plan to standard error.")
+    var verbose = false
+    @Flag(help: "Show no progress bar.")
+    var noProgress = false
+    @Option(help: "How the log is written.")
+    var logFormat: Policy.LogSettings.Format?
+    @Option(help: ArgumentHelp("Log records of this level and above.", valueName: "level"))
+    var logLevel: Policy.LogSettings.Level?
+    @Flag(help: "Read a policy file that others may write, even as root.")
+    var allowInsecure = false
+
+    func run(_ console: Console) throws -> Int32 {
+        let started = SystemClock.now()
+        var options = Planner.Options()
+        options.accept = Set(try accept.map(OptionValue.refusalCode))
+        options.strategy = try OptionValue.strategy(strategy)
+        let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
+        _ = try asOf.map { try OptionValue.instant($0, option: "--as-of") }
+
+        let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: allowInsecure)
+        options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
+        let bar = ProgressBar(show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime)
+        var session = RunSession(
+            console: console, policy: policy, asOf: try instant(for: policy, clock: started), options: options,
+            log: try LogOpening(
+                settings: policy.log, format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun
+            ).open(console))
+        session.maxRuntime = budget
+        session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
+        session.isVerbose = verbose
+        let report = try dryRun ? session.dryRun() : session.run()
+        try show(report, console)
+        return report.exitCode
+    }
+
+    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) {
+        if let failure = report.failure { console.diagnose("retention: error: " + SafeText.line(failure)) }
+        guard !quiet || report.exitCode != 0 else { return }
+        switch format {
+        case .text:
+            try console.report(TextReport(report, width: console.width, usesColour: console.usesColour).text)
+        case .json: try console.report(JSONReport(report).text)
+        }
+    }
+
+    /// The instant from which ages are counted.
+    private func instant(for policy: Policy, clock: Instant) throws(CommandFailure) -> Instant {
+        guard let asOf else { return clock }
+        let instant = try OptionValue.instant(asOf, option: "--as-of", zone: policy.timezone)
+        guard instant <= clock else {
+            throw .usage(
+                "--as-of \(instant.rfc3339) is later than the clock, \(clock.rfc3339)",
+                hint: "a later instant would delete rows that are not expired yet")
+        }
+        return instant
+    }
+}

@@ -1,0 +1,106 @@
+import Logging
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// Everything that a run needs, opened in the right order: store, lock, ledger.
+struct RunSession {
+    let console: Console
+    let policy: Policy
+    let asOf: Instant
+    let options: Planner.Options
+    let log: LogOpening.Log
+    /// The command line's time budget; nil: the policy's.
+    var maxRuntime: Duration?
+    var observer: (any RunObserver)?
+    /// Whether each different statement is shown with its query plan.
+    var isVerbose = false
+
+    init(console: Console, policy: Policy, asOf: Instant, options: Planner.Options, log: LogOpening.Log) {
+        self.console = console
+        self.policy = policy
+        self.asOf = asOf
+        self.options = options
+        self.log = log
+    }
+
+    /// Tells what a run would do.
+    func dryRun() throws -> RunReport {
+        let opening = opening
+        let reader = try opening.reader()
+        let memory =
+            try opening.ledgerReader().map { try LedgerHistory(reader: $0).memory(store: try opening.realStorePath()) }
+        let notes = Notes()
+        let setup = setup(signal: { nil }, notes: notes)
+        var report = try DryRun(setup: setup, memory: memory ?? RunMemory()).perform(rehearsal: reader)
+        report.warnings = notes.lines + report.warnings
+        return report
+    }
+
+    /// Carries a run out.
+    func run() throws -> RunReport {
+        do {
+            let report = try runLocked()
+            if let lost = log.file?.lostCount, lost > 0 {
+                console.diagnose("retention: warning: \(Figures.count(lost, "record")) of the log could not be written")
+            }
+            return report
+        } catch {
+            for line in ExitStatus(of: error).lines.prefix(1) {
+                log.fileLogger?.error("run not carried out", metadata: ["reason": "\(line)"])
+            }
+            throw error
+        }
+    }
+
+    private func runLocked() throws -> RunReport {
+        let opening = opening
+        try opening.requireStore()
+        let lock = try RunLock.acquire(storePath: try opening.storePath())
+        let interruption = Interruption()
+        defer { withExtendedLifetime((lock, interruption)) {} }
+        let writer = try opening.writer()
+        let ledger = try opening.ledgerWriter().map {
+            try RunLedger(writer: $0, store: try opening.realStorePath(), process: MachineFacts.process)
+        }
+        if let crashed = try ledger?.markCrashed(), crashed > 0 {
+            log.logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"])
+        }
+        let notes = Notes()
+        let setup = setup(signal: { interruption.signal }, notes: notes)
+        let run = Run(
+            setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
+        var report = try run.perform()
+        report.warnings = notes.lines + report.warnings
+        return report
+    }
+
+    private var opening: StoreOpening {
+        guard isVerbose else { return StoreOpening(policy) }
+        return StoreOpening(policy) { [console] statement, plan in
+            console.diagnose((["statement: " + statement] + plan.map { "  plan: " + $0 }).joined(separator: "\n"))
+        }
+    }
+
+    private func setup(signal: @escaping () -> Int32?, notes: Notes) -> RunSetup {
+        let began = SystemClock.uptime()
+        let budget = maxRuntime ?? policy.maxRuntime
+        return RunSetup(
+            policy: policy,
+            runID: RunID.make(
+                at: SystemClock.now(), random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) }),
+            asOf: asOf, options: options, maxRuntime: budget, clock: SystemClock.now, uptime: SystemClock.uptime,
+            savePending: { [policy, log] inserter in
+                try PendingFolder(policy).save(
+                    into: inserter, now: SystemClock.now(), logger: log.logger,
+                    mayContinue: { signal() == nil && !(budget.map { SystemClock.uptime() - began >= $0 } ?? false) },
+                    note: { notes.lines.append($0) })
+            },
+            observer: observer)
+    }
+
+    /// What the pending folder wants the operator to know.
+    private final class Notes {
+        var lines: [String] = []
+    }
+}

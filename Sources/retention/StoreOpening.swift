@@ -1,0 +1,94 @@
+@preconcurrency import Glibc
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import SQLiteStore
+
+/// Opens stores. The only file that names an engine.
+struct StoreOpening {
+    private let policy: Policy
+    /// Told each different statement and its query plan; nil: nobody asked.
+    private let trace: ((_ statement: String, _ plan: [String]) -> Void)?
+
+    /// Makes the opening of a policy's store and ledger.
+    init(_ policy: Policy, trace: ((_ statement: String, _ plan: [String]) -> Void)? = nil) {
+        self.policy = policy
+        self.trace = trace
+    }
+
+    /// Opens the store for reading, and for rehearsing what a run would save.
+    func reader() throws -> any StoreInserter {
+        let reader = try SQLiteReader(path: try storePath(), busyTimeout: policy.store.busyTimeout)
+        reader.trace = trace
+        return reader
+    }
+
+    /// Opens the store for changing it.
+    func writer() throws -> any StoreWriter {
+        let writer = try SQLiteWriter(path: try storePath(), busyTimeout: policy.store.busyTimeout)
+        writer.trace = trace
+        return writer
+    }
+
+    /// Opens the ledger for recording, and makes it if it is not there; nil if the policy turns it off.
+    ///
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor made.
+    func ledgerWriter() throws -> (any StoreWriter)? {
+        guard let path = try historyPath() else { return nil }
+        do throws(StoreError) {
+            return try SQLiteWriter(path: path, create: true, busyTimeout: policy.store.busyTimeout)
+        } catch where error.kind == .permission || error.kind == .missing {
+            throw StoreError(
+                .cannotCreate, store: path, message: "the ledger cannot be made: \(error.message)",
+                engineCode: error.engineCode, hint: "give `history` a path that can be written, or `none`")
+        }
+    }
+
+    /// Opens the ledger for reading; nil if the policy turns it off or no run has made it yet.
+    func ledgerReader() throws -> (any StoreReader)? {
+        guard let path = try historyPath() else { return nil }
+        do throws(StoreError) {
+            return try SQLiteReader(path: path, busyTimeout: policy.store.busyTimeout)
+        } catch where error.kind == .missing {
+            return nil
+        }
+    }
+
+    /// Throws unless something is at the store's path, so that a store that is not there is told before the lock is.
+    func requireStore() throws {
+        let path = try storePath()
+        var facts = stat()
+        guard stat(path, &facts) != 0, errno == ENOENT || errno == ENOTDIR else { return }
+        throw StoreError(
+            .missing, store: policy.store.written, message: "the store is not there",
+            hint: "paths in the policy file are relative to its folder: looked for \(path)")
+    }
+
+    /// The store's file with symbolic links followed, by which the ledger knows it.
+    func realStorePath() throws -> String {
+        let path = try storePath()
+        guard let real = realpath(path, nil) else { return path }
+        defer { free(real) }
+        return String(cString: real)
+    }
+
+    /// The store's file.
+    func storePath() throws -> String {
+        guard case .path(let path) = policy.store.address else {
+            throw CommandFailure(exitCode: 78, message: "this build has no engine for \(policy.store.written)")
+        }
+        return path
+    }
+
+    /// The ledger's file: as the policy says, or `retention.history.sqlite` in the folder of the store.
+    private func historyPath() throws -> String? {
+        switch policy.history {
+        case .none: return nil
+        case .path(let path): return path
+        case .besideStore:
+            let store = try realStorePath()
+            guard let slash = store.lastIndex(of: "/") else { return "retention.history.sqlite" }
+            return store[...slash] + "retention.history.sqlite"
+        }
+    }
+}

@@ -1,0 +1,194 @@
+import PriceStore
+import RetentionPolicy
+import Testing
+
+@testable import RetentionJob
+
+@Suite struct RowMappingTests {
+    static let entity = Entity(
+        name: "Price",
+        attributes: [
+            Attribute(name: "id", affinity: .integer, declaredType: "INTEGER"),
+            Attribute(name: "updateTime", affinity: .integer, declaredType: "INTEGER"),
+            Attribute(name: "price", affinity: .real, declaredType: "REAL"),
+            Attribute(name: "symbol", affinity: .text, declaredType: "TEXT"),
+            Attribute(name: "amount", affinity: .numeric, declaredType: "DECIMAL(10,2)"),
+            Attribute(name: "seen", affinity: .numeric, declaredType: "DATETIME"),
+            Attribute(name: "twice", affinity: .real, declaredType: "REAL", isGenerated: true),
+        ], primaryKey: ["id"])
+
+    static func source(
+        columns: [String: String] = [:], constants: [String: StoreValue] = [:]
+    ) -> PendingSource {
+        var source = PendingSource(
+            files: "pending/*.csv", baseFolder: "/", entity: "Price", marks: Marks(whole: Mark(line: 1, column: 1)))
+        source.columns = columns
+        source.constants = constants
+        return source
+    }
+
+    static func dates(_ encoding: DateEncoding?, zone: CalendarZone = .utc) -> PendingDates {
+        let mark = Mark(line: 1, column: 1)
+        var rule = Rule(
+            name: "r", entity: "price", dateAttribute: "UPDATETIME", maxAge: MaxAge(written: "30d"),
+            marks: Marks(whole: mark))
+        rule.dateFormat = encoding
+        var policy = Policy(
+            file: PolicySource(path: "retention.yaml", sha256: "", lines: []),
+            store: .init(address: .path("/prices.sqlite"), written: "prices.sqlite", mark: mark), rules: [rule])
+        policy.timezone = zone
+        return PendingDates(policy)
+    }
+
+    private func mapping(
+        _ header: [String], columns: [String: String] = [:], constants: [String: StoreValue] = [:],
+        encoding: DateEncoding = .unixSeconds, zone: CalendarZone = .utc
+    ) throws -> RowMapping {
+        var mapping = try RowMapping(
+            Self.source(columns: columns, constants: constants), entity: Self.entity,
+            dates: Self.dates(encoding, zone: zone))
+        try mapping.setHeader(header.map { $0.isEmpty ? .null : .text($0) })
+        return mapping
+    }
+
+    @Test func columnsAreRenamedAndConstantsAdded() throws {
+        let mapping = try mapping(
+            ["Date", "Price", "symbol"], columns: ["Date": "updateTime"], constants: ["id": .integer(7)])
+        let values = try mapping.values(.fields([.text("1970-01-02"), .text("18.930"), .text("XAU")]))
+        #expect(
+            values == [
+                "id": .integer(7), "updateTime": .integer(86400), "price": .real(18.93), "symbol": .text("XAU"),
+            ])
+    }
+
+    struct HeaderSample: CustomTestStringConvertible {
+        var header: [String]
+        var columns: [String: String] = [:]
+        var constants: [String: StoreValue] = [:]
+        var reason: String
+        var testDescription: String { reason }
+    }
+
+    static let wrongHeaders: [HeaderSample] = [
+        .init(
+            header: ["updatTime"],
+            reason: "wrong header: Price has no attribute 'updatTime'; did you mean 'updateTime'?"),
+        .init(header: ["Datum"], columns: ["Date": "updateTime"], reason: "wrong header: there is no column 'Date'"),
+        .init(header: ["price", "zzz"], reason: "wrong header: Price has no attribute 'zzz'"),
+        .init(header: ["price", ""], reason: "wrong header: column 2 has no name"),
+        .init(header: ["price", "Price"], reason: "wrong header: two columns become 'price'"),
+        .init(header: ["price", "twice"], reason: "wrong header: 'twice' is computed by the store"),
+        .init(
+            header: ["price", "symbol"], constants: ["Symbol": .text("XAU")],
+            reason: "wrong header: 'symbol' is a column and a constant"),
+    ]
+
+    @Test(arguments: wrongHeaders) func aWrongHeaderIsNamed(_ sample: HeaderSample) throws {
+        #expect(throws: FileProblem(sample.reason)) {
+            try mapping(sample.header, columns: sample.columns, constants: sample.constants)
+        }
+    }
+
+    struct DateSample: CustomTestStringConvertible {
+        var text: StoreValue
+        var encoding: DateEncoding
+        /// Nil: a bad line.
+        var value: StoreValue?
+        var testDescription: String { "\(text) in \(encoding)" }
+
+        init(_ text: StoreValue, _ encoding: DateEncoding, _ value: StoreValue?) {
+            self.text = text
+            self.encoding = encoding
+            self.value = value
+        }
+    }
+
+    static let dateSamples: [DateSample] = [
+        .init(.text("2026-11-21T00:00:00Z"), .unixSeconds, .integer(1_795_219_200)),
+        .init(.text("2026-11-21 01:00:00+01:00"), .unixSeconds, .integer(1_795_219_200)),
+        .init(.text("1833-01"), .unixSeconds, .integer(-4_323_283_200)),
+        .init(.text("2026"), .unixSeconds, .integer(2026)),
+        .init(.text("-5"), .unixSeconds, .integer(-5)),
+        .init(.text("1.5"), .unixSeconds, .real(1.5)),
+        .init(.text("1795219200000"), .unixMilliseconds, .integer(1_795_219_200_000)),
+        .init(.integer(1_795_219_200), .unixSeconds, .integer(1_795_219_200)),
+        .init(.real(1.5), .unixSeconds, .real(1.5)),
+        .init(.text("2026-11-21T00:00:00Z"), .appleSeconds, .integer(816_912_000)),
+        .init(.text("20261121"), .yyyymmdd, .integer(20_261_121)),
+        .init(.text("2026-11-21"), .yyyymmdd, .integer(20_261_121)),
+        .init(.text("20261321"), .yyyymmdd, nil),
+        .init(.text("2026"), .yyyymmdd, nil),
+        .init(.text("20261121101112"), .yyyymmddhhmmss, .integer(20_261_121_101_112)),
+        .init(.text("2026"), .iso8601, .text("2026-01-01T00:00:00Z")),
+        .init(.integer(2026), .iso8601, .text("2026-01-01T00:00:00Z")),
+        .init(.text("1833-01"), .iso8601, .text("1833-01-01T00:00:00Z")),
+        .init(.text("2026-11-21 01:00:00+01:00"), .iso8601, .text("2026-11-21T00:00:00Z")),
+        .init(.real(2026), .iso8601, nil),
+        .init(.text("yesterday"), .unixSeconds, nil),
+        .init(.text("2026-13-01"), .unixSeconds, nil),
+        .init(.text("2026-11-21"), .native, nil),
+        .init(.text("nan"), .unixSeconds, nil),
+        .init(.text("0x10"), .unixSeconds, nil),
+        .init(.text("1e9"), .unixSeconds, nil),
+        .init(.text(" "), .unixSeconds, nil),
+        .init(.null, .unixSeconds, .null),
+        .init(.text(""), .iso8601, .null),
+    ]
+
+    @Test(arguments: dateSamples) func datesAreWrittenInTheRulesFormat(_ sample: DateSample) throws {
+        let dates = Self.dates(sample.encoding)
+        if let value = sample.value {
+            #expect(try dates.value(sample.text, in: sample.encoding, attribute: "updateTime") == value)
+        } else {
+            #expect(throws: BadLine.self) {
+                try dates.value(sample.text, in: sample.encoding, attribute: "updateTime")
+            }
+        }
+    }
+
+    @Test func aZonelessDateIsReadInThePolicysZone() throws {
+        let zone = try #require(CalendarZone(identifier: "Europe/Berlin"))
+        let mapping = try mapping(["updateTime"], zone: zone)
+        #expect(try mapping.values(.fields([.text("1970-01-02")])) == ["updateTime": .integer(82800)])
+    }
+
+    struct ValueSample: CustomTestStringConvertible {
+        var attribute: String
+        var value: StoreValue
+        var expected: StoreValue?
+        var testDescription: String { "\(attribute) \(value)" }
+    }
+
+    static let values: [ValueSample] = [
+        .init(attribute: "price", value: .text("18.930"), expected: .real(18.93)),
+        .init(attribute: "price", value: .text("1e3"), expected: .real(1000)),
+        .init(attribute: "price", value: .text("7"), expected: .integer(7)),
+        .init(attribute: "price", value: .text("n/a"), expected: nil),
+        .init(attribute: "price", value: .text("inf"), expected: nil),
+        .init(attribute: "price", value: .text("1,5"), expected: nil),
+        .init(attribute: "price", value: .text(""), expected: .null),
+        .init(attribute: "price", value: .null, expected: .null),
+        .init(attribute: "amount", value: .text("x"), expected: nil),
+        .init(attribute: "seen", value: .text("2026-11-21"), expected: .text("2026-11-21")),
+        .init(attribute: "symbol", value: .text("007"), expected: .text("007")),
+        .init(attribute: "symbol", value: .text(""), expected: .text("")),
+    ]
+
+    @Test(arguments: values) func aTextInANumericColumnMustBeANumber(_ sample: ValueSample) throws {
+        let mapping = try mapping([sample.attribute])
+        let found = try? mapping.values(.fields([sample.value]))
+        #expect(found == sample.expected.map { [sample.attribute: $0] })
+    }
+
+    @Test func anUnknownNameInJSONIsABadLine() throws {
+        let mapping = try RowMapping(Self.source(), entity: Self.entity, dates: Self.dates(.unixSeconds))
+        #expect(throws: BadLine("Price has no attribute 'prise'; did you mean 'price'?")) {
+            try mapping.values(.members([.init(name: "prise", value: .integer(1))]))
+        }
+        #expect(throws: BadLine("two names become 'price'")) {
+            try mapping.values(
+                .members([.init(name: "price", value: .integer(1)), .init(name: "PRICE", value: .integer(1))]))
+        }
+        #expect(try mapping.values(.members([.init(name: "price", value: .integer(1))])) == ["price": .integer(1)])
+    }
+}

@@ -1,0 +1,286 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import Testing
+
+@Suite struct RefusalsTests {
+    static let day: Int64 = 86_400_000_000
+    static let minute: Int64 = 60_000_000
+    /// 2026-11-21T00:00:00Z.
+    static let clock = Instant(unixSeconds: 1_795_219_200)
+
+    /// A rule and a survey that nothing speaks against: 1,000 rows, 100 of them expired.
+    static func harmless() -> Refusals {
+        var age = MaxAge(written: "30d")
+        age.days = 30
+        var rule = Rule(
+            name: "prices", entity: "Price", dateAttribute: "at", maxAge: age,
+            marks: Marks(whole: Mark(line: 1, column: 1)))
+        rule.dateFormat = .unixSeconds
+        var survey = Survey()
+        survey.rowCount = 1000
+        survey.readableCount = 1000
+        survey.expiredCount = 100
+        survey.expiredAloneCount = 100
+        survey.newestValue = .integer(1_795_219_000)
+        survey.newestOfEntity = Instant(unixSeconds: 1_795_219_000)
+        return Refusals(
+            rule: rule,
+            date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 31_536_000)),
+            cutoff: clock.advanced(byMicroseconds: -30 * day), survey: survey, clock: clock)
+    }
+
+    struct Row: CustomTestStringConvertible {
+        var name: String
+        var refusals: Refusals
+        var codes: [RefusalCode]
+        var testDescription: String { name }
+
+        init(_ name: String, _ codes: [RefusalCode], _ change: (inout Refusals) -> Void) {
+            self.name = name
+            self.codes = codes
+            refusals = harmless()
+            change(&refusals)
+        }
+    }
+
+    static func unreadable(_ reason: Survey.Unreadable, _ count: Int) -> Survey.UnreadableRows {
+        Survey.UnreadableRows(reason: reason, rowCount: count, example: .text("n/a"))
+    }
+
+    static func obstacle(_ rule: Relationship.DeleteRule) -> Survey.Obstacle {
+        Survey.Obstacle(
+            relationship: Relationship(
+                source: "Trade", sourceAttributes: ["price"], destination: "Price", destinationAttributes: ["id"],
+                deleteRule: rule, isIndexed: true), rowCount: 3)
+    }
+
+    static let countRows = [
+        Row("nothing speaks against it", []) { _ in },
+        Row("all readable rows would go", [.wouldEmptyEntity]) { $0.survey.leavesReadableRows = false },
+        Row("all would go, and the rule allows it", []) {
+            $0.survey.leavesReadableRows = false
+            $0.rule.allowEmpty = true
+        },
+        Row("an entity without readable rows", []) {
+            $0.survey.leavesReadableRows = false
+            $0.survey.expiredAloneCount = 0
+            $0.survey.expiredCount = 0
+        },
+        Row("all would go, but an earlier rule counts them", [.wouldEmptyEntity]) {
+            $0.survey.leavesReadableRows = false
+            $0.survey.expiredCount = 0
+        },
+        Row("exactly max_rows", []) { $0.rule.limits.maxRows = 100 },
+        Row("one more than max_rows", [.tooManyRows]) { $0.rule.limits.maxRows = 99 },
+        Row("max_rows 0 and nothing expired", []) {
+            $0.rule.limits.maxRows = 0
+            $0.survey.expiredCount = 0
+        },
+        Row("exactly max_fraction", []) { $0.rule.limits.maxFraction = 0.1 },
+        Row("a row more than max_fraction", [.tooLargeFraction]) {
+            $0.rule.limits.maxFraction = 0.1
+            $0.survey.expiredCount = 101
+        },
+        Row("99 of 100 is not more than 0.99", []) {
+            $0.rule.limits.maxFraction = 0.99
+            $0.survey.expiredCount = 99
+            $0.survey.readableCount = 100
+        },
+        Row("the fraction is of readable rows", [.tooLargeFraction]) {
+            $0.rule.limits.maxFraction = 0.5
+            $0.survey.readableCount = 199
+        },
+        Row("rows that were not counted have no fraction", []) {
+            $0.rule.limits.maxFraction = 0.01
+            $0.survey.readableCount = nil
+            $0.survey.rowCount = nil
+            $0.survey.expiredCount = 0
+        },
+        Row("no limits, everything but one row expired", []) { $0.survey.expiredCount = 999 },
+    ]
+
+    static let dateRows = [
+        Row("the newest row a day ahead of the clock", []) {
+            $0.survey.newestOfEntity = clock.advanced(byMicroseconds: day)
+            $0.survey.newestValue = .integer(1_795_219_200 + 86_400)
+        },
+        Row("the newest row a microsecond more than a day ahead", [.futureDates]) {
+            $0.survey.newestOfEntity = clock.advanced(byMicroseconds: day + 1)
+        },
+        Row("milliseconds read as seconds", [.wrongUnit, .futureDates]) {
+            $0.survey.newestValue = .integer(1_795_132_800_000)
+            $0.survey.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
+        },
+        Row("seconds read as milliseconds", [.wrongUnit]) {
+            $0.rule.dateFormat = .unixMilliseconds
+            $0.date = DateAttribute(
+                name: "at", encoding: .unixMilliseconds, earliest: Instant(unixSeconds: 31_536_000))
+            $0.survey.newestValue = .integer(1_795_132_800)
+            $0.survey.newestOfEntity = nil
+        },
+        Row("nanoseconds read as seconds", [.wrongUnit]) {
+            $0.survey.newestValue = .integer(1_795_132_800_000_000_000)
+            $0.survey.newestOfEntity = nil
+        },
+        Row("an old date that no other format makes recent", []) {
+            $0.survey.newestValue = .integer(100_000_000)
+            $0.survey.newestOfEntity = Instant(unixSeconds: 100_000_000)
+        },
+        Row("19 years old, although another format makes it recent", []) {
+            // 817,000,000 s after 2001 is November 2026; since 1970 it is 1995: see the next row for that.
+            $0.clock = Instant(unixSeconds: 817_000_000 + 19 * 31_557_600)
+            $0.survey.newestValue = .integer(817_000_000)
+            $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
+        },
+        Row("31 years old, and another format makes it recent", [.wrongUnit]) {
+            $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 86_400)
+            $0.survey.newestValue = .integer(817_000_000)
+            $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
+        },
+        Row("31 years old, and another format makes it 401 days old", []) {
+            $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 401 * 86_400)
+            $0.survey.newestValue = .integer(817_000_000)
+            $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
+        },
+        Row("31 years old, and another format makes it 400 days old", [.wrongUnit]) {
+            $0.clock = Instant(unixSeconds: 817_000_000 + 978_307_200 + 400 * 86_400)
+            $0.survey.newestValue = .integer(817_000_000)
+            $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
+        },
+        Row("the store gives the format", []) {
+            $0.rule.dateFormat = nil
+            $0.survey.newestValue = .integer(1_795_132_800_000)
+        },
+        Row("no value at all", []) {
+            $0.survey.newestValue = nil
+            $0.survey.newestOfEntity = nil
+        },
+        Row("exactly 1 % cannot be read", []) { $0.survey.unreadable = [unreadable(.notADate, 10)] },
+        Row("more than 1 % cannot be read", [.mixedFormats]) {
+            $0.survey.unreadable = [unreadable(.notADate, 6), unreadable(.wrongType, 5)]
+        },
+        Row("1 % of the values that are not NULL", [.mixedFormats]) {
+            $0.survey.unreadable = [unreadable(.null, 500), unreadable(.wrongType, 6)]
+        },
+        Row("NULL, sentinels and dates out of bounds are no mixture", []) {
+            $0.survey.unreadable = [
+                unreadable(.null, 100), unreadable(.sentinel, 100), unreadable(.beforeEarliest, 100),
+                unreadable(.afterLatest, 100),
+            ]
+        },
+        Row("only NULLs", []) { $0.survey.unreadable = [unreadable(.null, 1000)] },
+    ]
+
+    static let clockRows = [
+        Row("60 s before the last run", []) {
+            $0.memory.lastRun = clock.advanced(byMicroseconds: minute)
+        },
+        Row("a microsecond more than 60 s before the last run", [.clockMovedBack]) {
+            $0.memory.lastRun = clock.advanced(byMicroseconds: minute + 1)
+        },
+        Row("7 days after the only run", []) {
+            $0.memory.lastRun = clock.advanced(byMicroseconds: -7 * day)
+            $0.hasRowsSinceLastRun = false
+        },
+        Row("more than 7 days after the only run", [.clockJumped]) {
+            $0.memory.lastRun = clock.advanced(byMicroseconds: -7 * day - 1)
+            $0.hasRowsSinceLastRun = false
+        },
+        Row("more than 7 days, and rows have come since", []) {
+            $0.memory.lastRun = clock.advanced(byMicroseconds: -7 * day - 1)
+        },
+        Row("three times the longest gap", []) {
+            $0.memory = RunMemory(lastRun: clock.advanced(byMicroseconds: -30 * day), longestGap: .seconds(864_000))
+            $0.hasRowsSinceLastRun = false
+        },
+        Row("more than three times the longest gap", [.clockJumped]) {
+            $0.memory = RunMemory(lastRun: clock.advanced(byMicroseconds: -30 * day - 1), longestGap: .seconds(864_000))
+            $0.hasRowsSinceLastRun = false
+        },
+        Row("three times a short gap, but not 7 days", []) {
+            $0.memory = RunMemory(lastRun: clock.advanced(byMicroseconds: -6 * day), longestGap: .seconds(3600))
+            $0.hasRowsSinceLastRun = false
+        },
+        Row("no run yet", []) { $0.hasRowsSinceLastRun = false },
+    ]
+
+    static let schemaRows = [
+        Row("rows stand in the way of a RESTRICT key", [.relationshipDenied]) {
+            $0.survey.obstacles = [obstacle(.restrict)]
+        },
+        Row("rows stand in the way of a NO ACTION key", [.relationshipDenied]) {
+            $0.survey.obstacles = [obstacle(.noAction)]
+        },
+        Row("the rule denies what the schema cascades", [.relationshipDenied]) {
+            $0.rule.relationships = .deny
+            $0.survey.obstacles = [obstacle(.cascade)]
+        },
+        Row("a view, of which nothing else can be told", [.unsupportedSchema]) {
+            $0.survey.unsupported = "Price is a view"
+            $0.survey.leavesReadableRows = false
+            $0.survey.obstacles = [obstacle(.restrict)]
+        },
+        Row("relationships that cannot be overridden", [.unsupportedSchema]) {
+            $0.unsupportedRelationships = "cascade would override"
+        },
+    ]
+
+    @Test(arguments: countRows + dateRows + clockRows + schemaRows) func refuses(_ row: Row) {
+        #expect(row.refusals.all().map(\.code) == row.codes)
+    }
+
+    @Test(arguments: countRows + dateRows + clockRows + schemaRows)
+    func saysWhatItRefusesAndTheWayPast(_ row: Row) {
+        for refusal in row.refusals.all() {
+            #expect(refusal.message.hasPrefix("refusing to delete from Price: "))
+            #expect(refusal.message.contains("--accept \(refusal.code.rawValue)") == refusal.isAcceptable)
+        }
+    }
+
+    @Test func theMessageOfAWrongUnitTellsBothReadings() throws {
+        var refusals = Self.harmless()
+        refusals.rule.entity = "FxRate"
+        refusals.rule.dateFormat = .unixMilliseconds
+        refusals.date = DateAttribute(
+            name: "day", encoding: .unixMilliseconds, earliest: Instant(unixSeconds: 31_536_000))
+        refusals.survey.rowCount = 8200
+        refusals.survey.newestValue = .integer(1_795_132_800)
+        let message = try #require(refusals.all().first).message
+        #expect(
+            message == """
+                refusing to delete from FxRate: the newest of 8,200 rows reads as 1970-01-21 in unix_milliseconds; in \
+                unix_seconds it is 2026-11-20. Is date_format right? To let it pass, write accept: [wrong_unit] in the \
+                rule, or give --accept wrong_unit for one run
+                """)
+    }
+
+    @Test func aWrongUnitComesBeforeWhatFollowsFromIt() {
+        var refusals = Self.harmless()
+        refusals.survey.newestValue = .integer(1_795_132_800_000)
+        refusals.survey.newestOfEntity = Instant(unixSeconds: 1_795_132_800_000)
+        refusals.survey.leavesReadableRows = false
+        refusals.rule.limits.maxRows = 1
+        refusals.memory.lastRun = Self.clock.advanced(byMicroseconds: Self.day)
+        #expect(
+            refusals.all().map(\.code)
+                == [.wrongUnit, .clockMovedBack, .wouldEmptyEntity, .tooManyRows, .futureDates])
+    }
+
+    @Test func onlyWhatTheEngineCouldDoIsAcceptable() {
+        for (change, isAcceptable) in [
+            ({ $0.survey.unsupported = "a view" }, false),
+            ({ $0.survey.obstacles = [Self.obstacle(.restrict)] }, false),
+            (
+                {
+                    $0.rule.relationships = .deny
+                    $0.survey.obstacles = [Self.obstacle(.cascade)]
+                }, true
+            ),
+        ] as [((inout Refusals) -> Void, Bool)] {
+            var refusals = Self.harmless()
+            change(&refusals)
+            #expect(refusals.all().map(\.isAcceptable) == [isAcceptable])
+        }
+    }
+}

@@ -1,0 +1,167 @@
+import Foundation
+import PriceStore
+import RetentionPolicy
+import Testing
+
+struct PolicyFileTests {
+    private func everything() throws -> Policy {
+        try PolicyFile.read(path: PolicyFixtures.folder.appendingPathComponent("everything.good.yaml").path)
+    }
+
+    @Test(arguments: PolicyFixtures.names(".good.yaml"))
+    func readsGoodFiles(name: String) throws {
+        let policy = try PolicyFile.read(path: PolicyFixtures.folder.appendingPathComponent(name).path)
+        #expect(!policy.rules.isEmpty)
+        #expect(policy.file.sha256.count == 64)
+    }
+
+    @Test func readsTheKeysOfTheFile() throws {
+        let policy = try everything()
+        #expect(policy.store.address == .path("/var/lib/prices/prices.sqlite"))
+        #expect(policy.store.busyTimeout == .milliseconds(250))
+        #expect(policy.timezone.identifier == "Europe/Berlin")
+        #expect(policy.history == .path(PolicyFixtures.folder.path + "/ledger/history.sqlite"))
+        #expect(
+            policy.log
+                == Policy.LogSettings(
+                    file: PolicyFixtures.folder.path + "/retention.log", format: .json, level: .warning))
+        #expect(policy.maxRuntime == .seconds(5400))
+    }
+
+    @Test func readsPendingFiles() throws {
+        let pending = try everything().pending
+        try #require(pending.count == 2)
+        #expect(pending[0].files == "pending/*.csv")
+        #expect(pending[0].baseFolder == PolicyFixtures.folder.path)
+        #expect(pending[0].columns == ["Date": "updateTime", "Price": "price"])
+        #expect(
+            pending[0].constants == [
+                "symbol": .text("XAUUSD"), "source": .integer(7), "scale": .real(0.5), "checked": .integer(1),
+            ])
+        #expect(pending[0].keepDone?.days == 30)
+        #expect(pending[0].onConflict == .ignore)
+        #expect(pending[0].marks.value("columns.Date") == Mark(line: 9, column: 22, length: 10))
+        #expect(pending[0].marks.key("constants.source") == Mark(line: 10, column: 34, length: 6))
+        #expect(pending[0].marks.value("entity") == Mark(line: 8, column: 13, length: 19))
+        #expect(pending[1].columns.isEmpty && pending[1].constants.isEmpty)
+        #expect(pending[1].keepDone == nil && pending[1].onConflict == .fail)
+    }
+
+    @Test func readsTheKeysOfARule() throws {
+        let rule = try everything().rules[0]
+        #expect(rule.name == "yahoo-gold" && rule.entity == "YahooGoldPricePoint")
+        #expect(rule.dateAttribute == "updateTime" && rule.dateFormat == .unixSeconds)
+        #expect(rule.maxAge.years == 1 && rule.maxAge.months == 6 && rule.maxAge.written == "1y6mo")
+        #expect(
+            rule.filter
+                == .and([
+                    .isIn("symbol", [.text("XAUUSD"), .text("XAUEUR"), .integer(5), .real(1.5)]),
+                    .compare("volume", .greaterOrEqual, .integer(1)), .compare("volume", .less, .integer(5)),
+                    .isNull("note"), .compare("source", .notEqual, .text("7")), .isNotNull("source"),
+                    .compare("kind", .equal, .integer(1)),
+                ]))
+        #expect(rule.keepLast == Rule.KeepLastSetting(count: 3, per: ["symbol"]))
+        // 1833 is before standard time: Berlin's local mean time, 53 min 28 s east.
+        #expect(rule.earliest == Instant(iso8601: "1832-12-31T23:06:32Z"))
+        #expect(rule.latest == Instant(iso8601: "2100-01-01T00:00:00Z"))
+        #expect(rule.align == .day && rule.relationships == .deny && rule.allowEmpty)
+        #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 1))
+        #expect(rule.accept == [.wouldEmptyEntity, .wrongUnit])
+        #expect(rule.batchRows == 5000 && rule.strategy == .range && rule.reclaim == .incremental)
+        #expect(!rule.isEnabled)
+    }
+
+    @Test func aRuleInheritsWhatItDoesNotSay() throws {
+        let rule = try everything().rules[1]
+        #expect(
+            rule.filter == .and([.compare("symbol", .equal, .text("XAUUSD")), .compare("kind", .equal, .integer(1))]))
+        #expect(rule.keepLast == Rule.KeepLastSetting(count: 1, per: ["symbol"]))
+        #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 0.5))
+        #expect(rule.batchRows == 1000 && rule.reclaim == .none && rule.align == .month)
+        #expect(rule.accept == [.futureDates])
+        #expect(rule.maxAge.written == "1y6mo" && rule.isEnabled && rule.strategy == nil && rule.dateFormat == nil)
+        #expect(rule.marks.value("batch.rows").line == 19)
+    }
+
+    @Test func marksSayWhereTheKeysOfARuleStand() throws {
+        let marks = try everything().rules[0].marks
+        #expect(marks.whole.line == 27 && marks.whole.column == 5)
+        #expect(marks.value("entity") == Mark(line: 28, column: 13, length: 19))
+        #expect(marks.key("date_attribute") == Mark(line: 29, column: 5, length: 14))
+        #expect(marks.value("max_age") == Mark(line: 31, column: 19, length: 5))
+        #expect(marks.key("where.symbol") == Mark(line: 33, column: 7, length: 6))
+        #expect(marks.value("where.symbol[1]") == Mark(line: 33, column: 24, length: 8))
+        #expect(marks.value("where.volume.lt") == Mark(line: 34, column: 28, length: 1))
+        #expect(marks.value("keep_last.per[0]") == Mark(line: 22, column: 32, length: 6))
+        #expect(marks.value("strategy") == Mark(line: 45, column: 15, length: 5))
+        #expect(marks.value("no such key") == marks.whole)
+    }
+
+    @Test func theDefaultsAreTheDocumentedOnes() throws {
+        let policy = try PolicyFixtures.read(PolicyFixtures.text())
+        #expect(policy.store.address == .path("/etc/prices/prices.sqlite"))
+        #expect(policy.store.written == "prices.sqlite" && policy.store.busyTimeout == .seconds(5))
+        #expect(policy.timezone == .utc && policy.pending.isEmpty && policy.history == .besideStore)
+        #expect(policy.log == nil && policy.maxRuntime == nil)
+        let rule = policy.rules[0]
+        #expect(rule.filter == .all && rule.keepLast == nil && rule.earliest == nil && rule.latest == nil)
+        #expect(rule.align == nil && rule.relationships == .asDeclared && !rule.allowEmpty)
+        #expect(rule.limits == Rule.Limits() && rule.accept.isEmpty && rule.batchRows == 5000)
+        #expect(rule.strategy == nil && rule.reclaim == .auto && rule.isEnabled && rule.dateFormat == nil)
+    }
+
+    @Test func everyMistakeIsToldInOneGoSortedByPosition() {
+        let text = """
+            version: 1
+            stroe: prices.sqlite
+            timezone: Moon/Crater
+            rules:
+              - name: A
+                max_agee: 30m
+                entity:
+                date_attribute: at
+                batch: { rows: many, target: 8ms }
+              - name: b
+                name: c
+                entity: B
+                date_attribute: at
+                max_age: 1h30m
+            """
+        let mistakes = PolicyFixtures.mistakes(text)
+        #expect(
+            mistakes.map { "\($0.mark.line):\($0.mark.column)" }
+                == ["2:1", "3:11", "5:11", "6:5", "7:5", "9:20", "9:26", "11:5", "14:14"])
+        #expect(mistakes.last?.message == "'1h30m' is ambiguous: write 1h30min (minutes) or 30mo1h (months)")
+    }
+
+    @Test func aMistakeThatAnAliasRepeatsIsToldOnce() {
+        let text = PolicyFixtures.text(
+            top: "defaults: { limits: { max_rows: 0 } }\npending: [&p { files: a.txt, entity: A }, *p]")
+        #expect(PolicyFixtures.mistakes(text).count == 2)
+    }
+
+    @Test func pathsAreRelativeToTheFolderOfTheFile() throws {
+        let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        defer { try? FileManager.default.removeItem(at: folder) }
+        let file = folder.appendingPathComponent("retention.yaml").path
+        try Data(PolicyFixtures.text(top: "log: { file: ../retention.log }").utf8).write(
+            to: URL(fileURLWithPath: file))
+        let policy = try PolicyFile.read(path: file)
+        #expect(policy.store.address == .path(folder.path + "/prices.sqlite"))
+        #expect(policy.log?.file == folder.path + "/../retention.log")
+        #expect(policy.file.path == file)
+    }
+
+    @Test func theHashIsOfTheBytes() throws {
+        let policy = try PolicyFixtures.read(PolicyFixtures.text())
+        let other = try PolicyFixtures.read(PolicyFixtures.text() + "# \n")
+        #expect(policy.file.sha256 != other.file.sha256)
+        do throws(PolicyError) {
+            _ = try PolicyFixtures.read("abc")
+        } catch {
+            guard case .invalid(_, let source) = error else { return }
+            #expect(source.sha256 == "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad")
+        }
+    }
+}
