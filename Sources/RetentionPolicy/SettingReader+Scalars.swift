@@ -47,7 +47,8 @@ extension SettingReader {
         case .pattern:
             let pattern = try self.text(scalar)
             try refuseHome(pattern)
-            if pattern.hasSuffix(".csv") || pattern.hasSuffix(".ndjson") { return .text(pattern) }
+            let end = pattern.lowercased()
+            if end.hasSuffix(".csv") || end.hasSuffix(".ndjson") { return .text(pattern) }
             throw Complaint(message: "'\(pattern)' must end in .csv or .ndjson: the end says how the files are read")
         case .word(let words): return .text(try word(scalar, words, name: name))
         case .wordOr(let words, let other):

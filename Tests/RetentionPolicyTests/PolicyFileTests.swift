@@ -40,9 +40,9 @@ struct PolicyFileTests {
             ])
         #expect(pending[0].keepDone?.days == 30)
         #expect(pending[0].onConflict == .ignore)
-        #expect(pending[0].marks.value("columns.Date") == Mark(line: 9, column: 22, length: 10))
-        #expect(pending[0].marks.key("constants.source") == Mark(line: 10, column: 34, length: 6))
-        #expect(pending[0].marks.value("entity") == Mark(line: 8, column: 13, length: 19))
+        #expect(pending[0].marks.value("columns.Date") == Mark(line: 10, column: 22, length: 10))
+        #expect(pending[0].marks.key("constants.source") == Mark(line: 11, column: 34, length: 6))
+        #expect(pending[0].marks.value("entity") == Mark(line: 9, column: 13, length: 19))
         #expect(pending[1].columns.isEmpty && pending[1].constants.isEmpty)
         #expect(pending[1].keepDone == nil && pending[1].onConflict == .fail)
     }
@@ -80,20 +80,20 @@ struct PolicyFileTests {
         #expect(rule.batchRows == 1000 && rule.reclaim == .none && rule.align == .month)
         #expect(rule.accept == [.futureDates])
         #expect(rule.maxAge.written == "1y6mo" && rule.isEnabled && rule.strategy == nil && rule.dateFormat == nil)
-        #expect(rule.marks.value("batch.rows").line == 19)
+        #expect(rule.marks.value("batch.rows").line == 20)
     }
 
     @Test func marksSayWhereTheKeysOfARuleStand() throws {
         let marks = try everything().rules[0].marks
-        #expect(marks.whole.line == 27 && marks.whole.column == 5)
-        #expect(marks.value("entity") == Mark(line: 28, column: 13, length: 19))
-        #expect(marks.key("date_attribute") == Mark(line: 29, column: 5, length: 14))
-        #expect(marks.value("max_age") == Mark(line: 31, column: 19, length: 5))
-        #expect(marks.key("where.symbol") == Mark(line: 33, column: 7, length: 6))
-        #expect(marks.value("where.symbol[1]") == Mark(line: 33, column: 24, length: 8))
-        #expect(marks.value("where.volume.lt") == Mark(line: 34, column: 28, length: 1))
-        #expect(marks.value("keep_last.per[0]") == Mark(line: 22, column: 32, length: 6))
-        #expect(marks.value("strategy") == Mark(line: 45, column: 15, length: 5))
+        #expect(marks.whole.line == 28 && marks.whole.column == 5)
+        #expect(marks.value("entity") == Mark(line: 29, column: 13, length: 19))
+        #expect(marks.key("date_attribute") == Mark(line: 30, column: 5, length: 14))
+        #expect(marks.value("max_age") == Mark(line: 32, column: 19, length: 5))
+        #expect(marks.key("where.symbol") == Mark(line: 34, column: 7, length: 6))
+        #expect(marks.value("where.symbol[1]") == Mark(line: 34, column: 24, length: 8))
+        #expect(marks.value("where.volume.lt") == Mark(line: 35, column: 28, length: 1))
+        #expect(marks.value("keep_last.per[0]") == Mark(line: 23, column: 32, length: 6))
+        #expect(marks.value("strategy") == Mark(line: 47, column: 15, length: 5))
         #expect(marks.value("no such key") == marks.whole)
     }
 
