@@ -90,7 +90,8 @@ let package = Package(
         .testTarget(
             name: "RetentionJobTests",
             dependencies: [
-                "RetentionJob", "RetentionPolicy", "PriceStore", .product(name: "Logging", package: "swift-log"),
+                "RetentionJob", "RetentionPolicy", "PriceStore", "SQLiteStore",
+                .product(name: "Logging", package: "swift-log"),
             ],
             swiftSettings: settings),
         .testTarget(

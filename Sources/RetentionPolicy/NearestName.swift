@@ -6,15 +6,18 @@ package enum NearestName {
     /// The name of `candidates` nearest to `name`, or nil if none is near enough to be worth offering.
     ///
     /// The same letters in another case, or with other separators, come first; then the fewest typing slips (a letter
-    /// left out, added, changed, or two swapped): at most one slip for every three letters, and at most three.
+    /// left out, added, changed, or two swapped): at most one slip for every three letters, and at most three. A name
+    /// that is none of these but abbreviates one candidate only (`unix_milis`) is taken for that one.
     package static func match(_ name: String, in candidates: [String]) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars.prefix(longestName + 1))
         guard !wanted.isEmpty, wanted.count <= longestName else { return nil }
         let squeezed = squeeze(wanted)
         var best: (name: String, slips: Int)?
+        var abbreviated: [String] = []
         for candidate in candidates where candidate != name {
             let scalars = Array(candidate.lowercased().unicodeScalars)
             if scalars == wanted { return candidate }
+            if wanted.count >= 4, isAbbreviation(wanted, of: scalars) { abbreviated.append(candidate) }
             let length = Swift.max(wanted.count, scalars.count)
             var limit = Swift.min(3, length / 3)
             if squeeze(scalars) == squeezed {
@@ -25,7 +28,7 @@ package enum NearestName {
             let slips = limit == length ? 0 : distance(wanted, scalars)
             if slips <= limit, slips < best?.slips ?? .max { best = (candidate, slips) }
         }
-        return best?.name
+        return best?.name ?? (abbreviated.count == 1 ? abbreviated.first : nil)
     }
 
     /// The text `; did you mean 'x'?`, or nothing if no name is near.
@@ -35,6 +38,16 @@ package enum NearestName {
 
     private static func squeeze(_ name: [Unicode.Scalar]) -> [Unicode.Scalar] {
         name.filter { $0 != "_" && $0 != "-" && $0 != " " && $0 != "." }
+    }
+
+    /// Whether the letters of a name all stand in a longer one, in the same order.
+    private static func isAbbreviation(_ name: [Unicode.Scalar], of candidate: [Unicode.Scalar]) -> Bool {
+        var rest = candidate[...]
+        for letter in name {
+            guard let index = rest.firstIndex(of: letter) else { return false }
+            rest = rest[(index + 1)...]
+        }
+        return true
     }
 
     /// Damerau-Levenshtein distance (optimal string alignment).

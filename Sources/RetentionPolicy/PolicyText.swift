@@ -7,6 +7,8 @@ struct PolicyText {
     let source: PolicySource
     /// The position, in Unicode scalars, at which each line begins.
     private let lineStarts: [Int]
+    /// The position at which each line ends, its end not counted.
+    private let lineEnds: [Int]
     /// The length of the text in Unicode scalars.
     private let scalarCount: Int
     /// The first thing that makes the bytes no text, if there is one.
@@ -18,6 +20,7 @@ struct PolicyText {
         self.bytes = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
 
         var starts = [0]
+        var ends: [Int] = []
         var lines: [String] = []
         var line = String.UnicodeScalarView()
         var position = 0
@@ -41,6 +44,7 @@ struct PolicyText {
                 starts[starts.count - 1] = position
             } else if scalar == "\n" || scalar == "\r" {
                 lines.append(String(line))
+                ends.append(position - 1)
                 line = String.UnicodeScalarView()
                 starts.append(position)
             } else {
@@ -49,7 +53,9 @@ struct PolicyText {
             previous = scalar
         }
         if !line.isEmpty { lines.append(String(line)) }
+        ends.append(position)
         lineStarts = starts
+        lineEnds = ends
         scalarCount = position
         let digest = SHA256.hash(data: bytes).reduce(into: "") { text, byte in
             text += byte < 16 ? "0" : ""
@@ -62,9 +68,7 @@ struct PolicyText {
     /// The place of a stretch of text, given as positions in Unicode scalars; of several lines, the part on the first.
     func mark(from start: Int, to end: Int) -> Mark {
         var mark = Self.place(min(start, scalarCount), in: lineStarts)
-        guard mark.line <= source.lines.count else { return mark }
-        let lineEnd = lineStarts[mark.line - 1] + source.lines[mark.line - 1].unicodeScalars.count
-        mark.length = max(1, min(end, lineEnd) - start)
+        mark.length = max(1, min(end, lineEnds[mark.line - 1]) - start)
         return mark
     }
 

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import SwiftOverlayShims
 import Logging
 import PriceStore
 import RetentionPolicy
