@@ -91,7 +91,7 @@ let package = Package(
             name: "RetentionJobTests",
             dependencies: [
                 "RetentionJob", "RetentionPolicy", "PriceStore", "SQLiteStore",
-                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(

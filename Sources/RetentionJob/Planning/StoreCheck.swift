@@ -17,10 +17,7 @@ package enum StoreCheck {
         policy: Policy, reader: any StoreReader, clock: Instant, includingAdvice: Bool = true
     ) throws -> [Diagnostic] {
         let entityNames = try reader.entityNames()
-        var found: [Diagnostic] = []
-        for source in policy.pending {
-            found += try diagnostics(of: source, reader: reader, entityNames: entityNames)
-        }
+        var found = try PendingFolder.diagnostics(policy: policy, reader: reader)
         for rule in policy.rules {
             var check = RuleCheck(
                 rule: rule, zone: policy.timezone, clock: clock, reader: reader, entityNames: entityNames)
@@ -28,22 +25,6 @@ package enum StoreCheck {
             found += check.diagnostics
         }
         return found.sorted { $0.mark < $1.mark }
-    }
-
-    private static func diagnostics(
-        of source: PendingSource, reader: any StoreReader, entityNames: [String]
-    ) throws(StoreError) -> [Diagnostic] {
-        guard let entity = try reader.entity(named: source.entity) else {
-            return [unknownEntity(source.entity, at: source.marks.value("entity"), reader, entityNames)]
-        }
-        var found: [Diagnostic] = []
-        for (column, attribute) in source.columns where entity.attribute(named: attribute) == nil {
-            found.append(unknownAttribute(attribute, of: entity, at: source.marks.value("columns.\(column)")))
-        }
-        for attribute in source.constants.keys where entity.attribute(named: attribute) == nil {
-            found.append(unknownAttribute(attribute, of: entity, at: source.marks.key("constants.\(attribute)")))
-        }
-        return found
     }
 
     static func unknownEntity(

@@ -33,10 +33,7 @@ extension Run {
         while true {
             switch loop.next(mayContinue: mayContinue) {
             case .delete(let limit, let continuation):
-                var batch = request
-                batch.fetchRequest.fetchLimit = limit
-                batch.continuation = continuation
-                let result = try execute(batch)
+                let result = try execute(batch(request, limit: limit, continuation: continuation))
                 loop.didDelete(result)
                 report.rules[index].deleted += result.deletedCount
                 report.rules[index].cascaded += result.cascadedCount
@@ -52,6 +49,25 @@ extension Run {
                 return conclude(index, reason, residue: residue)
             }
         }
+    }
+
+    /// The batch that the loop asks for.
+    ///
+    /// The last rows below `max_rows` are picked in one statement where batches are windows of the key: windows as
+    /// small as what is left to delete would be very many.
+    private func batch(
+        _ request: BatchDeleteRequest, limit: Int?, continuation: BatchContinuation?
+    ) -> BatchDeleteRequest {
+        var batch = request
+        batch.fetchRequest.fetchLimit = limit
+        batch.continuation = continuation
+        if let limit, let batchRows = request.fetchRequest.fetchLimit, limit < batchRows,
+            request.strategy == .windows || request.strategy == .keys
+        {
+            batch.strategy = .whole
+            batch.continuation = nil
+        }
+        return batch
     }
 
     private func execute(_ batch: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {

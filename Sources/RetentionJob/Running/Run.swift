@@ -73,16 +73,6 @@ package final class Run {
     private func savePending() throws {
         guard mayContinue else { return noteInterruption(rowsRemain: report.hasPendingSources) }
         report.pending = try setup.pending(writer)
-        guard report.pending.files > 0 || !report.pending.problems.isEmpty else { return }
-        logger.info(
-            "pending file saved",
-            metadata: [
-                "files": "\(report.pending.files)", "saved": "\(report.pending.saved)",
-                "ignored": "\(report.pending.ignored)", "rejected": "\(report.pending.rejected)",
-            ])
-        for problem in report.pending.problems {
-            logger.warning("pending file not taken", metadata: ["reason": "\(problem)"])
-        }
     }
 
     private func carryOut(_ plan: Plan) {
