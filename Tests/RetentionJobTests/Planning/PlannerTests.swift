@@ -1,0 +1,268 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import Testing
+
+@Suite struct PlannerTests {
+    private func plan(
+        _ file: PriceFile, _ rules: [Rule], memory: RunMemory = RunMemory(),
+        options: Planner.Options = Planner.Options(), asOf: Instant = PriceFile.now
+    ) throws -> [Plan.Step] {
+        var policy = file.policy()
+        policy.rules = rules
+        return try Planner(
+            policy: policy, asOf: asOf, clock: PriceFile.now, memory: memory, options: options, countsAllRows: true
+        ).plan(reader: try file.reader()).steps
+    }
+
+    private func refusals(_ steps: [Plan.Step]) -> [RefusalCode?] {
+        steps.map { if case .refused(let refusal) = $0.disposition { refusal.code } else { nil } }
+    }
+
+    @Test func plansABatchOfTheOldestRows() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 29, 30, 31, 90])
+        let step = try #require(try plan(file, [.prices()]).first)
+        #expect(step.disposition == .planned)
+        #expect(step.cutoff == Instant(unixSeconds: 1_795_219_200 - 30 * 86_400))
+        #expect(step.survey.expiredCount == 2)
+        let request = try #require(step.request)
+        #expect(request.fetchRequest.entity == "price")
+        #expect(request.fetchRequest.sortDescriptors == [SortDescriptor("at", ascending: true)])
+        #expect(request.fetchRequest.fetchLimit == 10)
+        #expect(request.fetchRequest.predicate == step.surveyRequest?.deletion)
+        #expect(request.resultType == .count)
+        #expect(request.strategy == .range)
+        #expect(step.advice.isEmpty)
+    }
+
+    @Test func asOfMovesTheCutoffAndNotTheClock() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 100])
+        let steps = try plan(file, [.prices()], asOf: Instant(unixSeconds: 1_795_219_200 - 80 * 86_400))
+        #expect(refusals(steps) == [nil])
+        #expect(steps.first?.survey.expiredCount == 0)
+    }
+
+    @Test func aRowThatTwoRulesExpireIsCountedByTheFirst() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
+        try file.addPrices(daysOld: 0..<100, symbol: "EUR")
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        let steps = try plan(file, [gold, .prices("all")])
+        #expect(steps.map(\.survey.expiredCount) == [69, 69])
+        #expect(steps.map(\.survey.expiredAloneCount) == [69, 138])
+    }
+
+    @Test func whatARefusedRuleWouldDeleteIsCountedByTheNext() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let limited = Rule.prices("limited") { $0.limits.maxRows = 10 }
+        let steps = try plan(file, [limited, .prices("all")])
+        #expect(refusals(steps) == [.tooManyRows, nil])
+        #expect(steps[0].request == nil)
+        #expect(steps[1].survey.expiredCount == 69)
+    }
+
+    @Test func disabledRulesAreToldAndRulesThatAreNotSelectedAreNot() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let off = Rule.prices("off") { $0.isEnabled = false }
+        let steps = try plan(
+            file, [off, .prices("a"), .prices("b")], options: Planner.Options(ruleNames: ["b", "off"]))
+        #expect(steps.map(\.rule.name) == ["off", "b"])
+        #expect(steps.map(\.disposition) == [.disabled, .planned])
+        #expect(steps[0].surveyRequest == nil)
+        #expect(steps[1].survey.expiredCount == 1)
+    }
+
+    @Test func namesThatNoRuleHasAreFound() throws {
+        let policy = try PriceFile().policy(.prices("a"))
+        #expect(Planner.Options(ruleNames: ["a", "b"]).unknownRuleNames(in: policy) == ["b"])
+    }
+
+    @Test func anAcceptedRefusalPassesAndIsRecorded() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [50, 60])
+        #expect(refusals(try plan(file, [.prices()])) == [.wouldEmptyEntity])
+        let byRule = try plan(file, [.prices { $0.accept = [.wouldEmptyEntity] }])
+        let byCommand = try plan(file, [.prices()], options: Planner.Options(accept: [.wouldEmptyEntity]))
+        for steps in [byRule, byCommand] {
+            #expect(refusals(steps) == [nil])
+            #expect(steps[0].accepted == [.wouldEmptyEntity])
+        }
+        let needless = try plan(
+            file,
+            [
+                .prices {
+                    $0.allowEmpty = true; $0.accept = [.futureDates]
+                }
+            ])
+        #expect(needless[0].accepted.isEmpty)
+    }
+
+    @Test func acceptingOneRefusalDoesNotAcceptAnother() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [50, 60])
+        let rule = Rule.prices {
+            $0.limits.maxRows = 1; $0.accept = [.wouldEmptyEntity]
+        }
+        let steps = try plan(file, [rule])
+        #expect(refusals(steps) == [.tooManyRows])
+        #expect(steps[0].accepted == [.wouldEmptyEntity])
+    }
+
+    @Test func maxRowsBoundTheRunUnlessMoreIsAccepted() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50, 60])
+        #expect(try plan(file, [.prices { $0.limits.maxRows = 2 }])[0].maxRows == 2)
+        let accepted = Rule.prices {
+            $0.limits.maxRows = 1; $0.accept = [.tooManyRows]
+        }
+        let step = try plan(file, [accepted])[0]
+        #expect(step.disposition == .planned)
+        #expect(step.maxRows == nil)
+    }
+
+    // MARK: Schema
+
+    @Test func aViewIsRefusedAndTheOthersGoOn() throws {
+        let file = try PriceFile("CREATE VIEW recent AS SELECT * FROM price")
+        try file.addPrices(daysOld: [0, 50])
+        let view = Rule.prices("view") { $0.entity = "recent" }
+        let steps = try plan(file, [view, .prices()], options: Planner.Options(accept: [.unsupportedSchema]))
+        #expect(refusals(steps) == [.unsupportedSchema, nil])
+    }
+
+    static let tradeKey = "CREATE TABLE trade (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price (id) ON DELETE "
+
+    @Test func aRestrictingKeyCannotBeAccepted() throws {
+        let file = try PriceFile(Self.tradeKey + "RESTRICT)")
+        try file.addPrices(daysOld: [50, 0])
+        try file.execute("INSERT INTO trade (price) VALUES (1)")
+        let steps = try plan(file, [.prices()], options: Planner.Options(accept: [.relationshipDenied]))
+        #expect(refusals(steps) == [.relationshipDenied])
+    }
+
+    @Test func aRestrictingKeyWithoutRowsInTheWayIsNoObstacle() throws {
+        let file = try PriceFile(Self.tradeKey + "RESTRICT)")
+        try file.addPrices(daysOld: [50, 0])
+        try file.execute("INSERT INTO trade (price) VALUES (2)")
+        #expect(refusals(try plan(file, [.prices()])) == [nil])
+    }
+
+    @Test func denyRefusesWhatTheSchemaCascadesAndAcceptingItMeansAsDeclared() throws {
+        let file = try PriceFile(Self.tradeKey + "CASCADE)")
+        try file.addPrices(daysOld: [50, 0])
+        try file.execute("INSERT INTO trade (price) VALUES (1)")
+        let rule = Rule.prices { $0.relationships = .deny }
+        #expect(refusals(try plan(file, [rule])) == [.relationshipDenied])
+        let step = try plan(file, [rule], options: Planner.Options(accept: [.relationshipDenied]))[0]
+        #expect(step.disposition == .planned)
+        #expect(step.accepted == [.relationshipDenied])
+        #expect(step.survey.cascadedCount == 1)
+    }
+
+    @Test func overridesThatChangeNothingAreAccepted() throws {
+        let file = try PriceFile(Self.tradeKey + "CASCADE)")
+        try file.addPrices(daysOld: [50, 0])
+        #expect(refusals(try plan(file, [.prices { $0.relationships = .cascade }])) == [nil])
+        #expect(refusals(try plan(file, [.prices { $0.relationships = .nullify }])) == [.unsupportedSchema])
+    }
+
+    @Test func aStrategyThatCannotBeHadIsAMistakeOfTheFile() throws {
+        let file = try PriceFile(indexed: false)
+        try file.addPrices(daysOld: [0, 50])
+        let error = #expect(throws: PolicyError.self) { try plan(file, [.prices { $0.strategy = .range }]) }
+        guard case .invalid(let mistakes, _) = error else {
+            Issue.record("not invalid")
+            return
+        }
+        #expect(mistakes.map(\.mark.line) == [7])
+        #expect(mistakes.first?.message.contains("windows") == true)
+        #expect(throws: PolicyError.self) {
+            try plan(file, [.prices()], options: Planner.Options(strategy: .keys))
+        }
+        #expect(try plan(file, [.prices { $0.strategy = .windows }])[0].request?.strategy == .windows)
+    }
+
+    @Test func advisesOnTheIndexesThatAreMissing() throws {
+        let file = try PriceFile(Self.tradeKey + "CASCADE)", indexed: false)
+        try file.addPrices(daysOld: [0, 50])
+        let advice = try plan(file, [.prices()])[0].advice
+        #expect(advice.count == 2)
+        #expect(advice.first?.contains(#"CREATE INDEX "price_at" ON "price" ("at")"#) == true)
+        for sentence in advice {
+            try file.execute(String(sentence[try #require(sentence.range(of: "CREATE INDEX")).lowerBound...]))
+        }
+        #expect(try plan(file, [.prices()])[0].advice.isEmpty)
+    }
+
+    // MARK: Clock
+
+    private var longAgo: RunMemory {
+        RunMemory(lastRun: PriceFile.now.advanced(byMicroseconds: -20 * 86_400_000_000), longestGap: .seconds(86_400))
+    }
+
+    @Test func aJumpOfTheClockRefusesEveryRule() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [21, 50])
+        #expect(
+            refusals(try plan(file, [.prices("a"), .prices("b")], memory: longAgo)) == [.clockJumped, .clockJumped])
+    }
+
+    @Test func aRowOfAnyRulesEntitySinceTheLastRunVouchesForTheClock() throws {
+        let file = try PriceFile("CREATE TABLE tick (at INTEGER)")
+        try file.addPrices(daysOld: [21, 50])
+        try file.execute("INSERT INTO tick VALUES (1795219200 - 19 * 86400)")
+        let ticks = Rule.prices("ticks") { $0.entity = "tick" }
+        #expect(refusals(try plan(file, [.prices(), ticks], memory: longAgo)) == [nil, nil])
+    }
+
+    @Test func aRowInTheFarFutureVouchesForNothing() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [21, 50, -3])
+        let steps = try plan(
+            file, [.prices()], memory: longAgo, options: Planner.Options(accept: [.futureDates]))
+        #expect(refusals(steps) == [.clockJumped])
+    }
+
+    @Test func theDayOfTheLastRunIsNotNewerThanThatRun() throws {
+        let file = try PriceFile("CREATE TABLE daily (day TEXT)")
+        try file.execute("INSERT INTO daily VALUES ('2026-10-01'), ('2026-11-01')")
+        let daily = Rule.prices {
+            $0.entity = "daily"; $0.dateAttribute = "day"; $0.dateFormat = .iso8601
+        }
+        #expect(refusals(try plan(file, [daily], memory: longAgo)) == [.clockJumped])
+        try file.execute("INSERT INTO daily VALUES ('2026-11-02')")
+        #expect(refusals(try plan(file, [daily], memory: longAgo)) == [nil])
+    }
+}
+
+@Suite struct RuleDateTests {
+    @Test func datesBefore1971AreNotBelievedByDefault() throws {
+        let date = try #require(Rule.prices().date(zone: .utc))
+        #expect(date.earliest == Instant(unixSeconds: 31_536_000))
+        #expect(!date.trustsZero)
+        #expect(date.latest == nil)
+    }
+
+    @Test func theDefaultIsInTheZone() throws {
+        let berlin = try #require(CalendarZone(identifier: "Europe/Berlin"))
+        #expect(Rule.prices().date(zone: berlin)?.earliest == Instant(unixSeconds: 31_536_000 - 3600))
+    }
+
+    @Test func whoeverSetsEarliestTrustsZero() throws {
+        let rule = Rule.prices {
+            $0.earliest = Instant(unixSeconds: 0); $0.latest = PriceFile.now
+        }
+        let date = try #require(rule.date(zone: .utc))
+        #expect(date.trustsZero)
+        #expect(date.earliest == Instant(unixSeconds: 0))
+        #expect(date.latest == PriceFile.now)
+    }
+
+    @Test func withoutAFormatThereIsNone() {
+        #expect(Rule.prices { $0.dateFormat = nil }.date(zone: .utc) == nil)
+    }
+}
