@@ -97,7 +97,8 @@ let package = Package(
         .testTarget(
             name: "retentionTests",
             dependencies: [
-                "retention", "goldprices", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift"),
+                "retention", "goldprices", "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
     ],
