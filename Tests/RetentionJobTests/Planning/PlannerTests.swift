@@ -193,7 +193,8 @@ import Testing
         #expect(advice.count == 2)
         #expect(advice.first?.contains(#"CREATE INDEX "price_at" ON "price" ("at")"#) == true)
         for sentence in advice {
-            try file.execute(String(sentence[try #require(sentence.range(of: "CREATE INDEX")).lowerBound...]))
+            let statement = try #require(sentence.firstRange(of: "CREATE INDEX"))
+            try file.execute(String(sentence[statement.lowerBound...]))
         }
         #expect(try plan(file, [.prices()])[0].advice.isEmpty)
     }

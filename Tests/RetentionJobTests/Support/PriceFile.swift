@@ -10,7 +10,7 @@ import Testing
 final class PriceFile {
     let folder: URL
     let path: String
-    let queue: DatabaseQueue
+    private let queue: DatabaseQueue
 
     /// 2026-11-21T00:00:00Z, the instant of every test.
     static let now = Instant(unixSeconds: 1_795_219_200)
@@ -29,6 +29,8 @@ final class PriceFile {
         try? queue.close()
         try? FileManager.default.removeItem(at: folder)
     }
+
+    func close() throws { try queue.close() }
 
     func execute(_ sql: String) throws {
         try queue.writeWithoutTransaction { try $0.execute(sql: sql) }

@@ -1,0 +1,430 @@
+import Foundation
+import Logging
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import Testing
+
+@Suite struct RunTests {
+    /// Remembers what a run tells its ledger.
+    final class Recorder: RunRecorder {
+        var past = RunMemory()
+        var begun: [RunReport] = []
+        var finished: [RunReport] = []
+        func memory() throws -> RunMemory { past }
+        func begin(_ report: RunReport) throws { begun.append(report) }
+        func finish(_ report: RunReport) throws { finished.append(report) }
+    }
+
+    /// Does something after each batch, as another process would.
+    final class BetweenBatches: RunObserver {
+        var stages: [String] = []
+        private let afterBatch: (Int) throws -> Void
+        private var batches = 0
+        init(_ afterBatch: @escaping (Int) throws -> Void) { self.afterBatch = afterBatch }
+        func runDidBegin(stage: String) { stages.append(stage) }
+        func runDidBegin(rule: String, expiredCount: Int) { stages.append(rule) }
+        func runDidDelete(deletedCount: Int, expiredCount: Int) {
+            batches += 1
+            #expect(throws: Never.self) { try afterBatch(batches) }
+        }
+        func runDidEnd() {}
+    }
+
+    /// Everything that a test may set, and a run of it.
+    final class Bench {
+        var signal: Int32?
+        var maxRuntime: Duration?
+        var uptime = Duration.zero
+        var options = Planner.Options()
+        var recorder = Recorder()
+        var log = LogCapture()
+        var afterBatch: (Int) throws -> Void = { _ in }
+        var savePending: (any StoreInserter) throws -> RunReport.Pending = { _ in RunReport.Pending() }
+        lazy var observer = BetweenBatches { [unowned self] in try afterBatch($0) }
+
+        private func setup(_ policy: Policy) -> RunSetup {
+            RunSetup(
+                policy: policy, runID: "01TEST", asOf: PriceFile.now, options: options, maxRuntime: maxRuntime,
+                clock: { PriceFile.now }, uptime: { self.uptime }, savePending: savePending, observer: observer)
+        }
+
+        func run(_ file: PriceFile, _ rules: Rule..., pending: Bool = false) throws -> RunReport {
+            try Run(
+                setup: setup(policy(file, rules, pending)), writer: try file.writer(), recorder: recorder,
+                logger: Logger(label: "test") { _ in self.log }, signal: { self.signal }
+            ).perform()
+        }
+
+        func dryRun(_ file: PriceFile, _ rules: Rule..., pending: Bool = false) throws -> RunReport {
+            try DryRun(setup: setup(policy(file, rules, pending)), memory: recorder.past)
+                .perform(rehearsal: try file.reader())
+        }
+
+        private func policy(_ file: PriceFile, _ rules: [Rule], _ hasPending: Bool) -> Policy {
+            var policy = file.policy()
+            policy.rules = rules
+            guard hasPending else { return policy }
+            policy.pending = [
+                PendingSource(
+                    files: "*.csv", baseFolder: file.folder.path, entity: "price",
+                    marks: Marks(whole: Mark(line: 3, column: 5)))
+            ]
+            return policy
+        }
+    }
+
+    private let bench = Bench()
+
+    @Test func deletesWhatTheDryRunForetold() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let foretold = try bench.dryRun(file, .prices())
+        #expect(foretold.mode == .dryRun)
+        #expect(foretold.rules.map(\.outcome) == [.planned])
+        #expect(foretold.rules.map(\.expired) == [69])
+        #expect(foretold.residueCount == 69)
+        #expect(foretold.deletedCount == 0)
+        #expect(foretold.exitCode == 0)
+        let report = try bench.run(file, .prices())
+        let rule = try #require(report.rules.first)
+        #expect(rule.outcome == .completed)
+        #expect(rule.expired == 69)
+        #expect(rule.deleted == 69)
+        #expect(rule.residue == 0)
+        #expect(rule.batches == 7)
+        #expect(rule.newestExpired == foretold.rules.first?.newestExpired)
+        #expect(report.exitCode == 0)
+        #expect(try file.count() == 31)
+        #expect(try file.count("at < 1795219200 - 30 * 86400") == 0)
+        #expect(try file.count("at = 1795219200 - 30 * 86400") == 1, "a row exactly at the cutoff is kept")
+    }
+
+    @Test func aSecondRunDeletesNothing() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        _ = try bench.run(file, .prices())
+        let report = try bench.run(file, .prices())
+        #expect(report.deletedCount == 0)
+        #expect(report.rules.map(\.outcome) == [.completed])
+        #expect(report.rules.map(\.rows) == [nil], "nothing expired by the index: rows are not counted")
+        #expect(report.exitCode == 0)
+    }
+
+    @Test func aDryRunChangesNoByte() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        try file.close()
+        let before = try Data(contentsOf: URL(filePath: file.path))
+        _ = try bench.dryRun(file, .prices())
+        #expect(try Data(contentsOf: URL(filePath: file.path)) == before)
+        #expect(bench.recorder.begun.isEmpty)
+    }
+
+    @Test func rowsThatTwoRulesExpireAreCountedOnceInBothModes() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
+        try file.addPrices(daysOld: 0..<100, symbol: "EUR")
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        #expect(try bench.dryRun(file, gold, .prices()).rules.map(\.expired) == [69, 69])
+        let report = try bench.run(file, gold, .prices())
+        #expect(report.rules.map(\.deleted) == [69, 69])
+        #expect(report.residueCount == 0)
+    }
+
+    @Test func pendingRowsAreSavedBeforeAnythingIsDeleted() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        bench.savePending = { inserter in
+            for days: Int64 in [1, 60] {
+                _ = try inserter.insert(
+                    entity: "price", values: ["at": .integer(1_795_219_200 - days * 86_400)], onConflict: .fail)
+            }
+            var pending = RunReport.Pending()
+            pending.files = 1
+            pending.saved = 2
+            return pending
+        }
+        #expect(try bench.dryRun(file, .prices(), pending: true).rules.map(\.expired) == [2])
+        #expect(try file.count() == 2, "a rehearsal saves nothing")
+        let report = try bench.run(file, .prices(), pending: true)
+        #expect(report.pending.saved == 2)
+        #expect(report.deletedCount == 2)
+        #expect(try file.count() == 2)
+        #expect(
+            bench.observer.stages.suffix(4) == ["reading pending files", "counting", "prices", "reclaiming"])
+    }
+
+    @Test func aBadPendingLineIsToldByTheExitStatus() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        bench.savePending = { _ in
+            var pending = RunReport.Pending()
+            pending.rejected = 1
+            return pending
+        }
+        #expect(try bench.dryRun(file, .prices(), pending: true).exitCode == 65)
+        let report = try bench.run(file, .prices(), pending: true)
+        #expect(report.exitCode == 65)
+        #expect(report.deletedCount == 1)
+    }
+
+    @Test func aRefusedRuleDeletesNothingAndTheOthersGoOn() throws {
+        let file = try PriceFile("CREATE TABLE tick (at INTEGER)")
+        try file.addPrices(daysOld: 0..<100)
+        try file.execute("INSERT INTO tick VALUES (1795219200 - 50 * 86400)")
+        let ticks = Rule.prices("ticks") { $0.entity = "tick" }
+        let off = Rule.prices("off") { $0.isEnabled = false }
+        let report = try bench.run(file, ticks, .prices(), off)
+        #expect(report.rules.map(\.outcome) == [.refused, .completed, .disabled])
+        #expect(report.rules[0].refusal == .wouldEmptyEntity)
+        #expect(report.rules[0].residue == 1)
+        #expect(report.deletedCount == 69)
+        #expect(report.exitCode == 65)
+        #expect(try file.count(of: "tick") == 1)
+    }
+
+    @Test func theResidueOfARefusedRuleIsWhatALaterRuleLeft() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
+        try file.addPrices(daysOld: 0..<100, symbol: "EUR")
+        let limited = Rule.prices("limited") { $0.limits.maxRows = 1 }
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        let report = try bench.run(file, limited, gold)
+        #expect(report.rules.map(\.expired) == [138, 69])
+        #expect(report.rules.map(\.residue) == [69, 0])
+    }
+
+    // MARK: Stopping
+
+    @Test func aSignalStopsAfterTheBatchInHand() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        bench.afterBatch = { if $0 == 2 { self.bench.signal = 15 } }
+        let report = try bench.run(
+            file, .prices(), .prices("next") { $0.filter = .compare("id", .greater, .integer(0)) })
+        #expect(report.rules.map(\.outcome) == [.interrupted, .completed])
+        #expect(report.rules.map(\.deleted) == [20, 0])
+        #expect(report.rules.map(\.residue) == [49, 0])
+        #expect(report.rules[0].message?.contains("SIGTERM") == true)
+        #expect(report.exitCode == 143)
+        #expect(try file.count() == 80)
+        #expect(try file.count("at < 1795219200 - 80 * 86400") == 0, "the oldest went first")
+        #expect(bench.recorder.finished.map(\.exitCode) == [143])
+    }
+
+    @Test func rulesThatWereNotBegunAreInterruptedWithTheirOwnResidue() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100, symbol: "XAU")
+        try file.addPrices(daysOld: 0..<100, symbol: "EUR")
+        bench.signal = 2
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        let report = try bench.run(file, gold, .prices())
+        #expect(report.rules.map(\.outcome) == [.interrupted, .interrupted])
+        #expect(report.rules.map(\.residue) == [69, 69], "each row is residue of one rule")
+        #expect(report.exitCode == 130)
+        #expect(try file.count() == 200)
+    }
+
+    @Test func aSignalWithNothingLeftToDoChangesNothing() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<10)
+        bench.signal = 15
+        #expect(try bench.run(file, .prices()).exitCode == 0)
+    }
+
+    @Test func theBudgetStopsTheRun() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        bench.maxRuntime = .seconds(3)
+        bench.afterBatch = { _ in self.bench.uptime += .seconds(1) }
+        let report = try bench.run(file, .prices())
+        #expect(report.rules.map(\.outcome) == [.interrupted])
+        #expect(report.rules.map(\.deleted) == [30])
+        #expect(report.rules.map(\.residue) == [39])
+        #expect(report.rules[0].elapsed == .seconds(3))
+        #expect(report.exitCode == 75)
+    }
+
+    @Test func aBudgetSpentWithTheLastRowIsNoTrouble() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<41)
+        bench.maxRuntime = .seconds(1)
+        bench.afterBatch = { _ in self.bench.uptime += .seconds(1) }
+        let report = try bench.run(file, .prices())
+        #expect(report.rules.map(\.outcome) == [.completed])
+        #expect(report.exitCode == 0)
+    }
+
+    // MARK: Rows that arrive
+
+    @Test func expiredRowsThatArriveAreDeletedToo() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        bench.afterBatch = { if $0 == 7 { try file.addPrices(daysOld: [200, 201]) } }
+        let report = try bench.run(file, .prices())
+        #expect(report.rules.map(\.expired) == [69])
+        #expect(report.rules.map(\.deleted) == [71])
+        #expect(report.residueCount == 0)
+    }
+
+    @Test(arguments: [true, false]) func neverDeletesMoreThanMaxRows(indexed: Bool) throws {
+        let file = try PriceFile(indexed: indexed)
+        try file.addPrices(daysOld: 0..<100)
+        bench.afterBatch = { if $0 < 3 { try file.addPrices(daysOld: [31, 32, 33]) } }
+        let report = try bench.run(file, .prices { $0.limits.maxRows = 72 })
+        #expect(report.rules.map(\.outcome) == [.completed])
+        #expect(report.rules.map(\.deleted) == [72])
+        #expect(report.rules.map(\.residue) == [3])
+        #expect(report.warnings.count == 1)
+        #expect(report.exitCode == 0)
+        #expect(try file.count() == 34)
+    }
+
+    // MARK: Trouble
+
+    @Test func aTriggerThatRaisesFailsItsRuleAlone() throws {
+        let file = try PriceFile(
+            """
+            CREATE TABLE tick (at INTEGER);
+            CREATE TRIGGER keep BEFORE DELETE ON price WHEN old.id = 75 BEGIN SELECT raise(ABORT, 'not this one'); END
+            """)
+        try file.addPrices(daysOld: 0..<100)
+        try file.execute("INSERT INTO tick VALUES (1795219200 - 50 * 86400), (1795219200)")
+        let report = try bench.run(file, .prices(), .prices("ticks") { $0.entity = "tick" })
+        #expect(report.rules.map(\.outcome) == [.failed, .completed])
+        #expect(report.rules[0].deleted == 20, "the batch that raised is undone, those before it are not")
+        #expect(report.rules[0].residue == 49)
+        #expect(report.rules[0].message?.contains("20 rows are deleted and committed") == true)
+        #expect(report.exitCode == 65)
+        #expect(try file.count() == 80)
+        #expect(try file.count(of: "tick") == 1)
+    }
+
+    @Test func aStoreThatStaysBusyEndsTheRun() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        bench.afterBatch = { if $0 == 2 { try file.execute("BEGIN IMMEDIATE") } }
+        let report = try bench.run(file, .prices(), .prices("next"))
+        try file.execute("ROLLBACK")
+        #expect(report.rules[0].outcome == .interrupted)
+        #expect(report.rules[0].deleted == 20)
+        #expect(report.exitCode == 75)
+        #expect(report.failure?.contains("20 rows are deleted and committed") == true)
+        #expect(try file.count() == 80)
+    }
+
+    @Test func aPolicyThatDoesNotFitIsRecordedAndDeletesNothing() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        bench.savePending = { _ in
+            Issue.record("pending files were read")
+            return RunReport.Pending()
+        }
+        #expect(throws: PolicyError.self) {
+            try bench.run(file, .prices(), .prices("b") { $0.entity = "prce" }, pending: true)
+        }
+        #expect(bench.recorder.finished.map(\.exitCode) == [78])
+        #expect(try file.count() == 100)
+    }
+
+    @Test func aLedgerThatCannotBeginStopsTheRunBeforeAnything() throws {
+        final class Broken: RunRecorder {
+            func memory() throws -> RunMemory { throw StoreError(.cannotCreate, store: "ledger", message: "no") }
+            func begin(_ report: RunReport) throws {}
+            func finish(_ report: RunReport) throws {}
+        }
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let setup = RunSetup(
+            policy: file.policy(.prices()), runID: "01TEST", asOf: PriceFile.now, clock: { PriceFile.now },
+            uptime: { .zero }, savePending: { _ in RunReport.Pending() })
+        let run = Run(
+            setup: setup, writer: try file.writer(), recorder: Broken(),
+            logger: Logger(label: "test") { _ in LogCapture() },
+            signal: { nil })
+        #expect(throws: StoreError.self) { try run.perform() }
+        #expect(try file.count() == 2)
+    }
+
+    // MARK: What is told
+
+    @Test func theLedgerIsToldBeforeAndAfter() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let report = try bench.run(file, .prices())
+        #expect(bench.recorder.begun.map(\.deletedCount) == [0])
+        #expect(bench.recorder.finished.map(\.deletedCount) == [69])
+        #expect(bench.recorder.finished.map(\.runID) == [report.runID])
+    }
+
+    @Test func theMemoryOfTheLedgerGuardsTheRun() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        bench.recorder.past.lastRun = PriceFile.now.advanced(byMicroseconds: 3_600_000_000)
+        let report = try bench.run(file, .prices())
+        #expect(report.rules.map(\.refusal) == [.clockMovedBack])
+        #expect(report.exitCode == 65)
+        #expect(try file.count() == 100)
+    }
+
+    @Test func theLogHasOneLineARule() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        bench.afterBatch = { _ in self.bench.uptime += .milliseconds(100) }
+        _ = try bench.run(file, .prices(), .prices("off") { $0.isEnabled = false })
+        let lines = bench.log.records.filter { $0.message == "rule finished" }
+        #expect(lines.map(\.level) == [.info, .info])
+        #expect(
+            lines.first?.metadata == [
+                "rule": "prices", "entity": "price", "cutoff": "2026-10-22T00:00:00Z", "outcome": "completed",
+                "expired": "69", "deleted": "69", "batches": "7", "seconds": "0.7",
+            ])
+        #expect(lines.last?.metadata["outcome"] == "disabled")
+        #expect(bench.log.records.first?.message == "run started")
+        #expect(bench.log.records.last?.message == "run finished")
+        #expect(!bench.log.records.contains { $0.level >= .warning })
+    }
+
+    @Test func aRefusalIsLoggedAsAWarning() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [50])
+        _ = try bench.run(file, .prices())
+        let warnings = bench.log.records.filter { $0.level == .warning }
+        #expect(warnings.map { $0.metadata["refusal"] } == ["would_empty_entity"])
+    }
+
+    // MARK: Reclaim
+
+    @Test func theStrongestReclaimOfTheRulesThatDeletedIsCarriedOutOnce() throws {
+        let file = try PriceFile("CREATE TABLE blank (data BLOB)")
+        try file.addPrices(daysOld: 0..<5000)
+        let report = try bench.run(
+            file,
+            .prices {
+                $0.batchRows = 5000; $0.reclaim = .vacuum
+            }, .prices("b"))
+        #expect(report.deletedCount == 4969)
+        #expect(report.reclaimedBytes > 0)
+        #expect(bench.observer.stages.filter { $0 == "reclaiming" }.count == 1)
+    }
+
+    @Test func nothingIsReclaimedWhereNothingWasDeletedOrNobodyAsks() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<20)
+        _ = try bench.run(file, .prices { $0.reclaim = .vacuum })
+        try file.addPrices(daysOld: [50])
+        _ = try bench.run(file, .prices { $0.reclaim = .none })
+        #expect(!bench.observer.stages.contains("reclaiming"))
+    }
+
+    @Test func anInterruptedRunDoesNotReclaim() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<41)
+        bench.afterBatch = { _ in self.bench.signal = 2 }
+        let report = try bench.run(file, .prices { $0.reclaim = .vacuum })
+        #expect(report.rules.map(\.outcome) == [.completed])
+        #expect(!bench.observer.stages.contains("reclaiming"))
+        #expect(report.exitCode == 130, "the signal left the reclaim undone")
+    }
+}
