@@ -4,6 +4,7 @@ Started by scripts/bench, which builds the programs first. Only the standard lib
 """
 
 import argparse
+import contextlib
 import os
 import pathlib
 import platform
@@ -241,6 +242,8 @@ def main():
         bench.measure_all()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # It stays if something else is in it.
+            options.folder.rmdir()
     text = f"{facts(runs)}\n\n{table(bench.figures)}"
     print(text)
     if options.quick:

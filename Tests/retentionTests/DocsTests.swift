@@ -54,7 +54,8 @@ struct DocsTests {
     ) {
         let folder = try TemporaryFolder()
         let blocks = try Self.blocks("README.md")
-        try folder.write(try #require(blocks.first(where: \.isPolicy)).text, to: "retention.yaml")
+        let policy = try #require(blocks.first { $0.isPolicy })
+        try folder.write(policy.text, to: "retention.yaml")
         let commands = blocks.filter { $0.language == "console" }.flatMap(\.commands)
         return (folder, try commands.map { ($0, try LaunchedProgram.shell($0.line, in: folder.url)) })
     }
