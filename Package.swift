@@ -1,11 +1,14 @@
 // swift-tools-version:6.1
 import PackageDescription
 
-let settings: [SwiftSetting] = [
-    .enableUpcomingFeature("ExistentialAny"),
-    .enableUpcomingFeature("MemberImportVisibility"),
-    .enableUpcomingFeature("InternalImportsByDefault"),
-]
+// scripts/test sets RETENTION_STRICT: our own warnings are errors there, those of dependencies are not.
+let isStrict = Context.environment["RETENTION_STRICT"] == "1"
+let settings: [SwiftSetting] =
+    [
+        .enableUpcomingFeature("ExistentialAny"),
+        .enableUpcomingFeature("MemberImportVisibility"),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+    ] + (isStrict ? [.unsafeFlags(["-warnings-as-errors"])] : [])
 
 let package = Package(
     name: "retention",
@@ -71,7 +74,9 @@ let package = Package(
             swiftSettings: settings),
 
         // Tests mirror Sources; StoreConformance holds the laws that every engine obeys.
-        .target(name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance", swiftSettings: settings),
+        .target(
+            name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance",
+            swiftSettings: settings),
         .testTarget(name: "PriceStoreTests", dependencies: ["PriceStore"], swiftSettings: settings),
         .testTarget(
             name: "SQLiteStoreTests",
@@ -92,7 +97,8 @@ let package = Package(
         .testTarget(
             name: "retentionTests",
             dependencies: [
-                "retention", "goldprices", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift"),
+                "retention", "goldprices", "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
     ],

@@ -99,22 +99,20 @@ struct PolicyBuilder {
         return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
     }
 
-    /// A log or a ledger written over the store would destroy it.
+    /// A log or a ledger written over the store, or over the configuration, would destroy it.
     private mutating func checkPaths(_ file: SettingGroup) {
-        let store = file["store"]
-        let storePath = file.text("store") ?? file.group("store")?.text("path")
-        let history = file.text("history") == "none" ? nil : file.text("history")
-        let log = file.group("log")?.text("file")
-        if store != nil, let storePath {
-            if let history, history == storePath, let mark = file["history"]?.mark {
-                reader.report(mark, "'history' is the store itself; it needs a file of its own")
+        let configuration = source.path.split(separator: "/").last.map(String.init) ?? ""
+        var owners = [(reader.baseFolder == "/" ? "" : reader.baseFolder) + "/" + configuration: "this file"]
+        let places: [(name: String, setting: Setting?)] = [
+            ("store", file.group("store")?["path"] ?? file["store"]), ("history", file["history"]),
+            ("log.file", file.group("log")?["file"]),
+        ]
+        for (name, setting) in places {
+            guard let setting, case .text(let path) = setting.value, path.hasPrefix("/") else { continue }
+            if let owner = owners[path] {
+                reader.report(setting.mark, "'\(name)' has the path of \(owner); it needs a file of its own")
             }
-            if let log, log == storePath, let mark = file.group("log")?["file"]?.mark {
-                reader.report(mark, "the log file is the store itself; it needs a file of its own")
-            }
-        }
-        if let log, log == history, let mark = file.group("log")?["file"]?.mark {
-            reader.report(mark, "the log file is the ledger of 'history'; it needs a file of its own")
+            owners[path] = "'\(name)'"
         }
     }
 

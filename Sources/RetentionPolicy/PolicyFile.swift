@@ -34,7 +34,7 @@ package enum PolicyFile {
         if diagnostics.isEmpty {
             diagnostics = [Diagnostic(at: Mark(line: 1, column: 1), "the file gives no store and no rule")]
         }
-        diagnostics.sort { a, b in a.mark != b.mark ? a.mark < b.mark : a.message < b.message }
+        diagnostics.sort { a, b in a.mark < b.mark || (!(b.mark < a.mark) && a.message < b.message) }
         throw .invalid(diagnostics, text.source)
     }
 

@@ -12,7 +12,7 @@ extension PolicyKey {
         PolicyKey(
             "pending", .list(.group(pending), atLeast: 0), "Files whose rows are saved before anything is deleted"),
         PolicyKey(
-            "history", .wordOr(["none"], .path), "The ledger of past runs; default: beside this file; none: no ledger"),
+            "history", .wordOr(["none"], .path), "The ledger of past runs; default: beside the store; none: no ledger"),
         PolicyKey("log", .group(log), "Where and how the log is written; default: text on standard error"),
         .later("metrics", .group(metrics), "Where figures for a monitoring system are written"),
         PolicyKey("limits", .group(fileLimits), "What a whole run may take"),

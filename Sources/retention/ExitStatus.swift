@@ -52,14 +52,20 @@ struct ExitStatus: Hashable {
         case .unreadable(_, let code, _):
             self.init(code: PolicyAccess.exitCode(ofSystemError: code), message: error.description, hint: nil)
         case .invalid(let diagnostics, let source):
-            self.code = 78
-            lines = DiagnosticText.render(diagnostics, source: source).split(separator: "\n").map(String.init)
+            self.init(
+                code: 78,
+                lines: DiagnosticText.render(diagnostics, source: source).split(separator: "\n").map(String.init))
         }
     }
 
     private init(code: Int32, message: String, hint: String?) {
+        self.init(
+            code: code,
+            lines: ["retention: error: " + SafeText.line(message)] + (hint.map { ["  " + SafeText.line($0)] } ?? []))
+    }
+
+    private init(code: Int32, lines: [String]) {
         self.code = code
-        lines = ["retention: error: " + SafeText.line(message)]
-        if let hint { lines.append("  " + SafeText.line(hint)) }
+        self.lines = lines
     }
 }

@@ -1,4 +1,7 @@
 @preconcurrency import Glibc
 
-/// Ends the process.
-func exit(with status: Int32) -> Never { Glibc.exit(status) }
+/// How the process ends.
+enum ProcessEnd {
+    /// Ends the process with an exit status.
+    static func exit(_ status: Int32) -> Never { Glibc.exit(status) }
+}

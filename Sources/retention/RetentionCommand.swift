@@ -25,12 +25,12 @@ struct RetentionCommand: ParsableCommand {
     static func main() {
         let console = Console()
         do {
-            guard let command = try parse(console) else { return exit(with: 0) }
-            exit(with: try command.run(console))
+            guard let command = try parse(console) else { ProcessEnd.exit(0) }
+            ProcessEnd.exit(try command.run(console))
         } catch {
             let status = ExitStatus(of: error)
             for line in status.lines { console.diagnose(line) }
-            exit(with: status.code)
+            ProcessEnd.exit(status.code)
         }
     }
 
@@ -50,7 +50,7 @@ struct RetentionCommand: ParsableCommand {
                 return nil
             }
             console.diagnose(text)
-            exit(with: exitCode(for: error).rawValue)
+            ProcessEnd.exit(exitCode(for: error).rawValue)
         }
     }
 }

@@ -79,9 +79,10 @@ struct RunCommand: ConsoleCommand {
         }
     }
 
-    /// The instant from which ages are counted.
+    /// The instant from which ages are counted: the whole second that the clock shows, so that a report names it
+    /// exactly and `--as-of` repeats it.
     private func instant(for policy: Policy, clock: Instant) throws(CommandFailure) -> Instant {
-        guard let asOf else { return clock }
+        guard let asOf else { return clock.toSecond }
         let instant = try OptionValue.instant(asOf, option: "--as-of", zone: policy.timezone)
         guard instant <= clock else {
             throw .usage(

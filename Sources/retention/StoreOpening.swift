@@ -35,9 +35,10 @@ struct StoreOpening {
     /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor made.
     func ledgerWriter() throws -> (any StoreWriter)? {
         guard let path = try historyPath() else { return nil }
-        do throws(StoreError) {
+        do {
             return try SQLiteWriter(path: path, create: true, busyTimeout: policy.store.busyTimeout)
-        } catch where error.kind == .permission || error.kind == .missing {
+        } catch {
+            guard error.kind == .permission || error.kind == .missing else { throw error }
             throw StoreError(
                 .cannotCreate, store: path, message: "the ledger cannot be made: \(error.message)",
                 engineCode: error.engineCode, hint: "give `history` a path that can be written, or `none`")
@@ -47,9 +48,10 @@ struct StoreOpening {
     /// Opens the ledger for reading; nil if the policy turns it off or no run has made it yet.
     func ledgerReader() throws -> (any StoreReader)? {
         guard let path = try historyPath() else { return nil }
-        do throws(StoreError) {
+        do {
             return try SQLiteReader(path: path, busyTimeout: policy.store.busyTimeout)
-        } catch where error.kind == .missing {
+        } catch {
+            guard error.kind == .missing else { throw error }
             return nil
         }
     }

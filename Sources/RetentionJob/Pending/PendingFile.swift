@@ -1,5 +1,6 @@
 import Crypto
 @preconcurrency import Glibc
+import SwiftOverlayShims
 import PriceStore
 
 /// A pending file that is open for reading: read once from front to back, and hashed on the way.

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import SwiftOverlayShims
 import Logging
 import PriceStore
 import RetentionPolicy
@@ -161,7 +162,7 @@ final class PendingStep {
         return true
     }
 
-    /// Removes the entries of files that had moved to `done/` when a run was interrupted.
+    /// Removes the entries of files that had moved to `done/` when a run was interrupted, and an empty record.
     ///
     /// An entry whose file is nowhere stays: should the file come back, its rows are not saved twice.
     func forgetMovedFiles() throws {
@@ -182,6 +183,7 @@ final class PendingStep {
                 number += 1
             }
         }
+        try TakenFiles.dropIfEmpty(from: writer)
     }
 
     /// Deletes taken files that are older than `keep_done`.

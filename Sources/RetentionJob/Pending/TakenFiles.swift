@@ -54,6 +54,14 @@ struct TakenFiles {
     static func remove(path: String, from writer: any StoreWriter) throws {
         let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
         _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
-        if try writer.count(FetchRequest(entity: entityName)) == 0 { try writer.dropEntity(named: entityName) }
+        try dropIfEmpty(from: writer)
+    }
+
+    /// Removes the record if it names no file; a run can have died just before it would have.
+    static func dropIfEmpty(from writer: any StoreWriter) throws {
+        guard try writer.entity(named: entityName) != nil,
+            try writer.count(FetchRequest(entity: entityName)) == 0
+        else { return }
+        try writer.dropEntity(named: entityName)
     }
 }

@@ -80,6 +80,7 @@ private enum LogFields {
     private static let numbers: Set = [
         "expired", "deleted", "cascaded", "nullified", "residue", "batches", "seconds", "unreadable", "saved", "ignored",
         "rejected", "files", "rows", "exit_code", "pid", "bytes", "batch",
+        "reclaimed_bytes", "runs",
     ]
 
     static func ordered(handler: some LogHandler, event: LogEvent) -> [(String, Logger.MetadataValue)] {
@@ -119,17 +120,5 @@ private enum LogFields {
             separator: ".", maxSplits: 1, omittingEmptySubsequences: false)
         guard let whole = parts.first, !whole.isEmpty, whole == "0" || whole.first != "0" else { return false }
         return parts.allSatisfy { part in !part.isEmpty && part.utf8.allSatisfy { (0x30...0x39).contains($0) } }
-    }
-}
-
-extension Instant {
-    /// The whole second that this instant lies in.
-    var toSecond: Instant { floored(to: 1_000_000) }
-    /// The whole millisecond that this instant lies in.
-    var toMillisecond: Instant { floored(to: 1000) }
-
-    private func floored(to unit: Int64) -> Instant {
-        let rest = microseconds % unit
-        return advanced(byMicroseconds: rest < 0 ? -rest - unit : -rest)
     }
 }

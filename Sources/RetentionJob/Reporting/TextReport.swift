@@ -176,33 +176,36 @@ package struct TextReport {
     // MARK: Closing sentence
 
     private var closing: String {
-        var sentences: [String] = []
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
         let refused = report.rules.count { $0.outcome == .refused }
         let failed = report.rules.count { $0.outcome == .failed }
-        if isDryRun {
-            var parts = [
-                report.expiredCount == 0
-                    ? "no row would be deleted"
-                    : Figures.count(report.expiredCount, "row") + " would be deleted"
-            ]
-            if refused > 0 { parts.append(Figures.count(refused, "rule") + " refused") }
-            sentences.append("Nothing was changed. Without --dry-run, \(parts.joined(separator: " and "))\(exit).")
-            return sentences.joined(separator: " ")
-        }
+        let rejected = report.pending.rejected
         var parts: [String] = []
-        if refused > 0 { parts.append(Figures.count(refused, "rule") + " refused") }
-        if failed > 0 { parts.append(Figures.count(failed, "rule") + " failed") }
-        parts.append(
-            report.residueCount == 0
-                ? (refused + failed == 0 && report.failure == nil ? "no expired row is left" : "")
-                : Figures.count(report.residueCount, "expired row") + (report.residueCount == 1 ? " is" : " are") + " left")
-        let tail = parts.filter { !$0.isEmpty }.joined(separator: ", ")
+        if refused > 0 { parts.append("\(Figures.count(refused, "rule")) refused") }
+        if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
+        if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
+        if isDryRun {
+            let deleted = report.expiredCount == 0 ? "no row" : Figures.count(report.expiredCount, "row")
+            parts.insert("\(deleted) would be deleted", at: 0)
+            return "Nothing was changed. Without --dry-run, \(Self.list(parts))\(exit)."
+        }
+        if report.residueCount > 0 {
+            let verb = report.residueCount == 1 ? "is" : "are"
+            parts.append("\(Figures.count(report.residueCount, "expired row")) \(verb) left")
+        } else if refused == 0, failed == 0, report.failure == nil {
+            parts.append("no expired row is left")
+        }
         let deleted = report.deletedCount == 0 ? "no row" : Figures.count(report.deletedCount, "row")
         let time = Figures.duration(report.finished.since(report.started))
-        sentences.append("Deleted \(deleted) in \(time)\(tail.isEmpty ? "" : "; \(tail)")\(exit).")
-        if report.reclaimedBytes > 0 { sentences.append("Reclaimed \(Figures.bytes(report.reclaimedBytes)).") }
-        return sentences.joined(separator: " ")
+        let tail = parts.isEmpty ? "" : "; " + Self.list(parts)
+        let reclaimed = report.reclaimedBytes > 0 ? " Reclaimed \(Figures.bytes(report.reclaimedBytes))." : ""
+        return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
+    }
+
+    /// `a`, `a and b`, `a, b and c`.
+    private static func list(_ parts: [String]) -> String {
+        guard let last = parts.last, parts.count > 1 else { return parts.first ?? "" }
+        return parts.dropLast().joined(separator: ", ") + " and " + last
     }
 }
 

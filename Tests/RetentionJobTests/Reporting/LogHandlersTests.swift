@@ -71,8 +71,8 @@ struct LogHandlersTests {
         for value in ["012", "1e5", "-", "1.", "", "NaN", "0x1"] {
             let lines = Lines()
             json(lines).info("m", metadata: ["deleted": .string(value)])
-            let object = try #require(
-                try JSONSerialization.jsonObject(with: Data(try #require(lines.all.first).utf8)) as? [String: Any])
+            let record = try #require(lines.all.first)
+            let object = try #require(try JSONSerialization.jsonObject(with: Data(record.utf8)) as? [String: Any])
             #expect(object["deleted"] as? String == value)
         }
     }

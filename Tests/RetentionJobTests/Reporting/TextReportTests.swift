@@ -1,5 +1,7 @@
+import Foundation
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 import Testing
 
 struct TextReportTests {

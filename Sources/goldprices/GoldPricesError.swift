@@ -1,0 +1,6 @@
+/// Why a store or a pending file could not be made; a sentence for the terminal.
+struct GoldPricesError: Error, CustomStringConvertible {
+    let description: String
+
+    init(_ description: String) { self.description = description }
+}

@@ -1,0 +1,73 @@
+import Logging
+import PriceStore
+import RetentionPolicy
+import SQLiteStore
+
+@testable import RetentionJob
+
+/// A real SQLite store with one empty entity, and a folder of pending files beside it.
+final class PendingStoreFixture {
+    static let now = Instant(unixSeconds: 1_795_219_200)
+
+    let folder: PendingFixture
+    var storePath: String { folder.path("prices.sqlite") }
+    var source: PendingSource
+    var dateFormat = DateEncoding.unixSeconds
+
+    init() throws {
+        folder = try PendingFixture()
+        source = PendingSource(
+            files: "pending/*", baseFolder: folder.root, entity: "Price", marks: Marks(whole: Mark(line: 1, column: 1)))
+        try writer(create: true).createEntity(
+            Entity(
+                name: "Price",
+                attributes: [
+                    Attribute(name: "updateTime", affinity: .integer, declaredType: "INTEGER", isRequired: true),
+                    Attribute(name: "price", affinity: .real, declaredType: "REAL"),
+                    Attribute(name: "symbol", affinity: .text, declaredType: "TEXT"),
+                ], primaryKey: ["updateTime"]))
+    }
+
+    func writer(create: Bool = false) throws -> SQLiteWriter { try SQLiteWriter(path: storePath, create: create) }
+
+    func policy() -> Policy {
+        let mark = Mark(line: 1, column: 1)
+        var rule = Rule(
+            name: "gold", entity: "Price", dateAttribute: "updateTime", maxAge: MaxAge(written: "30d"),
+            marks: Marks(whole: mark))
+        rule.dateFormat = dateFormat
+        var policy = Policy(
+            file: PolicySource(path: "retention.yaml", sha256: "", lines: []),
+            store: .init(address: .path(storePath), written: "prices.sqlite", mark: mark), rules: [rule])
+        policy.pending = [source]
+        return policy
+    }
+
+    @discardableResult
+    func save(
+        into inserter: (any StoreInserter)? = nil, mayContinue: () -> Bool = { true },
+        note: (String) -> Void = { _ in }
+    ) throws -> RunReport.Pending {
+        let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
+        return try PendingFolder(policy()).save(
+            into: try inserter ?? writer(), now: Self.now, logger: quiet, mayContinue: mayContinue, note: note)
+    }
+
+    /// The dates in the store, in order.
+    func dates() throws -> [Int64] {
+        try rows().compactMap { if case .integer(let date) = $0[0] { date } else { nil } }
+    }
+
+    func rows() throws -> [[StoreValue]] {
+        try writer().fetch(
+            FetchRequest(entity: "Price", sortDescriptors: [SortDescriptor("updateTime")]),
+            attributes: ["updateTime", "price", "symbol"])
+    }
+
+    func hasTakenRecord() throws -> Bool { try writer().entity(named: TakenFiles.entityName) != nil }
+
+    /// The files below `pending/`.
+    func pendingFiles() -> [String] {
+        folder.files().filter { $0.hasPrefix("pending/") }.map { String($0.dropFirst(8)) }
+    }
+}

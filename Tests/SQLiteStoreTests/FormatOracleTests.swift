@@ -1,0 +1,167 @@
+import Foundation
+import GRDB
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// Every format, declared type and strategy against a slow, obvious judge of single values.
+struct FormatOracleTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        var encoding: DateEncoding
+        var columnType: String
+        var isIndexed: Bool
+        var isWithoutRowID: Bool
+        var testDescription: String {
+            "\(encoding.rawValue) in a column '\(columnType)'\(isIndexed ? " with an index" : "")\(isWithoutRowID ? ", no rowid" : "")"
+        }
+    }
+
+    static let cases: [Case] = DateEncoding.allCases.filter { $0 != .native }.flatMap { encoding in
+        ["INTEGER", "REAL", "NUMERIC", "TEXT", "", "TIMESTAMP"].flatMap { type in
+            [true, false].flatMap { isIndexed in
+                [true, false].map { Case(encoding: encoding, columnType: type, isIndexed: isIndexed, isWithoutRowID: $0) }
+            }
+        }
+    }
+
+    static let asOf = Instant(iso8601: "2026-11-21T13:14:15.123456Z") ?? .distantPast
+    static let cutoff = Instant(iso8601: "2026-10-22T13:14:15.123456Z") ?? .distantPast
+    static let zone = CalendarZone.utc
+
+    /// What the specification says of one stored value.
+    static func judge(_ value: StoreValue, _ date: DateAttribute, cutoff: Instant) -> (readable: Bool, expired: Bool) {
+        let isZero = value == .integer(0) || value == .real(0)
+        if isZero, !date.trustsZero { return (false, false) }
+        guard case .span(let start, let end) = date.encoding.read(value, zone: date.zone) else { return (false, false) }
+        guard start >= date.earliest, date.latest.map({ start <= $0 }) ?? true else { return (false, false) }
+        if date.encoding.isNumeric {
+            // A number equal to the cutoff in its own unit is at the cutoff, even where a double cannot hold the microseconds.
+            let bound = date.encoding.cutoffBound(cutoff)
+            switch value {
+            case .integer(let value): return (true, value < bound.integer)
+            case .real(let value): return (true, value < bound.real)
+            default: return (false, false)
+            }
+        }
+        return (true, end <= cutoff)
+    }
+
+    /// Values of all kinds: dates around the cutoff, far ones, sentinels, other types, nonsense.
+    static func values(_ encoding: DateEncoding, _ random: inout SplitMix64) -> [StoreValue] {
+        var values: [StoreValue] = [
+            .null, .integer(0), .real(0), .text(""), .text("soon"), .text("2026-10-22"), .text("2026-10-21T23:59:59Z"),
+            .text("2026-10-22 13:14:15.123456"), .text("2026-10-22T13:14:15.123455Z"), .text("2026-10"), .text("2026-09"),
+            .text("2025"), .text("20261021"), .text("20261301"), .integer(20_261_021), .integer(20_261_022),
+            .integer(20_261_399), .integer(20_261_021_235_959), .integer(20_261_022_131_415), .blob([1, 2]),
+            .real(.infinity), .real(-.infinity), .integer(.max), .integer(.min), .real(1e300), .integer(-5), .integer(1),
+            .text("9999-12-31"), .text("0001-01-01T00:00:00Z"), .text("2026-10-22T15:14:15.1+02:00"),
+            .text("2026-10-22t10:00:00z"), .text("1970-12-31"), .text("1971-01-01"), .text("2026-02-30"),
+        ]
+        values += encoding.sentinels
+        for delta: Int64 in [-86_400_000_000, -1_000_000, -1, 0, 1, 1_000_000, 86_400_000_000] {
+            values.append(encoding.value(of: cutoff.advanced(byMicroseconds: delta), zone: zone))
+        }
+        for _ in 0..<60 {
+            let back = Int64(random.next() % 4_000_000_000) * 1_000
+            values.append(encoding.value(of: asOf.advanced(byMicroseconds: -back), zone: zone))
+        }
+        return values
+    }
+
+    @Test(arguments: cases)
+    func deletesWhatTheJudgeSaysAndCountsItBefore(_ row: Case) throws {
+        var random = SplitMix64(state: UInt64(truncatingIfNeeded: 42 + (Self.cases.firstIndex { $0.testDescription == row.testDescription } ?? 0)))
+        let type = row.columnType
+        let store = try TemporaryStore(
+            "CREATE TABLE \"p\"\"x\" (id INTEGER PRIMARY KEY, \"up date\" \(type), s TEXT)\(row.isWithoutRowID ? " WITHOUT ROWID" : "")",
+            row.isIndexed ? "CREATE INDEX ix ON \"p\"\"x\" (\"up date\")" : "SELECT 1")
+        var values = Self.values(row.encoding, &random)
+        values.shuffle(using: &random)
+        try store.change { db in
+            for (index, value) in values.enumerated() {
+                try db.execute(
+                    sql: "INSERT INTO \"p\"\"x\" VALUES (?, ?, ?)",
+                    arguments: [index + 1, value.bound, index % 3 == 0 ? "a" : "b"])
+            }
+        }
+        for earliest in [Instant(iso8601: "1971-01-01"), Instant(iso8601: "1600-01-01")].compactMap(\.self) {
+            for latest in [nil, Instant(iso8601: "2100-01-01")] {
+                let date = DateAttribute(
+                    name: "up date", encoding: row.encoding, zone: Self.zone, earliest: earliest, latest: latest,
+                    trustsZero: earliest.microseconds < 0)
+                let request = SurveyRequest(
+                    entity: "p\"x", date: date, cutoff: Self.cutoff, filter: .compare("s", .equal, .text("a")))
+                try check(store, request)
+            }
+        }
+    }
+
+    private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws {
+        struct Stored { var id: Int64; var value: StoreValue; var matches: Bool }
+        let before = try store.change { db in
+            try Row.fetchAll(db, sql: "SELECT id, \"up date\", s FROM \"p\"\"x\"").map {
+                Stored(id: $0[0], value: StoreValue(stored: $0[1]), matches: $0[2] == "a")
+            }
+        }
+        let judged = before.map { ($0, Self.judge($0.value, request.date, cutoff: request.cutoff)) }
+        let matching = judged.filter { $0.0.matches }
+        let expectedGone = Set(matching.filter { $0.1.expired }.map(\.0.id))
+
+        let survey = try store.reader().survey(request)
+        #expect(survey.unsupported == nil)
+        #expect(survey.rowCount == matching.count)
+        #expect(survey.expiredCount == expectedGone.count)
+        #expect(survey.readableCount == matching.filter { $0.1.readable }.count)
+        #expect(survey.unreadableCount == matching.filter { !$0.1.readable }.count)
+        #expect(survey.leavesReadableRows == judged.contains { $0.1.readable && !expectedGone.contains($0.0.id) })
+
+        for strategy in survey.possibleStrategies + [.whole] {
+            let copy = try TemporaryStore()
+            try FileManager.default.removeItem(atPath: copy.path)
+            try FileManager.default.copyItem(atPath: store.path, toPath: copy.path)
+            let writer = try copy.writer()
+            let result = try writer.deleteAll(request, strategy: strategy)
+            #expect(result.total.deletedCount == expectedGone.count, "strategy \(strategy)")
+            #expect(result.batchCounts.allSatisfy { $0 <= 7 } || strategy == .whole)
+            let left = Set(try copy.rows("SELECT id FROM \"p\"\"x\"").compactMap { Int64($0) })
+            #expect(left == Set(before.map(\.id)).subtracting(expectedGone), "strategy \(strategy)")
+            #expect(try writer.survey(request).expiredCount == 0)
+        }
+    }
+}
+
+/// A small seeded generator, so that a failure can be repeated.
+struct SplitMix64: RandomNumberGenerator {
+    var state: UInt64
+    mutating func next() -> UInt64 {
+        state &+= 0x9E37_79B9_7F4A_7C15
+        var z = state
+        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
+        return z ^ (z >> 31)
+    }
+}
+
+extension StoreValue {
+    /// The value as GRDB binds it.
+    var bound: DatabaseValue {
+        switch self {
+        case .null: .null
+        case .integer(let value): value.databaseValue
+        case .real(let value): value.databaseValue
+        case .text(let value): value.databaseValue
+        case .blob(let bytes): Data(bytes).databaseValue
+        }
+    }
+
+    /// A value as GRDB reads it.
+    init(stored value: DatabaseValue) {
+        switch value.storage {
+        case .null: self = .null
+        case .int64(let value): self = .integer(value)
+        case .double(let value): self = .real(value)
+        case .string(let value): self = .text(value)
+        case .blob(let value): self = .blob([UInt8](value))
+        }
+    }
+}

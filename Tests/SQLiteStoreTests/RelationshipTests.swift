@@ -1,0 +1,130 @@
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// Foreign keys: what a survey foretells is what the delete does.
+struct RelationshipTests {
+    static let cutoff = Instant(unixSeconds: 100_000_000)
+
+    static func request(
+        _ entity: String, preceding: [FetchRequest] = [], deny: Bool = false
+    ) -> SurveyRequest {
+        SurveyRequest(
+            entity: entity, date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
+            cutoff: cutoff, preceding: preceding, deniesRelationships: deny)
+    }
+
+    /// Foretells, deletes, compares; returns what the survey said.
+    private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws -> Survey {
+        let survey = try store.reader().survey(request)
+        #expect(survey.obstacles.isEmpty)
+        let result = try store.writer().deleteAll(request, strategy: survey.strategy, batchRows: 2).total
+        #expect(result.deletedCount == survey.expiredCount)
+        #expect(result.cascadedCount == survey.cascadedCount)
+        #expect(result.nullifiedCount == survey.nullifiedCount)
+        #expect(try store.rows("PRAGMA foreign_key_check").isEmpty)
+        return survey
+    }
+
+    @Test func cascadesAndNullifiesAreForetoldAndCounted() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "CREATE TABLE g (id INTEGER PRIMARY KEY, c INTEGER REFERENCES c ON DELETE CASCADE)",
+            "CREATE TABLE n (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE SET NULL, q INTEGER REFERENCES p ON DELETE SET NULL)",
+            "INSERT INTO p VALUES (1, 50000000), (2, 60000000), (3, 70000000), (4, 200000000), (5, NULL)",
+            "INSERT INTO c VALUES (1, 1), (2, 1), (3, 3), (4, 4), (5, NULL)",
+            "INSERT INTO g VALUES (1, 1), (2, 3), (3, 4)",
+            "INSERT INTO n VALUES (1, 1, 2), (2, 4, 3), (3, 4, 4), (4, NULL, NULL)")
+        let survey = try check(store, Self.request("p"))
+        #expect(survey.expiredCount == 3)
+        #expect(survey.cascadedCount == 5)
+        #expect(survey.nullifiedCount == 2)
+        #expect(try store.rows("SELECT id FROM c ORDER BY id") == ["4", "5"])
+        #expect(try store.rows("SELECT id, p, q FROM n ORDER BY id") == ["1|NULL|NULL", "2|4|NULL", "3|4|4", "4|NULL|NULL"])
+    }
+
+    @Test func selfCascadesCountExpiredRowsAsDeletedAndOthersAsCascaded() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p ON DELETE CASCADE)",
+            "CREATE INDEX p_up ON p (up)", "CREATE INDEX p_at ON p (at)",
+            // 1 ← 2 ← 3 (young) ← 4; 5 alone and old; 6 young.
+            "INSERT INTO p VALUES (1, 50000000, NULL), (2, 60000000, 1), (3, 200000000, 2), (4, 70000000, 3), (5, 80000000, NULL), (6, 300000000, NULL)")
+        let survey = try check(store, Self.request("p"))
+        #expect(survey.expiredCount == 4)
+        #expect(survey.cascadedCount == 1)
+        #expect(try store.rows("SELECT id FROM p") == ["6"])
+    }
+
+    @Test func aRestrictedKeyIsAnObstacleWithItsRows() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE RESTRICT)",
+            "INSERT INTO p VALUES (1, 50000000), (2, 60000000)", "INSERT INTO c VALUES (1, 1), (2, 1), (3, NULL)")
+        let survey = try store.reader().survey(Self.request("p"))
+        #expect(survey.obstacles.map(\.rowCount) == [2])
+        #expect(survey.obstacles.first?.relationship.source == "c")
+        #expect(survey.obstacles.first?.relationship.isIndexed == false)
+    }
+
+    @Test func rowsThatAnEarlierRuleDeletesAreNoObstacleAndAreCountedOnce() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, at INTEGER, p INTEGER REFERENCES p)",
+            "CREATE TABLE d (id INTEGER PRIMARY KEY, at INTEGER, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "INSERT INTO p VALUES (1, 50000000), (2, 60000000)", "INSERT INTO c VALUES (1, 50000000, 1), (2, 40000000, 2)",
+            "INSERT INTO d VALUES (1, 50000000, 1), (2, 200000000, 2), (3, 50000000, NULL)")
+        let first = Self.request("c")
+        let second = Self.request("p", preceding: [FetchRequest(entity: "c", predicate: first.deletion)])
+        let third = Self.request(
+            "d", preceding: second.preceding + [FetchRequest(entity: "p", predicate: second.deletion)])
+        let reader = try store.reader()
+        #expect(try reader.survey(first).expiredCount == 2)
+        let parents = try reader.survey(second)
+        #expect(parents.obstacles.isEmpty)
+        #expect(parents.expiredCount == 2 && parents.cascadedCount == 2)
+        #expect(try reader.survey(third).expiredCount == 1)
+        // The same question again, and one without the parents' rule, as after a refusal.
+        #expect(try reader.survey(second).cascadedCount == 2)
+        #expect(try reader.survey(Self.request("d", preceding: second.preceding)).expiredCount == 2)
+        let writer = try store.writer()
+        for request in [first, second, third] {
+            let survey = try writer.survey(request)
+            try writer.deleteAll(request, strategy: survey.strategy)
+        }
+        #expect(try store.rows("SELECT count(*) FROM p") == ["0"])
+        #expect(try store.rows("SELECT id FROM d").isEmpty)
+    }
+
+    @Test func rowsThatPointAtEachOtherGoInOneStatement() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p)", "CREATE INDEX p_at ON p (at)",
+            "INSERT INTO p VALUES (1, 50000000, NULL), (2, 50000001, 1), (3, 50000002, 2), (4, 50000003, 3), (5, 300000000, NULL)")
+        let survey = try check(store, Self.request("p"))
+        #expect(survey.strategy == .whole)
+        #expect(try store.rows("SELECT id FROM p") == ["5"])
+    }
+
+    @Test func denyRefusesWhatTheSchemaWouldCascade() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "INSERT INTO p VALUES (1, 50000000), (2, 60000000)", "INSERT INTO c VALUES (1, 1)")
+        #expect(try store.reader().survey(Self.request("p", deny: true)).obstacles.map(\.rowCount) == [1])
+    }
+
+    @Test func aUserTriggerFiresAndOneThatRaisesUndoesItsBatch() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)", "CREATE TABLE audit (id)",
+            "CREATE TRIGGER t AFTER DELETE ON p BEGIN INSERT INTO audit VALUES (OLD.id); SELECT RAISE(ABORT, 'row 4 stays') WHERE OLD.id = 4; END",
+            "INSERT INTO p VALUES (1, 50000000), (2, 50000001), (3, 50000002), (4, 50000003)")
+        let writer = try store.writer()
+        #expect {
+            try writer.deleteAll(Self.request("p"), strategy: .range, batchRows: 2)
+        } throws: { error in
+            (error as? StoreError)?.kind == .constraint && "\(error)".contains("row 4 stays")
+        }
+        #expect(try store.rows("SELECT id FROM p") == ["3", "4"])
+        #expect(try store.rows("SELECT id FROM audit") == ["1", "2"])
+    }
+}

@@ -1,0 +1,67 @@
+import Foundation
+import GRDB
+import PriceStore
+import SQLiteStore
+
+/// A SQLite file in a folder of its own that goes when the test ends.
+final class TemporaryStore {
+    let folder: URL
+    let path: String
+
+    /// Makes the file and runs the statements on it.
+    init(_ statements: String...) throws {
+        folder = FileManager.default.temporaryDirectory.appending(path: "retention-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        path = folder.appending(path: "store.sqlite").path
+        try change { db in for statement in statements { try db.execute(sql: statement) } }
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    /// Works on the file with a connection of its own.
+    func change<T>(_ body: (Database) throws -> T) throws -> T {
+        let queue = try DatabaseQueue(path: path)
+        defer { try? queue.close() }
+        return try queue.writeWithoutTransaction(body)
+    }
+
+    /// The rows of a query as text, columns separated by `|`.
+    func rows(_ query: String) throws -> [String] {
+        try change { db in
+            try Row.fetchAll(db, sql: query).map { row in
+                row.databaseValues.map { $0.isNull ? "NULL" : "\($0.storage.value ?? "NULL")" }.joined(separator: "|")
+            }
+        }
+    }
+
+    func writer() throws -> SQLiteWriter { try SQLiteWriter(path: path) }
+    func reader() throws -> SQLiteReader { try SQLiteReader(path: path) }
+
+    /// The bytes of the file.
+    func bytes() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
+}
+
+extension StoreWriter {
+    /// Carries out a survey's delete batch by batch to its end, and returns the sums of all batches.
+    @discardableResult
+    func deleteAll(
+        _ request: SurveyRequest, strategy: DeleteStrategy, batchRows: Int = 7
+    ) throws -> (total: BatchDeleteResult, batchCounts: [Int]) {
+        var total = BatchDeleteResult(deletedCount: 0)
+        var counts: [Int] = []
+        var batch = BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: request.entity, predicate: request.deletion, sortDescriptors: [SortDescriptor(request.date.name)],
+                fetchLimit: strategy == .whole ? nil : batchRows),
+            resultType: .count, strategy: strategy)
+        repeat {
+            let result = try execute(batch)
+            total.deletedCount += result.deletedCount
+            total.cascadedCount += result.cascadedCount
+            total.nullifiedCount += result.nullifiedCount
+            counts.append(result.deletedCount)
+            batch.continuation = result.continuation
+        } while batch.continuation != nil
+        return (total, counts)
+    }
+}

@@ -1,0 +1,175 @@
+import Foundation
+import Testing
+
+/// What README and docs show is true: policies are valid, commands work, links lead somewhere.
+struct DocsTests {
+    /// All pages of the project, as paths from its folder.
+    static let pages: [String] = {
+        let root = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        let docs = FileManager.default.enumerator(atPath: LaunchedProgram.project.appending(path: "docs").path)
+        let paths = (docs?.allObjects as? [String] ?? []).filter { $0.hasSuffix(".md") }.map { "docs/" + $0 }
+        return root + paths.sorted()
+    }()
+
+    private static func text(_ path: String) throws -> String {
+        try String(contentsOf: LaunchedProgram.project.appending(path: path), encoding: .utf8)
+    }
+
+    private static func blocks(_ page: String) throws -> [CodeBlock] { CodeBlock.blocks(of: try text(page)) }
+
+    // MARK: Policies
+
+    struct Sample: CustomTestStringConvertible, Sendable {
+        var place: String
+        var text: String
+        var testDescription: String { place }
+    }
+
+    /// Every whole policy of the pages, and the shipped one.
+    static func policies() throws -> [Sample] {
+        let shipped = Sample(place: "retention.yaml", text: try text("retention.yaml"))
+        return try [shipped]
+            + pages.flatMap { page in
+                try blocks(page).filter(\.isPolicy).map { Sample(place: "\(page):\($0.line)", text: $0.text) }
+            }
+    }
+
+    @Test func findsThePoliciesOfThePages() throws {
+        #expect(try Self.policies().contains { $0.place.hasPrefix("README.md:") })
+    }
+
+    @Test(arguments: try policies())
+    func showsValidPolicies(_ sample: Sample) throws {
+        let folder = try TemporaryFolder()
+        try folder.write(sample.text, to: "retention.yaml")
+        let end = try LaunchedProgram.run("retention", ["check", "--offline"], in: folder.url)
+        #expect(end.status == 0, "\(sample.place): \(end.output)\(end.errors)")
+    }
+
+    // MARK: Commands
+
+    /// A folder with the README's policy, in which its sessions were played; the endings of their commands.
+    private func playREADME() throws -> (
+        folder: TemporaryFolder, lines: [(command: CodeBlock.Command, end: LaunchedProgram.Ending)]
+    ) {
+        let folder = try TemporaryFolder()
+        let blocks = try Self.blocks("README.md")
+        let policy = try #require(blocks.first { $0.isPolicy })
+        try folder.write(policy.text, to: "retention.yaml")
+        let commands = blocks.filter { $0.language == "console" }.flatMap(\.commands)
+        return (folder, try commands.map { ($0, try LaunchedProgram.shell($0.line, in: folder.url)) })
+    }
+
+    /// The sessions (`console`) of the README print exactly what it shows.
+    @Test func theREADMEShowsWhatIsPrinted() throws {
+        let lines = try playREADME().lines
+        try #require(lines.contains { $0.command.line.hasPrefix("retention run --dry-run") })
+        for (command, end) in lines {
+            #expect(end.status == 0, "\(command.line): \(end.errors)")
+            #expect(trimmed(end.output) == trimmed(command.output), "\(command.line) printed:\n\(end.output)")
+        }
+    }
+
+    private func trimmed(_ text: String) -> String {
+        text.split(separator: "\n", omittingEmptySubsequences: false)
+            .map { $0.replacing(/\s+$/, with: "") }.joined(separator: "\n")
+            .trimmingCharacters(in: .newlines)
+    }
+
+    /// The `retention` lines of all other pages are at least no wrong usage and find no defect.
+    @Test func thePagesShowCommandsThatExist() throws {
+        let (folder, _) = try playREADME()
+        for page in Self.pages where page != "README.md" {
+            let commands = try Self.blocks(page).filter(\.isShell).flatMap(\.commands).map(\.line)
+            // `--follow` never ends.
+            for line in commands where line.hasPrefix("retention ") && !line.contains("--follow") {
+                let local = line.replacing("/etc/retention/", with: "")
+                let end = try LaunchedProgram.shell(local, in: folder.url)
+                #expect(![64, 70, 127].contains(end.status), "\(page): \(line): \(end.errors)")
+            }
+        }
+    }
+
+    /// Scripts that the pages name are there, can be started, and know the options they are shown with.
+    @Test(arguments: pages)
+    func namesScriptsThatExist(_ page: String) throws {
+        let words = try Self.blocks(page).filter(\.isShell).flatMap { $0.text.split(separator: "\n") }
+        for line in words {
+            let parts = line.drop { "$ ".contains($0) }.prefix { $0 != "#" }.split(separator: " ")
+            guard let script = parts.first, script.hasPrefix("scripts/") || script.hasPrefix(".ci/") else { continue }
+            let url = LaunchedProgram.project.appending(path: String(script))
+            #expect(FileManager.default.isExecutableFile(atPath: url.path), "\(page): \(script)")
+            let text = try String(contentsOf: url, encoding: .utf8)
+            for option in parts.dropFirst() where option.hasPrefix("--") {
+                #expect(text.contains(option), "\(page): \(script) \(option)")
+            }
+        }
+    }
+
+    @Test func theREADMEBeginsWithTheTwoCommands() throws {
+        let first = try #require(try Self.blocks("README.md").first)
+        #expect(first.text.split(separator: "\n").map { $0.prefix { $0 != " " } } == ["scripts/demo", "scripts/test"])
+    }
+
+    // MARK: Links
+
+    @Test(arguments: pages)
+    func hasNoDeadLinks(_ page: String) throws {
+        let folder = LaunchedProgram.project.appending(path: page).deletingLastPathComponent()
+        for match in try Self.text(page).matches(of: /\]\(([^)#\s]+)(#[^)]*)?\)/) where !match.1.contains("://") {
+            let target = folder.appending(path: String(match.1))
+            #expect(FileManager.default.fileExists(atPath: target.path), "\(page): \(match.1)")
+        }
+    }
+}
+
+/// A fenced block of a Markdown page.
+struct CodeBlock {
+    var language: String
+    /// The line of the page on which the block's text begins, from 1.
+    var line: Int
+    var text: String
+
+    /// A command of a session, and what the page says it prints.
+    struct Command {
+        var line: String
+        var output: String
+    }
+
+    /// Whether the block is a whole policy, as opposed to a part of one.
+    var isPolicy: Bool { language == "yaml" && text.split(separator: "\n").contains { $0.hasPrefix("version: 1") } }
+
+    var isShell: Bool { ["sh", "bash", "console"].contains(language) }
+
+    /// The lines that begin with `$ `, each with the lines that follow it.
+    var commands: [Command] {
+        var commands: [Command] = []
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false) {
+            if line.hasPrefix("$ ") {
+                commands.append(Command(line: String(line.dropFirst(2)), output: ""))
+            } else if !commands.isEmpty {
+                commands[commands.count - 1].output += line + "\n"
+            }
+        }
+        return commands
+    }
+
+    /// The blocks of a page, in order.
+    static func blocks(of page: String) -> [CodeBlock] {
+        var blocks: [CodeBlock] = []
+        var open: CodeBlock?
+        for (index, line) in page.split(separator: "\n", omittingEmptySubsequences: false).enumerated() {
+            let fence = line.drop { $0 == " " }
+            switch (open, fence.hasPrefix("```")) {
+            case (nil, true):
+                open = CodeBlock(language: String(fence.dropFirst(3)), line: index + 2, text: "")
+            case (let block?, true):
+                blocks.append(block)
+                open = nil
+            case (_?, false): open?.text += line + "\n"
+            case (nil, false): break
+            }
+        }
+        return blocks
+    }
+}

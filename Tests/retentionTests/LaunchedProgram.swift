@@ -1,0 +1,81 @@
+import Foundation
+
+/// One of the programs of this package, started as a user would start it.
+struct LaunchedProgram {
+    /// What a process said and how it ended.
+    struct Ending {
+        var status: Int32
+        var output: String
+        var errors: String
+    }
+
+    /// The folder that holds the programs that were built with the tests.
+    static var folder: URL { Bundle.main.bundleURL }
+
+    /// The project's folder.
+    static var project: URL {
+        URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
+    }
+
+    /// Runs a program of this package to its end.
+    static func run(_ name: String, _ arguments: [String], in folder: URL) throws -> Ending {
+        try run(Self.folder.appending(path: name), arguments, in: folder, environment: nil)
+    }
+
+    /// Runs a line in a shell that knows this package's programs.
+    static func shell(_ line: String, in folder: URL) throws -> Ending {
+        let path = Self.folder.path + ":" + (ProcessInfo.processInfo.environment["PATH"] ?? "/usr/bin:/bin")
+        let environment = ["PATH": path, "HOME": folder.path, "LANG": "C.UTF-8"]
+        return try run(URL(filePath: "/bin/sh"), ["-c", line], in: folder, environment: environment)
+    }
+
+    /// Runs an executable to its end, without a terminal and with nothing on standard input.
+    ///
+    /// - Parameter environment: all variables of the process; nil: those of the tests.
+    static func run(
+        _ executable: URL, _ arguments: [String], in folder: URL, environment: [String: String]?
+    ) throws -> Ending {
+        let scratch = try TemporaryFolder()
+        // Files, not pipes: a process that says much cannot stand still on a full one.
+        let output = scratch.url.appending(path: "output")
+        let errors = scratch.url.appending(path: "errors")
+        for file in [output, errors] { try Data().write(to: file) }
+        let process = Process()
+        process.executableURL = executable
+        process.arguments = arguments
+        process.currentDirectoryURL = folder
+        if let environment { process.environment = environment }
+        process.standardInput = FileHandle.nullDevice
+        process.standardOutput = try FileHandle(forWritingTo: output)
+        process.standardError = try FileHandle(forWritingTo: errors)
+        try process.run()
+        process.waitUntilExit()
+        return Ending(
+            status: process.terminationStatus,
+            output: String(decoding: try Data(contentsOf: output), as: UTF8.self),
+            errors: String(decoding: try Data(contentsOf: errors), as: UTF8.self))
+    }
+}
+
+/// A new folder that goes when the test ends.
+final class TemporaryFolder {
+    let url: URL
+
+    init() throws {
+        url = FileManager.default.temporaryDirectory.appending(path: "retention-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: url, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: url) }
+
+    /// Writes a file that only its owner may change, and makes the folders above it.
+    @discardableResult
+    func write(_ text: String, to path: String) throws -> URL {
+        let file = url.appending(path: path)
+        try FileManager.default.createDirectory(
+            at: file.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try Data(text.utf8).write(to: file)
+        try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
+        return file
+    }
+}

@@ -1,0 +1,261 @@
+"""Measures `retention` beside the sqlite3 shell, in turn, on copies of the same stores, and prints the ratios.
+
+Started by scripts/bench, which builds the programs first. Only the standard library is used.
+"""
+
+import argparse
+import contextlib
+import os
+import pathlib
+import platform
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+# All points of a store are before this instant, and it is the run's "as of": the figures do not depend on the day.
+UNTIL = "2025-01-01T00:00:00Z"
+UNTIL_SECONDS = 1735689600
+BEGIN, END = "<!-- bench:begin -->", "<!-- bench:end -->"
+
+POLICY = """\
+version: 1
+store: prices.sqlite
+rules:
+  - name: bench
+    entity: YahooGoldPricePoint
+    date_attribute: updateTime
+    date_format: unix_seconds
+    max_age: {age}min
+"""
+
+
+class Sample:
+    """What one process cost."""
+
+    def __init__(self, wall, usage):
+        self.wall = wall * 1000
+        self.cpu = (usage.ru_utime + usage.ru_stime) * 1000
+        # Linux counts what this script itself had at the time of the fork, some 15 MB: an upper bound.
+        self.memory = usage.ru_maxrss / 1024
+
+
+class Figure:
+    """One row of the result: what was measured, the two sides, and the goal for the quotient or the value."""
+
+    def __init__(self, what, unit, values, baseline=None, goal=None, is_met=None):
+        self.what, self.unit, self.values, self.baseline = what, unit, values, baseline
+        self.goal, self.is_met = goal, is_met
+
+    @staticmethod
+    def spread(values):
+        digits = 2 if statistics.median(values) < 10 else 1 if statistics.median(values) < 100 else 0
+        if len(values) == 1:
+            return f"{values[0]:.{digits}f}"
+        return f"{statistics.median(values):.{digits}f} ({min(values):.{digits}f}–{max(values):.{digits}f})"
+
+    @property
+    def ratio(self):
+        # Pairs were measured one after the other, so that what disturbs the machine disturbs both.
+        return statistics.median(a / b for a, b in zip(self.values, self.baseline))
+
+    def cells(self):
+        result = "" if self.is_met is None else ("met" if self.is_met(self) else "**missed**")
+        return [
+            self.what, self.unit, self.spread(self.values),
+            self.spread(self.baseline) if self.baseline else "",
+            f"{self.ratio:.2f}" if self.baseline else "",
+            self.goal or "", result,
+        ]
+
+
+def measure(command, folder, expected=0, output=None):
+    """Runs a command to its end; a wrong exit status or a wrong standard output ends the bench."""
+    with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+        command = [str(word) for word in command]
+        begin = time.perf_counter()
+        process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
+        _, status, usage = os.wait4(process.pid, 0)
+        wall = time.perf_counter() - begin
+        process.returncode = os.waitstatus_to_exitcode(status)
+        out.seek(0)
+        err.seek(0)
+        printed, errors = out.read().decode(), err.read().decode()
+        if process.returncode != expected or (output is not None and printed.strip() != output):
+            sys.exit(f"bench: {' '.join(command)}: exit status {process.returncode}\n{printed}{errors}")
+        return Sample(wall, usage)
+
+
+class Bench:
+    def __init__(self, programs, folder, runs, rows, large_rows):
+        self.retention, self.goldprices = programs / "retention", programs / "goldprices"
+        self.folder, self.runs, self.rows, self.large_rows = folder, runs, rows, large_rows
+        self.figures = []
+
+    def note(self, text):
+        print(text, file=sys.stderr, flush=True)
+
+    def store(self, rows, order="time"):
+        """A store of that size; made once."""
+        path = self.folder / f"{order}-{rows}.sqlite"
+        if not path.exists():
+            self.note(f"making {rows:,} points in {order} order")
+            measure([self.goldprices, path, "--rows", rows, "--until", UNTIL, "--order", order], self.folder)
+        return path
+
+    def work_folder(self, store, age):
+        """A fresh folder with a copy of the store and a policy that keeps `age` minutes."""
+        folder = self.folder / "work"
+        shutil.rmtree(folder, ignore_errors=True)
+        folder.mkdir()
+        shutil.copyfile(store, folder / "prices.sqlite")
+        (folder / "retention.yaml").write_text(POLICY.format(age=age))
+        # A policy that others may write is refused when run as root.
+        (folder / "retention.yaml").chmod(0o644)
+        os.sync()
+        return folder
+
+    def sqlite(self, folder, sql):
+        return ["sqlite3", "-batch", folder / "prices.sqlite", sql]
+
+    def run(self, *options):
+        return [self.retention, "run", "--as-of", UNTIL, "--quiet", *options]
+
+    def check(self, folder, left):
+        """Both sides must have left the same rows."""
+        rows = self.sqlite(folder, "SELECT count(*) FROM YahooGoldPricePoint")
+        measure(rows, folder, output=str(left))
+
+    def delete(self, rows, order, percent):
+        """One side after the other deletes the oldest `percent` of a store."""
+        store, kept = self.store(rows, order), rows - rows * percent // 100
+        cutoff = UNTIL_SECONDS - kept * 60
+        statement = (
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+            f"DELETE FROM YahooGoldPricePoint WHERE updateTime < {cutoff}")
+        ours, theirs = [], []
+        self.note(f"deleting {percent} % of {rows:,} points in {order} order, {self.runs} times")
+        for _ in range(self.runs):
+            folder = self.work_folder(store, kept)
+            theirs.append(measure(self.sqlite(folder, statement), folder))
+            self.check(folder, kept)
+            folder = self.work_folder(store, kept)
+            ours.append(measure(self.run(), folder))
+            self.check(folder, kept)
+        return ours, theirs
+
+    def measure_all(self):
+        add, peaks = self.figures.append, {}
+        for rows, order, percent in [
+            (self.rows, "time", 50), (self.rows, "time", 10), (self.rows, "time", 90), (self.rows, "random", 50),
+            (self.large_rows, "time", 50),
+        ]:
+            ours, theirs = self.delete(rows, order, percent)
+            what = f"delete {percent} % of {rows:,}, {order} order"
+            has_goal = (order, percent, rows) == ("time", 50, self.rows)
+            add(Figure(
+                what, "CPU ms", [s.cpu for s in ours], [s.cpu for s in theirs],
+                "ratio ≤ 1.25" if has_goal else None, (lambda f: f.ratio <= 1.25) if has_goal else None))
+            add(Figure(what, "wall ms", [s.wall for s in ours], [s.wall for s in theirs]))
+            if order == "time" and percent == 50:
+                peaks[rows] = [s.memory for s in ours]
+                add(Figure(
+                    what, "peak MB", peaks[rows], goal="≤ 32 MB", is_met=lambda f: statistics.median(f.values) <= 32))
+        small, large = statistics.median(peaks[self.rows]), statistics.median(peaks[self.large_rows])
+        add(Figure(
+            "peak memory, large store over small", "ratio", [large / small], goal="≤ 1.10",
+            is_met=lambda f: f.values[0] <= 1.10))
+
+        rows = self.large_rows
+        folder = self.work_folder(self.store(rows), rows + 1)
+        self.note(f"nothing expired in {rows:,} points")
+        nothing = [measure(self.run(), folder) for _ in range(2 * self.runs + 1)]
+        self.check(folder, rows)
+        add(Figure(
+            f"run over {rows:,}, nothing expired", "wall ms", [s.wall for s in nothing],
+            goal="≤ 40 ms", is_met=lambda f: statistics.median(f.values) <= 40))
+
+        kept = rows // 2
+        folder = self.work_folder(self.store(rows), kept)
+        count = f"SELECT count(*) FROM YahooGoldPricePoint WHERE updateTime < {UNTIL_SECONDS - kept * 60}"
+        self.note(f"dry run over {rows:,} points")
+        ours, theirs = [], []
+        for _ in range(self.runs):
+            theirs.append(measure(self.sqlite(folder, count), folder, output=str(rows - kept)))
+            ours.append(measure(self.run("--dry-run"), folder))
+        self.check(folder, rows)
+        add(Figure(
+            f"dry run over {rows:,}, half expired; beside the same count", "wall ms",
+            [s.wall for s in ours], [s.wall for s in theirs], "≤ 1.3 × + 60 ms",
+            lambda f: statistics.median(f.values) <= 1.3 * statistics.median(f.baseline) + 60))
+
+
+def facts(runs):
+    """What the figures were measured on; nothing that names the machine."""
+    model = "unknown CPU"
+    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
+        if line.startswith("model name"):
+            model = " ".join(line.split(":", 1)[1].split())
+            break
+    sqlite = subprocess.run(["sqlite3", "--version"], capture_output=True, text=True, check=True).stdout.split()[0]
+    swift = subprocess.run(["swift", "--version"], capture_output=True, text=True, check=True).stdout
+    swift = swift.split("Swift version ", 1)[-1].split()[0]
+    kernel = ".".join(platform.release().split("-")[0].split(".")[:2])
+    return (
+        f"{time.strftime('%Y-%m-%d', time.gmtime())} · {model}, {os.cpu_count()} cores · Linux {kernel} · "
+        f"SQLite {sqlite} · Swift {swift}, release build · median (lowest–highest) of {runs} runs")
+
+
+def table(figures):
+    rows = [["what", "", "`retention`", "`sqlite3`", "ratio", "goal", ""], *(f.cells() for f in figures)]
+    widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
+    lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
+    lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
+    return "\n".join(lines)
+
+
+def write(text):
+    """Puts the text between the markers of docs/benchmarks.md."""
+    page = pathlib.Path("docs/benchmarks.md")
+    before, rest = page.read_text().split(BEGIN, 1)
+    after = rest.split(END, 1)[1]
+    page.write_text(f"{before}{BEGIN}\n{text}\n{END}{after}")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="scripts/bench")
+    parser.add_argument("--programs", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--runs", type=int)
+    parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("bench-out"))
+    options = parser.parse_args()
+    runs = options.runs or (2 if options.quick else 5)
+    rows, large_rows = (20_000, 100_000) if options.quick else (1_000_000, 5_000_000)
+
+    options.folder.mkdir(parents=True, exist_ok=True)
+    folder = pathlib.Path(tempfile.mkdtemp(prefix="stores-", dir=options.folder.resolve()))
+    try:
+        bench = Bench(options.programs.resolve(), folder, runs, rows, large_rows)
+        bench.measure_all()
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        with contextlib.suppress(OSError):  # It stays if something else is in it.
+            options.folder.rmdir()
+    text = f"{facts(runs)}\n\n{table(bench.figures)}"
+    print(text)
+    if options.quick:
+        print("\nThe stores were too small for these figures to mean anything.")
+        return 0
+    if options.write:
+        write(text)
+    missed = [f.what for f in bench.figures if f.is_met and not f.is_met(f)]
+    if missed:
+        print(f"\nbench: goals missed: {'; '.join(missed)}", file=sys.stderr)
+    return 1 if missed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
