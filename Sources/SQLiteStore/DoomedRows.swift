@@ -24,8 +24,8 @@ extension SQLiteConnection {
 
     /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
     func foresee(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Survey, _ db: Database) throws {
-        let doomed = doomedRows ?? DoomedRows()
-        doomedRows = doomed
+        let doomed = temporaries.doomedRows ?? DoomedRows()
+        temporaries.doomedRows = doomed
         try align(doomed, to: request.preceding, db)
         let step = doomed.steps.count
         let fetch = FetchRequest(entity: request.entity, predicate: request.deletion)
@@ -99,7 +99,7 @@ extension SQLiteConnection {
 
     private func doomedTable(_ table: SQLiteTable, _ doomed: DoomedRows, _ db: Database) throws -> String {
         if let known = doomed.tables[table.name.lowercased()] { return known }
-        let name = "retention_doomed_\(doomed.tables.count)"
+        let name = temporaryName("doomed")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
         try execute(
             SQLFragment("CREATE TEMP TABLE \(name) (\(keys), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)

@@ -65,12 +65,13 @@ extension SQLiteConnection {
             let sets = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
             if !columns.isEmpty { text += " ON CONFLICT DO UPDATE SET \(sets)" }
         }
+        let wasInTransaction = db.isInsideTransaction
         do {
             try execute(SQLFragment(text, named.map(\.value.databaseValue)), db)
             return db.changesCount == 0 ? .ignored : .saved
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH {
-            // SQLITE_CONSTRAINT with a rolled back transaction is no longer one row's trouble.
-            guard db.isInsideTransaction || !isReadOnly else { throw error }
+            // A trigger may have raised ROLLBACK: then all rows of the transaction are gone, not only this one.
+            guard db.isInsideTransaction == wasInTransaction else { throw error }
             return .rejected(error.message ?? "a constraint of the store")
         }
     }

@@ -26,8 +26,8 @@ extension SQLiteConnection {
         try run("rehearsing a row of \(entity)") { db in
             let scope = try scope(entity, db)
             let key = scope.table.name.lowercased()
-            var shadow = try shadows[key] ?? makeShadow(scope.table, db)
-            shadows[key] = shadow
+            var shadow = try temporaries.shadows[key] ?? makeShadow(scope.table, db)
+            temporaries.shadows[key] = shadow
             var values = values
             try hideCollisions(scope, shadow, values, db)
             // SQLite gives a new row the largest rowid plus one; the shadow must not begin at 1 again.
@@ -52,7 +52,7 @@ extension SQLiteConnection {
                     case .integer(let value)? = values.first(where: { $0.key.lowercased() == alias.lowercased() })?.value
                 { given = value }
                 shadow.nextRowID = max(next, given &+ 1)
-                shadows[key] = shadow
+                temporaries.shadows[key] = shadow
             }
             return outcome
         }
@@ -68,8 +68,7 @@ extension SQLiteConnection {
         guard table.entity.kind == .table, !table.keySQL.isEmpty else {
             throw StoreError(.unsupported, store: name, message: "rows cannot be saved into \(table.name)")
         }
-        let number = shadows.count
-        let own = "retention_shadow_\(number)"
+        let own = temporaryName("shadow")
         let definitions = try Row.fetchAll(
             db, sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL "
                 + "AND type IN ('table', 'index') ORDER BY type DESC", arguments: [table.name])
@@ -84,10 +83,10 @@ extension SQLiteConnection {
                 try db.execute(sql: "CREATE UNIQUE INDEX temp.\(own)_\(index) ON \(own) \(rest)")
             }
         }
-        let hidden = "retention_hidden_\(number)"
+        let hidden = temporaryName("hidden")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
         try db.execute(sql: "CREATE TEMP TABLE \(hidden) (\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID")
-        let view = "retention_rows_\(number)"
+        let view = temporaryName("rows")
         var columns = table.entity.attributes.map(\.name.quotedIdentifier)
         if let rowID = table.rowID, table.rowIDAlias == nil { columns.insert("\(rowID) AS \(rowID.quotedIdentifier)", at: 0) }
         let list = columns.joined(separator: ", ")
