@@ -71,7 +71,8 @@ package final class Run {
     // MARK: Stages
 
     private func savePending() throws {
-        guard mayContinue else { return noteInterruption(rowsRemain: report.hasPendingSources) }
+        guard report.hasPendingSources else { return }
+        guard mayContinue else { return noteInterruption(rowsRemain: true) }
         report.pending = try setup.pending(writer)
     }
 

@@ -19,7 +19,10 @@ final class PriceFile {
         folder = FileManager.default.temporaryDirectory.appending(path: "price-file-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         path = folder.appending(path: "prices.sqlite").path(percentEncoded: false)
-        queue = try DatabaseQueue(path: path)
+        var configuration = Configuration()
+        // A test may hold a transaction open to keep the store busy.
+        configuration.allowsUnsafeTransactions = true
+        queue = try DatabaseQueue(path: path, configuration: configuration)
         try execute("CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)")
         if indexed { try execute("CREATE INDEX price_at ON price (at)") }
         if !sql.isEmpty { try execute(sql) }
