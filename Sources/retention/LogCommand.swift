@@ -58,7 +58,8 @@ struct LogCommand: ConsoleCommand {
     private func text(of runs: [LedgerRun], _ console: Console) throws(CommandFailure) -> String {
         if let runID {
             guard let first = runs.first else {
-                throw CommandFailure(exitCode: 66, message: "no run is recorded whose identifier begins with '\(runID)'")
+                throw CommandFailure(
+                    exitCode: 66, message: "no run is recorded whose identifier begins with '\(runID)'")
             }
             guard runs.count == 1 || first.report.runID == runID else {
                 throw .usage(

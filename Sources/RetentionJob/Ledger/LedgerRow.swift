@@ -23,7 +23,8 @@ enum LedgerRow {
     static let ruleEntity = entity(
         ruleEntityName, key: ["run_number", "position"],
         integers: [
-            "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded", "nullified",
+            "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded",
+            "nullified",
             "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "batches", "elapsed_us",
         ],
         texts: [

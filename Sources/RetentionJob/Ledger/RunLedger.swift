@@ -25,7 +25,7 @@ package final class RunLedger: RunRecorder {
         for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity] {
             do {
                 try writer.createEntity(entity)
-            } catch where error.kind == .permission || error.kind == .missing {
+            } catch  where error.kind == .permission || error.kind == .missing {
                 throw StoreError(
                     .cannotCreate, store: writer.name, message: "the ledger cannot be made: \(error.message)",
                     engineCode: error.engineCode, hint: "give `history` a path that can be written, or `none`")

@@ -78,7 +78,8 @@ private enum LogFields {
 
     /// The keys whose values are numbers, so that JSON readers can add them up.
     private static let numbers: Set = [
-        "expired", "deleted", "cascaded", "nullified", "residue", "batches", "seconds", "unreadable", "saved", "ignored",
+        "expired", "deleted", "cascaded", "nullified", "residue", "batches", "seconds", "unreadable", "saved",
+        "ignored",
         "rejected", "files", "rows", "exit_code", "pid", "bytes", "batch",
         "reclaimed_bytes", "runs",
     ]
@@ -95,7 +96,8 @@ private enum LogFields {
 
     /// A key or value as one word: quoted where a reader would take it for more than one.
     static func word(_ text: String) -> String {
-        let isPlain = !text.isEmpty && text.unicodeScalars.allSatisfy { $0 != " " && $0 != "=" && $0 != "\"" && $0 != "\\" }
+        let isPlain =
+            !text.isEmpty && text.unicodeScalars.allSatisfy { $0 != " " && $0 != "=" && $0 != "\"" && $0 != "\\" }
         return isPlain && SafeText.line(text) == text ? text : SafeText.quoted(text)
     }
 

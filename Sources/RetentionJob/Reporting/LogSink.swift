@@ -22,7 +22,8 @@ package final class LogSink: Sendable {
         let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o640)
         guard descriptor >= 0 else {
             throw StoreError(
-                .cannotCreate, store: path, message: "the log file cannot be opened: \(String(cString: strerror(errno)))",
+                .cannotCreate, store: path,
+                message: "the log file cannot be opened: \(String(cString: strerror(errno)))",
                 hint: "check the folder and its permissions, or change log.file")
         }
         return LogSink { bytes in writeAll(bytes, to: descriptor) }

@@ -38,7 +38,8 @@ struct RunLedgerTests {
         -> RunReport
     {
         var report = RunReport(
-            runID: id, mode: .run, asOf: ReportSample.asOf, started: ReportSample.asOf.advanced(byMicroseconds: start * hour),
+            runID: id, mode: .run, asOf: ReportSample.asOf,
+            started: ReportSample.asOf.advanced(byMicroseconds: start * hour),
             config: "retention.yaml", configSHA256: "3f2a91c0", store: "prices.sqlite", engine: "sqlite")
         report.finished = report.started.advanced(byMicroseconds: hour)
         report.rules = rules.map { rule in
@@ -177,7 +178,8 @@ struct RunLedgerTests {
         let file = try LedgerFile()
         for index in 0..<5 {
             let rules = index == 2 ? [ReportSample.gold, ReportSample.refused] : [ReportSample.gold]
-            try record(report("01\("ABCDE".map(String.init)[index])", hour: Int64(index) * 2, rules: rules), in: file.ledger())
+            try record(
+                report("01\("ABCDE".map(String.init)[index])", hour: Int64(index) * 2, rules: rules), in: file.ledger())
         }
         func names(_ query: LedgerHistory.Query) throws -> [String] { try file.runs(query).map(\.report.runID) }
         #expect(try names(.init()) == ["01A", "01B", "01C", "01D", "01E"])
@@ -215,8 +217,9 @@ struct RunLedgerTests {
         let lines = LogReport(runs).table().split(separator: "\n")
         #expect(lines.count == 3 && lines[0].hasPrefix("RUN "))
         #expect(lines[1].contains("a\\u{1B}[2Jb") && lines[2].contains("refused: wrong_unit"))
-        let full = LogReport.full(try #require(runs.first))
-        #expect(full.contains("process   42 on gold, user cron\n") && full.contains("Is date_format right? (wrong_unit)"))
+        let full = LogReport.full(try #require(runs.first), width: 300)
+        #expect(
+            full.contains("process   42 on gold, user cron\n") && full.contains("Is date_format right? (wrong_unit)"))
         #expect(!full.unicodeScalars.contains("\u{1B}"))
     }
 }

@@ -28,7 +28,8 @@ struct JSONReportTests {
         #expect(
             try names(rules.first).prefix(23) == [
                 "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
-                "rows", "expired", "kept_by_rule", "deleted", "cascaded", "nullified", "unreadable", "residue", "oldest",
+                "rows", "expired", "kept_by_rule", "deleted", "cascaded", "nullified", "unreadable", "residue",
+                "oldest",
                 "newest", "newest_expired", "strategy", "batches", "seconds",
             ])
     }
@@ -58,7 +59,8 @@ struct JSONReportTests {
     @Test(arguments: [
         Escape(string: "a\"b\\c", json: #""a\"b\\c""#), Escape(string: "\n\r\t\u{0}", json: #""\n\r\t\u0000""#),
         Escape(string: "\u{2028}\u{2029}\u{85}", json: #""\u2028\u2029\u0085""#),
-        Escape(string: "\u{1B}[31m\u{202E}", json: #""\u001b[31m\u202e""#), Escape(string: "gold€🪙", json: "\"gold€🪙\""),
+        Escape(string: "\u{1B}[31m\u{202E}", json: #""\u001b[31m\u202e""#),
+        Escape(string: "gold€🪙", json: "\"gold€🪙\""),
         Escape(string: "\u{E0001}", json: #""\udb40\udc01""#),
     ])
     func stringsAreEscaped(_ row: Escape) throws {

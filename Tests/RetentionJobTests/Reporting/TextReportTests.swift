@@ -51,7 +51,7 @@ struct TextReportTests {
     func refusalIsWrappedInPlaceOfFigures(width: Int) throws {
         let text = lines(dryRun([ReportSample.refused]), width: width)
         let start = try #require(text.firstIndex { $0.hasPrefix("old-fx") })
-        #expect(text[start].contains("30d  refused: the newest of 8,200 rows"))
+        #expect(text[start].contains("30d      refused: the newest of 8,200 rows"))
         #expect(!text[start].contains("2026-10-22"))
         let end = try #require(text.firstIndex { $0.hasSuffix("(wrong_unit)") })
         let column = try #require(text[start].range(of: "refused:")).lowerBound.utf16Offset(in: text[start])
@@ -66,9 +66,11 @@ struct TextReportTests {
         report.exitCode = 65
         #expect(
             TextReport(report).text.hasSuffix(
-                "Nothing was changed. Without --dry-run, 500,000 rows would be deleted and 1 rule refused (exit 65).\n"))
+                "Nothing was changed. Without --dry-run, 500,000 rows would be deleted and 1 rule refused (exit 65).\n")
+        )
         #expect(
-            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("Without --dry-run, no row would be deleted.\n"))
+            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("Without --dry-run, no row would be deleted.\n")
+        )
     }
 
     @Test func closingSentenceOfARunSaysWhatIsLeft() {
