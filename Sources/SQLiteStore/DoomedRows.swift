@@ -82,7 +82,8 @@ extension SQLiteConnection {
                     let columns = child.table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
                     let rows = try references(key, doomed, "doomed.step = ? AND doomed.wave = ?", [step, wave], db)
                     try execute(
-                        SQLFragment("INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, ?",
+                        SQLFragment(
+                            "INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, ?",
                             [step.databaseValue, (wave + 1).databaseValue]) + rows, db)
                     if db.changesCount > 0 { reached.insert(child.table.name) }
                 }
@@ -133,7 +134,8 @@ extension SQLiteConnection {
         let child = try scope(key.source, db)
         let table = try doomedTable(child.table, doomed, db)
         let matches = zip(child.table.keySQL.indices, child.table.keySQL).map { "own.k\($0) = child.\($1)" }
-        return "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(matches.joined(separator: " AND ")) AND own.step \(steps))"
+        return
+            "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(matches.joined(separator: " AND ")) AND own.step \(steps))"
     }
 
     private func distinctChildren(_ key: Relationship, _ db: Database) throws -> String {
@@ -142,8 +144,10 @@ extension SQLiteConnection {
 
     private func cascadedCount(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
         try doomed.tables.values.reduce(0) { sum, table in
-            try sum + count(
-                SQLFragment("SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue]), db)
+            try sum
+                + count(
+                    SQLFragment("SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue]),
+                    db)
         }
     }
 

@@ -43,7 +43,8 @@ final class SQLiteConnection {
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.label = "retention"
-        let milliseconds = busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
+        let milliseconds =
+            busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
@@ -70,7 +71,8 @@ final class SQLiteConnection {
                 defer { transactionDepth -= 1 }
                 let name = "retention_\(transactionDepth)"
                 return try enclosed(
-                    db, begin: "SAVEPOINT \(name)", end: "RELEASE \(name)", undo: "ROLLBACK TO \(name); RELEASE \(name)",
+                    db, begin: "SAVEPOINT \(name)", end: "RELEASE \(name)",
+                    undo: "ROLLBACK TO \(name); RELEASE \(name)",
                     body)
             }
             let synchronous = try setDurability(durability, db)

@@ -32,9 +32,10 @@ extension SQLiteConnection {
             try hideCollisions(scope, shadow, values, db)
             // SQLite gives a new row the largest rowid plus one; the shadow must not begin at 1 again.
             let rowID = scope.table.rowID ?? ""
-            let bringsRowID = scope.table.rowIDAlias.map { alias in
-                values.contains { $0.key.lowercased() == alias.lowercased() && !$0.value.isNull }
-            } ?? false
+            let bringsRowID =
+                scope.table.rowIDAlias.map { alias in
+                    values.contains { $0.key.lowercased() == alias.lowercased() && !$0.value.isNull }
+                } ?? false
             if let next = shadow.nextRowID, !bringsRowID, scope.table.rowIDAlias != nil {
                 values = values.filter { $0.key.lowercased() != rowID.lowercased() }
                 values[rowID] = .integer(next)
@@ -49,8 +50,11 @@ extension SQLiteConnection {
             if outcome == .saved, let next = shadow.nextRowID {
                 var given = next
                 if bringsRowID, let alias = scope.table.rowIDAlias,
-                    case .integer(let value)? = values.first(where: { $0.key.lowercased() == alias.lowercased() })?.value
-                { given = value }
+                    case .integer(let value)? = values.first(where: { $0.key.lowercased() == alias.lowercased() })?
+                        .value
+                {
+                    given = value
+                }
                 shadow.nextRowID = max(next, given &+ 1)
                 temporaries.shadows[key] = shadow
             }
@@ -70,13 +74,15 @@ extension SQLiteConnection {
         }
         let own = temporaryName("shadow")
         let definitions = try Row.fetchAll(
-            db, sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL "
+            db,
+            sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL "
                 + "AND type IN ('table', 'index') ORDER BY type DESC", arguments: [table.name])
         for (index, definition) in definitions.enumerated() {
             let text: String = definition["sql"]
             if definition["type"] == "table" {
                 guard let renamed = SchemaText.afterName(text, keyword: "TABLE") else {
-                    throw StoreError(.unsupported, store: name, message: "the definition of \(table.name) cannot be read")
+                    throw StoreError(
+                        .unsupported, store: name, message: "the definition of \(table.name) cannot be read")
                 }
                 try db.execute(sql: "CREATE TEMP TABLE \(own) \(renamed)")
             } else if text.uppercased().hasPrefix("CREATE UNIQUE"), let rest = SchemaText.afterTable(text) {
@@ -88,7 +94,9 @@ extension SQLiteConnection {
         try db.execute(sql: "CREATE TEMP TABLE \(hidden) (\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID")
         let view = temporaryName("rows")
         var columns = table.entity.attributes.map(\.name.quotedIdentifier)
-        if let rowID = table.rowID, table.rowIDAlias == nil { columns.insert("\(rowID) AS \(rowID.quotedIdentifier)", at: 0) }
+        if let rowID = table.rowID, table.rowIDAlias == nil {
+            columns.insert("\(rowID) AS \(rowID.quotedIdentifier)", at: 0)
+        }
         let list = columns.joined(separator: ", ")
         let isHidden = zip(table.keySQL.indices, table.keySQL).map { "hidden.k\($0) = stored.\($1)" }
         try db.execute(
@@ -110,7 +118,9 @@ extension SQLiteConnection {
             guard columns.count == index.columns.count else {
                 throw StoreError(
                     .unsupported, store: name,
-                    message: "\(table.name) has a unique index on an expression (\(index.name)), which a dry run cannot foretell")
+                    message:
+                        "\(table.name) has a unique index on an expression (\(index.name)), which a dry run cannot foretell"
+                )
             }
             if !keys.contains(columns) { keys.append(columns) }
         }
