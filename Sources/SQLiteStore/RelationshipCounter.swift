@@ -48,11 +48,13 @@ final class RelationshipCounter {
                     BEGIN SELECT retention_count_delete(\(kind)); END
                     """)
         }
+        // No OR IGNORE below: in a trigger the conflict policy of the statement that fired it would take its place.
         for (index, entry) in reach.nullifying.sorted(by: { $0.key < $1.key }).enumerated() {
             let target = try connection.scope(entry.key, db).table
             let names = target.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
             let new = target.keySQL.map { "NEW.\($0)" }.joined(separator: ", ")
             let same = zip(target.keySQL.indices, target.keySQL).map { "k\($0) = OLD.\($1)" }
+            let known = zip(target.keySQL.indices, target.keySQL).map { "k\($0) = NEW.\($1)" }
             let columns = entry.value.map(\.quotedIdentifier)
             let changed = columns.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
             try db.execute(
@@ -61,7 +63,8 @@ final class RelationshipCounter {
                     CREATE TEMP TRIGGER retention_nullify_\(index) AFTER UPDATE OF \(columns.joined(separator: ", "))
                     ON \(target.sql) WHEN \(changed)
                     BEGIN
-                        INSERT OR IGNORE INTO retention_nullified_\(index) VALUES (\(new));
+                        INSERT INTO retention_nullified_\(index) SELECT \(new) WHERE NOT EXISTS
+                            (SELECT 1 FROM retention_nullified_\(index) WHERE \(known.joined(separator: " AND ")));
                         SELECT retention_count_nullify(changes());
                     END;
                     CREATE TEMP TRIGGER retention_nullify_end_\(index) AFTER DELETE ON \(target.sql)
