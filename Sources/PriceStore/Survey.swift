@@ -119,7 +119,8 @@ public struct Survey: Hashable, Sendable {
     public var newestOfEntity: Instant?
     /// The largest value of the whole entity that the format's kind of storage has, before `earliest` is applied.
     public var newestValue: StoreValue?
-    /// Whether readable rows of the entity, inside the filter or outside, are left after this rule alone.
+    /// Whether readable rows of the entity, inside the filter or outside, are left after this rule alone; true where it
+    /// deletes nothing.
     public var leavesReadableRows = true
     /// Rows that go by a cascade.
     public var cascadedCount = 0

@@ -38,7 +38,9 @@ extension SQLiteConnection {
             try RelationshipCounter.remove(db)
             relationshipCounter = nil
         }
-        guard let table = try catalog.table(fetch.entity, db), !table.entity.incomingRelationships.isEmpty else { return }
+        guard let table = try catalog.table(fetch.entity, db), !table.entity.incomingRelationships.isEmpty else {
+            return
+        }
         relationshipCounter = try RelationshipCounter.make(whole, self, db)
     }
 }

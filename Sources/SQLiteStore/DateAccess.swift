@@ -27,7 +27,9 @@ extension SQLiteTable {
         var best: (access: DateAccess, columnCount: Int)?
         for index in indexes where !index.isPartial {
             let prefix = index.columns.prefix { $0.name.map(fixed.contains) ?? false }
-            guard prefix.count < index.columns.count, index.columns[prefix.count].name == attribute.name else { continue }
+            guard prefix.count < index.columns.count, index.columns[prefix.count].name == attribute.name else {
+                continue
+            }
             let column = index.columns[prefix.count]
             // Text compares by the column's collation, which only BINARY is sure to be.
             guard column.collation == "BINARY" || attribute.affinity != .text else { continue }

@@ -24,7 +24,8 @@ final class DateFunction {
         startName = "retention_start_\(number)"
         // The connection outlives its functions' context only as long as this object, which the connection holds.
         let context = Unmanaged.passUnretained(self).toOpaque()
-        let flags = SQLITE_UTF8 | SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */
+        let flags =
+            SQLITE_UTF8 | SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */
         for (name, count, function) in [
             (rangeName, 4, isInRange), (startName, 1, start),
         ] as [(String, Int32, @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)] {

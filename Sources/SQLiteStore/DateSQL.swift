@@ -119,7 +119,8 @@ struct DateSQL {
             return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
         }
         // The wider of the two bounds serves the index; then each storage class is held to its own.
-        let realIsWider = comparison == .greaterOrEqual
+        let realIsWider =
+            comparison == .greaterOrEqual
             ? bound.real < Double(bound.integer) : bound.real > Double(bound.integer)
         let outer = realIsWider ? bound.real.databaseValue : bound.integer.databaseValue
         return SQLFragment(

@@ -24,8 +24,8 @@ extension SQLiteConnection {
 
     /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
     func foresee(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Survey, _ db: Database) throws {
-        let doomed = doomedRows ?? DoomedRows()
-        doomedRows = doomed
+        let doomed = temporaries.doomedRows ?? DoomedRows()
+        temporaries.doomedRows = doomed
         try align(doomed, to: request.preceding, db)
         let step = doomed.steps.count
         let fetch = FetchRequest(entity: request.entity, predicate: request.deletion)
@@ -82,7 +82,8 @@ extension SQLiteConnection {
                     let columns = child.table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
                     let rows = try references(key, doomed, "doomed.step = ? AND doomed.wave = ?", [step, wave], db)
                     try execute(
-                        SQLFragment("INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, ?",
+                        SQLFragment(
+                            "INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, ?",
                             [step.databaseValue, (wave + 1).databaseValue]) + rows, db)
                     if db.changesCount > 0 { reached.insert(child.table.name) }
                 }
@@ -99,7 +100,7 @@ extension SQLiteConnection {
 
     private func doomedTable(_ table: SQLiteTable, _ doomed: DoomedRows, _ db: Database) throws -> String {
         if let known = doomed.tables[table.name.lowercased()] { return known }
-        let name = "retention_doomed_\(doomed.tables.count)"
+        let name = temporaryName("doomed")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
         try execute(
             SQLFragment("CREATE TEMP TABLE \(name) (\(keys), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)
@@ -133,7 +134,8 @@ extension SQLiteConnection {
         let child = try scope(key.source, db)
         let table = try doomedTable(child.table, doomed, db)
         let matches = zip(child.table.keySQL.indices, child.table.keySQL).map { "own.k\($0) = child.\($1)" }
-        return "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(matches.joined(separator: " AND ")) AND own.step \(steps))"
+        return
+            "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(matches.joined(separator: " AND ")) AND own.step \(steps))"
     }
 
     private func distinctChildren(_ key: Relationship, _ db: Database) throws -> String {
@@ -142,8 +144,10 @@ extension SQLiteConnection {
 
     private func cascadedCount(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
         try doomed.tables.values.reduce(0) { sum, table in
-            try sum + count(
-                SQLFragment("SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue]), db)
+            try sum
+                + count(
+                    SQLFragment("SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue]),
+                    db)
         }
     }
 

@@ -34,14 +34,14 @@ enum KeptRows {
 extension SQLiteConnection {
     /// The thresholds of a rule's kept rows, read when first asked for.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
-        if let known = keptRows[keepLast] { return known }
+        if let known = temporaries.keptRows[keepLast] { return known }
         let scope = RowScope(entity.table, source: entity.source)
         let date = try dateSQL(keepLast.date, scope, db)
         let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
         let kept =
             keepLast.groupedBy.isEmpty
             ? try single(keepLast, rows, date, scope, db) : try groups(keepLast, rows, date, scope, db)
-        keptRows[keepLast] = kept
+        temporaries.keptRows[keepLast] = kept
         return kept
     }
 
@@ -77,7 +77,7 @@ extension SQLiteConnection {
             query += whereClause(rows)
             query += SQLFragment(") WHERE position <= ? GROUP BY \(groups)", [keepLast.count.databaseValue])
         }
-        let table = "retention_kept_\(keptRows.count)"
+        let table = temporaryName("kept")
         var create = SQLFragment("CREATE TEMP TABLE \(table) AS SELECT * FROM (") + query + ")"
         if let before = keepLast.relevantBefore {
             // Groups whose kept rows are all newer cannot matter; without any group left, nothing need be looked up.

@@ -47,13 +47,17 @@ extension SQLiteConnection {
     private func vacuum(sizeBytes: Int64, _ db: Database) throws -> String? {
         guard try pragma("freelist_count", db) > 0 else { return nil }
         let needed = 2 * sizeBytes
-        guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: name)) else { return "the free disk room is unknown: no vacuum" }
+        guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: name)) else {
+            return "the free disk room is unknown: no vacuum"
+        }
         guard free > needed else {
             return "no vacuum: it may need \(needed) bytes of disk and \(free) are free"
         }
         try db.execute(sql: "VACUUM main")
         // In WAL mode the smaller file is in the WAL until a checkpoint has moved it.
-        if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" { try? db.execute(sql: "PRAGMA main.wal_checkpoint(TRUNCATE)") }
+        if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
+            try? db.execute(sql: "PRAGMA main.wal_checkpoint(TRUNCATE)")
+        }
         return nil
     }
 

@@ -48,11 +48,13 @@ final class RelationshipCounter {
                     BEGIN SELECT retention_count_delete(\(kind)); END
                     """)
         }
+        // No OR IGNORE below: in a trigger the conflict policy of the statement that fired it would take its place.
         for (index, entry) in reach.nullifying.sorted(by: { $0.key < $1.key }).enumerated() {
             let target = try connection.scope(entry.key, db).table
             let names = target.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
             let new = target.keySQL.map { "NEW.\($0)" }.joined(separator: ", ")
             let same = zip(target.keySQL.indices, target.keySQL).map { "k\($0) = OLD.\($1)" }
+            let known = zip(target.keySQL.indices, target.keySQL).map { "k\($0) = NEW.\($1)" }
             let columns = entry.value.map(\.quotedIdentifier)
             let changed = columns.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
             try db.execute(
@@ -61,7 +63,8 @@ final class RelationshipCounter {
                     CREATE TEMP TRIGGER retention_nullify_\(index) AFTER UPDATE OF \(columns.joined(separator: ", "))
                     ON \(target.sql) WHEN \(changed)
                     BEGIN
-                        INSERT OR IGNORE INTO retention_nullified_\(index) VALUES (\(new));
+                        INSERT INTO retention_nullified_\(index) SELECT \(new) WHERE NOT EXISTS
+                            (SELECT 1 FROM retention_nullified_\(index) WHERE \(known.joined(separator: " AND ")));
                         SELECT retention_count_nullify(changes());
                     END;
                     CREATE TEMP TRIGGER retention_nullify_end_\(index) AFTER DELETE ON \(target.sql)
@@ -77,7 +80,8 @@ final class RelationshipCounter {
     /// Removes the triggers and tables of a counter.
     static func remove(_ db: Database) throws {
         for (type, name) in try Row.fetchAll(
-            db, sql: "SELECT type, name FROM temp.sqlite_schema WHERE name LIKE 'retention\\_cascade\\_%' ESCAPE '\\' "
+            db,
+            sql: "SELECT type, name FROM temp.sqlite_schema WHERE name LIKE 'retention\\_cascade\\_%' ESCAPE '\\' "
                 + "OR name LIKE 'retention\\_nullif%' ESCAPE '\\' ORDER BY type DESC"
         ).map({ ($0["type"] as String, $0["name"] as String) }) where type == "trigger" || type == "table" {
             try db.execute(sql: "DROP \(type) temp.\(name.quotedIdentifier)")
@@ -91,7 +95,8 @@ final class RelationshipCounter {
             ("retention_count_delete", countDelete), ("retention_count_nullify", countNullify),
             ("retention_argument", argument),
         ] as [(String, @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)] {
-            let code = sqlite3_create_function_v2(db.sqliteConnection, name, 1, SQLITE_UTF8, context, function, nil, nil, nil)
+            let code = sqlite3_create_function_v2(
+                db.sqliteConnection, name, 1, SQLITE_UTF8, context, function, nil, nil, nil)
             guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         }
     }
@@ -120,10 +125,12 @@ private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: Unsaf
     case .double(let value): sqlite3_result_double(context, value)
     case .string(let value):
         // -1 is SQLITE_TRANSIENT, a macro that is not imported: SQLite copies the text.
-        sqlite3_result_text(context, value, Int32(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+        sqlite3_result_text(
+            context, value, Int32(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
     case .blob(let value):
         value.withUnsafeBytes {
-            sqlite3_result_blob(context, $0.baseAddress, Int32($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
+            sqlite3_result_blob(
+                context, $0.baseAddress, Int32($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
         }
     }
 }
@@ -139,7 +146,9 @@ private struct Reach {
         var waiting = [entity]
         var seen: Set<String> = []
         while let next = waiting.popLast() {
-            guard seen.insert(next.lowercased()).inserted, let table = try connection.catalog.table(next, db) else { continue }
+            guard seen.insert(next.lowercased()).inserted, let table = try connection.catalog.table(next, db) else {
+                continue
+            }
             for key in table.entity.incomingRelationships {
                 guard let source = try connection.catalog.table(key.source, db)?.name else { continue }
                 switch key.deleteRule {

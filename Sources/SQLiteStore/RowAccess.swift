@@ -65,12 +65,15 @@ extension SQLiteConnection {
             let sets = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
             if !columns.isEmpty { text += " ON CONFLICT DO UPDATE SET \(sets)" }
         }
+        let wasInTransaction = db.isInsideTransaction
         do {
             try execute(SQLFragment(text, named.map(\.value.databaseValue)), db)
             return db.changesCount == 0 ? .ignored : .saved
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH {
-            // SQLITE_CONSTRAINT with a rolled back transaction is no longer one row's trouble.
-            guard db.isInsideTransaction || !isReadOnly else { throw error }
+        } catch let error as DatabaseError
+            where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH
+        {
+            // A trigger may have raised ROLLBACK: then all rows of the transaction are gone, not only this one.
+            guard db.isInsideTransaction == wasInTransaction else { throw error }
             return .rejected(error.message ?? "a constraint of the store")
         }
     }
@@ -94,7 +97,8 @@ extension SQLiteConnection {
         try run("making the table \(entity.name)") { db in
             if let existing = try catalog.table(entity.name, db) {
                 for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
-                    try db.execute(sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(attribute.definition(nullable: true))")
+                    try db.execute(
+                        sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(attribute.definition(nullable: true))")
                 }
             } else {
                 let columns = entity.attributes.map { $0.definition(nullable: !$0.isRequired) }
@@ -102,7 +106,9 @@ extension SQLiteConnection {
                     entity.primaryKey.isEmpty
                     ? [] : ["PRIMARY KEY (\(entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")))"]
                 try db.execute(
-                    sql: "CREATE TABLE main.\(entity.name.quotedIdentifier) (\((columns + key).joined(separator: ", ")))")
+                    sql:
+                        "CREATE TABLE main.\(entity.name.quotedIdentifier) (\((columns + key).joined(separator: ", ")))"
+                )
             }
             catalog = SQLiteCatalog()
         }

@@ -46,7 +46,9 @@ struct SQLFragment: Hashable {
 
 extension String {
     /// The name as an SQL identifier: in double quotes, quotes doubled.
-    var quotedIdentifier: String { "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\"" }
+    var quotedIdentifier: String {
+        "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
 }
 
 extension StoreValue {

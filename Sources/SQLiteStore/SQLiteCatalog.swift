@@ -68,7 +68,8 @@ struct SQLiteCatalog {
         guard
             let found = try Row.fetchOne(
                 db,
-                sql: "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)",
+                sql:
+                    "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)",
                 arguments: [name])
         else { return nil }
         let spelled: String = found["name"]
@@ -78,7 +79,8 @@ struct SQLiteCatalog {
         var attributes: [Attribute] = []
         var key: [(position: Int, name: String, type: String)] = []
         for column in try Row.fetchAll(
-            db, sql: "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?, 'main')", arguments: [spelled])
+            db, sql: "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?, 'main')",
+            arguments: [spelled])
         {
             let hidden: Int = column["hidden"]
             guard hidden != 1 else { continue }
@@ -133,7 +135,9 @@ struct SQLiteCatalog {
     /// name is at worst taken for one that it is not.
     private func insertTriggers(of table: String, _ db: Database) throws -> [String] {
         try Row.fetchAll(
-            db, sql: "SELECT name, upper(sql) AS text FROM main.sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)",
+            db,
+            sql:
+                "SELECT name, upper(sql) AS text FROM main.sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)",
             arguments: [table]
         ).filter { row in
             let text: String = row["text"] ?? ""
@@ -193,7 +197,8 @@ struct SQLiteCatalog {
     private static func isIndexed(_ table: SQLiteTable, _ columns: [String]) -> Bool {
         let wanted = Set(columns.map { $0.lowercased() })
         if let alias = table.rowIDAlias, wanted == [alias.lowercased()] { return true }
-        let keys = table.indexes.filter { !$0.isPartial }.map { $0.columns.map(\.name) }
+        let keys =
+            table.indexes.filter { !$0.isPartial }.map { $0.columns.map(\.name) }
             + (table.isWithoutRowID ? [table.entity.primaryKey] : [])
         return keys.contains { Set($0.prefix(wanted.count).map { $0?.lowercased() ?? "" }) == wanted }
     }
@@ -204,9 +209,13 @@ extension Attribute.Affinity {
     init(declaredType: String, isStrict: Bool) {
         let type = declaredType.uppercased()
         self =
-            if isStrict && type == "ANY" { .none } else if type.contains("INT") { .integer } else if type.contains("CHAR")
+            if isStrict && type == "ANY" { .none } else if type.contains("INT") {
+                .integer
+            } else if type.contains("CHAR")
                 || type.contains("CLOB") || type.contains("TEXT")
-            { .text } else if type.isEmpty || type.contains("BLOB") { .none } else if type.contains("REAL")
+            { .text } else if type.isEmpty || type.contains("BLOB") {
+                .none
+            } else if type.contains("REAL")
                 || type.contains("FLOA") || type.contains("DOUB")
             { .real } else { .numeric }
     }

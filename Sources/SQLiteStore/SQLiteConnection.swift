@@ -18,11 +18,23 @@ final class SQLiteConnection {
     /// What the catalog knows; emptied when the schema changes.
     var catalog = SQLiteCatalog()
     var dateFunctions: [DateFunction.Key: DateFunction] = [:]
-    var keptRows: [KeepLast: KeptRows] = [:]
-    /// Tables that a rehearsal shadows, by lower-cased name.
-    var shadows: [String: ShadowTable] = [:]
-    var doomedRows: DoomedRows?
+    var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
+    private var temporaryCount = 0
+
+    /// What is known of the connection's temporary tables; a rollback takes it back.
+    struct Temporaries {
+        var keptRows: [KeepLast: KeptRows] = [:]
+        /// Tables that a rehearsal shadows, by lower-cased name.
+        var shadows: [String: ShadowTable] = [:]
+        var doomedRows: DoomedRows?
+    }
+
+    /// A name for a temporary object that was never used before on this connection.
+    func temporaryName(_ kind: String) -> String {
+        temporaryCount += 1
+        return "retention_\(kind)_\(temporaryCount)"
+    }
 
     init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration) throws(StoreError) {
         name = path
@@ -31,7 +43,8 @@ final class SQLiteConnection {
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.label = "retention"
-        let milliseconds = busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
+        let milliseconds =
+            busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
@@ -56,25 +69,20 @@ final class SQLiteConnection {
             if db.isInsideTransaction {
                 transactionDepth += 1
                 defer { transactionDepth -= 1 }
-                return try savepoint(db, "retention_\(transactionDepth)", body)
+                let name = "retention_\(transactionDepth)"
+                return try enclosed(
+                    db, begin: "SAVEPOINT \(name)", end: "RELEASE \(name)",
+                    undo: "ROLLBACK TO \(name); RELEASE \(name)",
+                    body)
             }
             let synchronous = try setDurability(durability, db)
             defer { if let synchronous { try? db.execute(sql: "PRAGMA main.synchronous = \(synchronous)") } }
-            do {
-                try db.execute(sql: isReadOnly ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE")
+            return try enclosed(
+                db, begin: isReadOnly ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK"
+            ) {
+                // A deferred transaction begins with its first read.
                 if isReadOnly { _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema") }
-            } catch {
-                throw StoreError(error, store: name, doing: "a transaction cannot begin")
-            }
-            do {
-                let value = try body()
-                try db.execute(sql: "COMMIT")
-                return value
-            } catch {
-                // SQLite may have rolled back by itself (disk full, I/O error): then there is nothing left to undo.
-                if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK") }
-                if error is StoreError || !(error is DatabaseError) { throw error }
-                throw StoreError(error, store: name, doing: "the transaction cannot be committed")
+                return try body()
             }
         }
     }
@@ -82,26 +90,32 @@ final class SQLiteConnection {
     /// Carries out several queries on one state of the store.
     func snapshot<T>(_ db: Database, _ body: () throws -> T) throws -> T {
         if db.isInsideTransaction { return try body() }
-        try db.execute(sql: "BEGIN DEFERRED")
-        do {
-            let value = try body()
-            try db.execute(sql: "COMMIT")
-            return value
-        } catch {
-            if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK") }
-            throw error
-        }
+        return try enclosed(db, begin: "BEGIN DEFERRED", end: "COMMIT", undo: "ROLLBACK", body)
     }
 
-    private func savepoint<T>(_ db: Database, _ savepoint: String, _ body: () throws -> T) throws -> T {
-        try db.execute(sql: "SAVEPOINT \(savepoint)")
+    private func enclosed<T>(
+        _ db: Database, begin: String, end: String, undo: String, _ body: () throws -> T
+    ) throws -> T {
+        do {
+            try db.execute(sql: begin)
+        } catch {
+            throw StoreError(error, store: name, doing: "a transaction cannot begin")
+        }
+        let known = temporaries
+        let knownCatalog = catalog
         do {
             let value = try body()
-            try db.execute(sql: "RELEASE \(savepoint)")
+            try db.execute(sql: end)
             return value
         } catch {
-            if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK TO \(savepoint); RELEASE \(savepoint)") }
-            throw error
+            // SQLite may have rolled back by itself (disk full, I/O error): then there is nothing left to undo.
+            if db.isInsideTransaction { try? db.execute(sql: undo) }
+            // Tables and rows that the transaction made are gone, and so must be what is known of them.
+            temporaries = known
+            temporaries.doomedRows = nil
+            catalog = knownCatalog
+            guard error is DatabaseError else { throw error }
+            throw StoreError(error, store: name, doing: "the transaction is undone")
         }
     }
 

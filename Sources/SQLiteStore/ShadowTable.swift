@@ -26,15 +26,16 @@ extension SQLiteConnection {
         try run("rehearsing a row of \(entity)") { db in
             let scope = try scope(entity, db)
             let key = scope.table.name.lowercased()
-            var shadow = try shadows[key] ?? makeShadow(scope.table, db)
-            shadows[key] = shadow
+            var shadow = try temporaries.shadows[key] ?? makeShadow(scope.table, db)
+            temporaries.shadows[key] = shadow
             var values = values
             try hideCollisions(scope, shadow, values, db)
             // SQLite gives a new row the largest rowid plus one; the shadow must not begin at 1 again.
             let rowID = scope.table.rowID ?? ""
-            let bringsRowID = scope.table.rowIDAlias.map { alias in
-                values.contains { $0.key.lowercased() == alias.lowercased() && !$0.value.isNull }
-            } ?? false
+            let bringsRowID =
+                scope.table.rowIDAlias.map { alias in
+                    values.contains { $0.key.lowercased() == alias.lowercased() && !$0.value.isNull }
+                } ?? false
             if let next = shadow.nextRowID, !bringsRowID, scope.table.rowIDAlias != nil {
                 values = values.filter { $0.key.lowercased() != rowID.lowercased() }
                 values[rowID] = .integer(next)
@@ -49,10 +50,13 @@ extension SQLiteConnection {
             if outcome == .saved, let next = shadow.nextRowID {
                 var given = next
                 if bringsRowID, let alias = scope.table.rowIDAlias,
-                    case .integer(let value)? = values.first(where: { $0.key.lowercased() == alias.lowercased() })?.value
-                { given = value }
+                    case .integer(let value)? = values.first(where: { $0.key.lowercased() == alias.lowercased() })?
+                        .value
+                {
+                    given = value
+                }
                 shadow.nextRowID = max(next, given &+ 1)
-                shadows[key] = shadow
+                temporaries.shadows[key] = shadow
             }
             return outcome
         }
@@ -68,28 +72,31 @@ extension SQLiteConnection {
         guard table.entity.kind == .table, !table.keySQL.isEmpty else {
             throw StoreError(.unsupported, store: name, message: "rows cannot be saved into \(table.name)")
         }
-        let number = shadows.count
-        let own = "retention_shadow_\(number)"
+        let own = temporaryName("shadow")
         let definitions = try Row.fetchAll(
-            db, sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL "
+            db,
+            sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL "
                 + "AND type IN ('table', 'index') ORDER BY type DESC", arguments: [table.name])
         for (index, definition) in definitions.enumerated() {
             let text: String = definition["sql"]
             if definition["type"] == "table" {
                 guard let renamed = SchemaText.afterName(text, keyword: "TABLE") else {
-                    throw StoreError(.unsupported, store: name, message: "the definition of \(table.name) cannot be read")
+                    throw StoreError(
+                        .unsupported, store: name, message: "the definition of \(table.name) cannot be read")
                 }
                 try db.execute(sql: "CREATE TEMP TABLE \(own) \(renamed)")
             } else if text.uppercased().hasPrefix("CREATE UNIQUE"), let rest = SchemaText.afterTable(text) {
                 try db.execute(sql: "CREATE UNIQUE INDEX temp.\(own)_\(index) ON \(own) \(rest)")
             }
         }
-        let hidden = "retention_hidden_\(number)"
+        let hidden = temporaryName("hidden")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
         try db.execute(sql: "CREATE TEMP TABLE \(hidden) (\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID")
-        let view = "retention_rows_\(number)"
+        let view = temporaryName("rows")
         var columns = table.entity.attributes.map(\.name.quotedIdentifier)
-        if let rowID = table.rowID, table.rowIDAlias == nil { columns.insert("\(rowID) AS \(rowID.quotedIdentifier)", at: 0) }
+        if let rowID = table.rowID, table.rowIDAlias == nil {
+            columns.insert("\(rowID) AS \(rowID.quotedIdentifier)", at: 0)
+        }
         let list = columns.joined(separator: ", ")
         let isHidden = zip(table.keySQL.indices, table.keySQL).map { "hidden.k\($0) = stored.\($1)" }
         try db.execute(
@@ -111,7 +118,9 @@ extension SQLiteConnection {
             guard columns.count == index.columns.count else {
                 throw StoreError(
                     .unsupported, store: name,
-                    message: "\(table.name) has a unique index on an expression (\(index.name)), which a dry run cannot foretell")
+                    message:
+                        "\(table.name) has a unique index on an expression (\(index.name)), which a dry run cannot foretell"
+                )
             }
             if !keys.contains(columns) { keys.append(columns) }
         }

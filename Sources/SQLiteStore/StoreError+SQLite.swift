@@ -27,7 +27,8 @@ extension StoreError {
         case .SQLITE_CANTOPEN: .permission
         case .SQLITE_CONSTRAINT: .constraint
         case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_TOOBIG: .unsupported
-        case .SQLITE_IOERR, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FULL, .SQLITE_PROTOCOL, .SQLITE_NOMEM, .SQLITE_NOLFS:
+        case .SQLITE_IOERR, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FULL, .SQLITE_PROTOCOL, .SQLITE_NOMEM,
+            .SQLITE_NOLFS:
             .inputOutput
         default: .defect
         }

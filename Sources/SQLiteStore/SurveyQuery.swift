@@ -111,7 +111,8 @@ extension SQLiteConnection {
         survey.newestOfEntity = try edge(rows, readable, newest: true, request.date, db)
         survey.newestValue = try newestValue(rows, db)
         survey.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, request.date, db)
-        survey.newest = rows.filter == .always
+        survey.newest =
+            rows.filter == .always
             ? survey.newestOfEntity : try edge(rows, .all([readable, rows.filter]), newest: true, request.date, db)
 
         let inRange = try count(select("count(*)", rows, rows.expired), db)
@@ -122,12 +123,14 @@ extension SQLiteConnection {
             survey.keptByRuleCount = inRange - survey.expiredAloneCount
             let others = try notPreceding(request, rows.scope, db)
             let counted = SQLFragment.all([alone, others])
-            survey.expiredCount = others == .always
+            survey.expiredCount =
+                others == .always
                 ? survey.expiredAloneCount : try count(select("count(*)", rows, counted), db)
             survey.newestExpired = try edge(rows, counted, newest: true, request.date, db)
             survey.leavesReadableRows = try leavesReadableRows(rows, alone, request.cutoff, survey, db)
         }
-        let needsRows = request.countsAllRows || inRange > 0
+        let needsRows =
+            request.countsAllRows || inRange > 0
             || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
         if needsRows {
             let from = SQLFragment("SELECT count(*) FROM \(rows.scope.from())")
@@ -158,7 +161,8 @@ extension SQLiteConnection {
             SQLFragment("\(rows.date.column) <> ?", [$0.databaseValue])
         }
         guard rows.date.affinity != .text else { return nil }
-        let query = select(rows.date.column, rows, .joined([rows.date.isFinite] + sentinels, by: " AND ", empty: .always))
+        let query = select(
+            rows.date.column, rows, .joined([rows.date.isFinite] + sentinels, by: " AND ", empty: .always))
         return try row(query + " ORDER BY \(rows.date.column) DESC LIMIT 1", db)?.first
     }
 
@@ -187,11 +191,14 @@ extension SQLiteConnection {
         }
         try add(.wrongType, SQLFragment("\(column) >= ''"))
         let infinity = Double.infinity.databaseValue
-        try add(.notADate, SQLFragment("(\(column) = ? OR \(column) = ?)", [infinity, (-Double.infinity).databaseValue]))
+        try add(
+            .notADate, SQLFragment("(\(column) = ? OR \(column) = ?)", [infinity, (-Double.infinity).databaseValue]))
         let untrusted = rows.date.untrusted
         for value in untrusted { try add(.sentinel, SQLFragment("\(column) = ?", [value.databaseValue])) }
         let trusted = untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
-        let tooEarly = SQLFragment("NOT (") + rows.date.compare(.greaterOrEqual, encoding.lowerBound(rows.date.date.earliest)) + ")"
+        let tooEarly =
+            SQLFragment("NOT (") + rows.date.compare(.greaterOrEqual, encoding.lowerBound(rows.date.date.earliest))
+            + ")"
         // The plain upper bound serves the index; NOT of the exact condition decides.
         let wide = encoding.lowerBound(rows.date.date.earliest)
         let outer = max(wide.real, Double(wide.integer).nextUp)
@@ -199,7 +206,8 @@ extension SQLiteConnection {
             .beforeEarliest,
             .joined(
                 [
-                    SQLFragment("\(column) <= ? AND \(column) > ?", [outer.databaseValue, (-Double.infinity).databaseValue]),
+                    SQLFragment(
+                        "\(column) <= ? AND \(column) > ?", [outer.databaseValue, (-Double.infinity).databaseValue]),
                     tooEarly,
                 ] + trusted, by: " AND ", empty: .always))
         if let latest = rows.date.date.latest {
@@ -209,7 +217,8 @@ extension SQLiteConnection {
                 .afterLatest,
                 .joined(
                     [
-                        SQLFragment("\(column) >= ? AND ", [min(bound.real, Double(bound.integer).nextDown).databaseValue])
+                        SQLFragment(
+                            "\(column) >= ? AND ", [min(bound.real, Double(bound.integer).nextDown).databaseValue])
                             + rows.date.isFinite, tooLate,
                     ] + trusted, by: " AND ", empty: .always))
         }

@@ -41,7 +41,8 @@ struct RelationshipTests {
         #expect(survey.cascadedCount == 5)
         #expect(survey.nullifiedCount == 2)
         #expect(try store.rows("SELECT id FROM c ORDER BY id") == ["4", "5"])
-        #expect(try store.rows("SELECT id, p, q FROM n ORDER BY id") == ["1|NULL|NULL", "2|4|NULL", "3|4|4", "4|NULL|NULL"])
+        #expect(
+            try store.rows("SELECT id, p, q FROM n ORDER BY id") == ["1|NULL|NULL", "2|4|NULL", "3|4|4", "4|NULL|NULL"])
     }
 
     @Test func selfCascadesCountExpiredRowsAsDeletedAndOthersAsCascaded() throws {
@@ -49,7 +50,8 @@ struct RelationshipTests {
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p ON DELETE CASCADE)",
             "CREATE INDEX p_up ON p (up)", "CREATE INDEX p_at ON p (at)",
             // 1 ← 2 ← 3 (young) ← 4; 5 alone and old; 6 young.
-            "INSERT INTO p VALUES (1, 50000000, NULL), (2, 60000000, 1), (3, 200000000, 2), (4, 70000000, 3), (5, 80000000, NULL), (6, 300000000, NULL)")
+            "INSERT INTO p VALUES (1, 50000000, NULL), (2, 60000000, 1), (3, 200000000, 2), (4, 70000000, 3), (5, 80000000, NULL), (6, 300000000, NULL)"
+        )
         let survey = try check(store, Self.request("p"))
         #expect(survey.expiredCount == 4)
         #expect(survey.cascadedCount == 1)
@@ -72,7 +74,8 @@ struct RelationshipTests {
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
             "CREATE TABLE c (id INTEGER PRIMARY KEY, at INTEGER, p INTEGER REFERENCES p)",
             "CREATE TABLE d (id INTEGER PRIMARY KEY, at INTEGER, p INTEGER REFERENCES p ON DELETE CASCADE)",
-            "INSERT INTO p VALUES (1, 50000000), (2, 60000000)", "INSERT INTO c VALUES (1, 50000000, 1), (2, 40000000, 2)",
+            "INSERT INTO p VALUES (1, 50000000), (2, 60000000)",
+            "INSERT INTO c VALUES (1, 50000000, 1), (2, 40000000, 2)",
             "INSERT INTO d VALUES (1, 50000000, 1), (2, 200000000, 2), (3, 50000000, NULL)")
         let first = Self.request("c")
         let second = Self.request("p", preceding: [FetchRequest(entity: "c", predicate: first.deletion)])
@@ -98,8 +101,10 @@ struct RelationshipTests {
 
     @Test func rowsThatPointAtEachOtherGoInOneStatement() throws {
         let store = try TemporaryStore(
-            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p)", "CREATE INDEX p_at ON p (at)",
-            "INSERT INTO p VALUES (1, 50000000, NULL), (2, 50000001, 1), (3, 50000002, 2), (4, 50000003, 3), (5, 300000000, NULL)")
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p)",
+            "CREATE INDEX p_at ON p (at)",
+            "INSERT INTO p VALUES (1, 50000000, NULL), (2, 50000001, 1), (3, 50000002, 2), (4, 50000003, 3), (5, 300000000, NULL)"
+        )
         let survey = try check(store, Self.request("p"))
         #expect(survey.strategy == .whole)
         #expect(try store.rows("SELECT id FROM p") == ["5"])
@@ -115,7 +120,8 @@ struct RelationshipTests {
 
     @Test func aUserTriggerFiresAndOneThatRaisesUndoesItsBatch() throws {
         let store = try TemporaryStore(
-            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)", "CREATE TABLE audit (id)",
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)",
+            "CREATE TABLE audit (id)",
             "CREATE TRIGGER t AFTER DELETE ON p BEGIN INSERT INTO audit VALUES (OLD.id); SELECT RAISE(ABORT, 'row 4 stays') WHERE OLD.id = 4; END",
             "INSERT INTO p VALUES (1, 50000000), (2, 50000001), (3, 50000002), (4, 50000003)")
         let writer = try store.writer()

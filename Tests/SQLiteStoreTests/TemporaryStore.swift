@@ -51,7 +51,8 @@ extension StoreWriter {
         var counts: [Int] = []
         var batch = BatchDeleteRequest(
             fetchRequest: FetchRequest(
-                entity: request.entity, predicate: request.deletion, sortDescriptors: [SortDescriptor(request.date.name)],
+                entity: request.entity, predicate: request.deletion,
+                sortDescriptors: [SortDescriptor(request.date.name)],
                 fetchLimit: strategy == .whole ? nil : batchRows),
             resultType: .count, strategy: strategy)
         repeat {

@@ -111,6 +111,17 @@ struct DocsTests {
         #expect(first.text.split(separator: "\n").map { $0.prefix { $0 != " " } } == ["scripts/demo", "scripts/test"])
     }
 
+    /// docs/output.md explains every field of the JSON report.
+    @Test func explainsEveryFieldOfTheReport() throws {
+        let folder = try playREADME().folder
+        let end = try LaunchedProgram.run("retention", ["run", "--dry-run", "--format", "json"], in: folder.url)
+        try #require(end.status == 0, "\(end.errors)")
+        let page = try Self.text("docs/output.md")
+        let names = end.output.matches(of: #/"([a-z_]+)": /#).map { String($0.1) }
+        try #require(Set(names).isSuperset(of: ["schema", "rules", "residue", "exit_code"]))
+        for name in Set(names) { #expect(page.contains("`\(name)`"), "\(name)") }
+    }
+
     // MARK: Links
 
     @Test(arguments: pages)
