@@ -114,7 +114,8 @@ struct DocsTests {
     /// docs/output.md explains every field of the JSON report.
     @Test func explainsEveryFieldOfTheReport() throws {
         let folder = try playREADME().folder
-        let end = try LaunchedProgram.run("retention", ["run", "--dry-run", "--format", "json"], in: folder.url)
+        let end = try LaunchedProgram.shell(
+            "retention run --dry-run --as-of 2025-01-01T00:00:00Z --format json", in: folder.url)
         try #require(end.status == 0, "\(end.errors)")
         let page = try Self.text("docs/output.md")
         let names = end.output.matches(of: #/"([a-z_]+)": /#).map { String($0.1) }
