@@ -13,10 +13,18 @@ struct SQLiteTable {
     var indexes: [SQLiteIndex]
     /// The names of triggers that fire when a row is inserted.
     var insertTriggers: [String]
+    /// The default values as the schema writes them, by lower-cased name of the column.
+    var defaults: [String: String]
 
     var name: String { entity.name }
     /// The table in SQL, never shadowed by a temporary one.
     var sql: String { "main." + entity.name.quotedIdentifier }
+    /// Whether a column may become NULL. A rowid never is, and its column need not say so.
+    func isNullable(_ column: String) -> Bool {
+        let attribute = entity.attribute(named: column)
+        return attribute?.isRequired != true && (rowIDAlias == nil || attribute?.name != rowIDAlias)
+    }
+
     /// The columns of the key in SQL: the rowid, or the primary key of a table without one; empty: none can be named.
     var keySQL: [String] {
         isWithoutRowID ? entity.primaryKey.map(\.quotedIdentifier) : rowID.map { [$0.quotedIdentifier] } ?? []
@@ -78,8 +86,9 @@ struct SQLiteCatalog {
         guard type != "shadow" else { return nil }
         var attributes: [Attribute] = []
         var key: [(position: Int, name: String, type: String)] = []
+        var defaults: [String: String] = [:]
         for column in try Row.fetchAll(
-            db, sql: "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?, 'main')",
+            db, sql: "SELECT name, type, \"notnull\", pk, hidden, dflt_value FROM pragma_table_xinfo(?, 'main')",
             arguments: [spelled])
         {
             let hidden: Int = column["hidden"]
@@ -90,6 +99,7 @@ struct SQLiteCatalog {
                 Attribute(
                     name: columnName, affinity: Attribute.Affinity(declaredType: declared, isStrict: isStrict),
                     declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2))
+            defaults[columnName.lowercased()] = column["dflt_value"]
             let position: Int = column["pk"]
             if position > 0 { key.append((position, columnName, declared)) }
         }
@@ -106,7 +116,7 @@ struct SQLiteCatalog {
                 name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
                 attributes: attributes, primaryKey: key.map(\.name)),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
-            insertTriggers: try insertTriggers(of: spelled, db))
+            insertTriggers: try insertTriggers(of: spelled, db), defaults: defaults)
     }
 
     private func readIndexes(of table: String, _ db: Database) throws -> [(index: SQLiteIndex, origin: String)] {

@@ -24,7 +24,7 @@ final class SQLiteConnection {
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
-        var keptRows: [KeepLast: KeptRows] = [:]
+        var keptRows: [KeptRows.Key: KeptRows] = [:]
         /// Tables that a rehearsal shadows, by lower-cased name.
         var shadows: [String: ShadowTable] = [:]
         var doomedRows: DoomedRows?

@@ -163,7 +163,8 @@ extension SQLiteConnection {
         guard rows.date.affinity != .text else { return nil }
         let query = select(
             rows.date.column, rows, .joined([rows.date.isFinite] + sentinels, by: " AND ", empty: .always))
-        return try row(query + " ORDER BY \(rows.date.column) DESC LIMIT 1", db)?.first
+        let value = try row(query + " ORDER BY \(rows.date.column) DESC LIMIT 1", db)?.first
+        return value == .real(-.infinity) ? nil : value
     }
 
     /// Whether a readable row stays if this rule alone is carried out.

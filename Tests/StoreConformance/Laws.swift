@@ -38,7 +38,8 @@ package enum Laws {
     }
 
     private static func obstacles(_ survey: Survey) -> [String] {
-        survey.obstacles.map { "\($0.relationship.source)(\($0.relationship.sourceAttributes)): \($0.rowCount)" }.sorted()
+        survey.obstacles.map { "\($0.relationship.source)(\($0.relationship.sourceAttributes)): \($0.rowCount)" }
+            .sorted()
     }
 
     /// What a sequence of batches did.

@@ -26,7 +26,13 @@ extension ReferenceJudge {
         verdict.survey.cascadedCount = gone.count - named.count
 
         var changes: [Place: Set<String>] = [:]
-        let looksAt = request.attributes
+        var looksAt = request.attributes
+        if original.tables[request.entity]?.attributes.contains(where: { looksAt.contains($0.name) && $0.isGenerated })
+            == true
+        {
+            // What a generated column is made of is nobody's business here.
+            looksAt.formUnion(current.relationships.filter { $0.source == request.entity }.flatMap(\.sourceAttributes))
+        }
         for key in current.relationships {
             let all = sources(of: key, pointingAt: gone)
             let staying = all.subtracting(gone)
@@ -35,7 +41,7 @@ extension ReferenceJudge {
             // It acts at once, so that a row that would go a moment later stands in the way too.
             case .restrict: obstacles = all
             case .noAction: obstacles = staying
-            case .nullify where !isNullable(key): obstacles = all
+            case .nullify where !isNullable(key), .setDefault where !hasDefault(key, gone): obstacles = all
             case .nullify, .setDefault, .cascade: obstacles = request.deniesRelationships ? staying : []
             }
             if !obstacles.isEmpty {
@@ -50,16 +56,22 @@ extension ReferenceJudge {
         for place in changes.keys { verdict.nullified[place.table, default: []].insert(place.id) }
         verdict.survey.nullifiedCount = changes.count
         let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
-        if !verdict.deleted.isEmpty || verdict.survey.expiredAloneCount > 0, changedBefore {
-            verdict.dependsOnNullified = true
+        if changedBefore { verdict.dependsOnNullified = true }
+        for key in current.relationships
+        where key.deleteRule == .setDefault && gone.contains(where: { $0.table == key.destination }) {
+            let defaults = key.sourceAttributes.map { current.tables[key.source]?.defaults[$0] ?? .null }
+            let isChanged = changedRows[key.source]?.contains { !$0.isDisjoint(with: key.sourceAttributes) } ?? false
+            if isChanged, !defaults.contains(.null) { verdict.dependsOnNullified = true }
         }
+        // A rule that expires nothing is not carried out, so that it does not matter.
+        if verdict.survey.expiredAloneCount == 0 { verdict.dependsOnNullified = false }
         guard !verdict.isRefused, !verdict.dependsOnNullified else { return }
         for (place, names) in changes {
-            guard let index = current.tables[place.table]?.rows.firstIndex(where: { $0.id == place.id }) else { continue }
-            for name in names {
-                current.tables[place.table]?.rows[index].values[name] =
-                    current.tables[place.table]?.defaults[name] ?? .null
-            }
+            guard var table = current.tables[place.table],
+                let index = table.rows.firstIndex(where: { $0.id == place.id })
+            else { continue }
+            for name in names { table.rows[index].values[name] = table.defaults[name] ?? .null }
+            current.tables[place.table] = table
         }
         for table in current.tables.keys {
             current.tables[table]?.rows.removeAll { gone.contains(Place(table: table, id: $0.id)) }
@@ -82,6 +94,21 @@ extension ReferenceJudge {
     private func isNullable(_ key: Relationship) -> Bool {
         key.sourceAttributes.allSatisfy { name in
             current.tables[key.source]?.attributes.first { $0.name == name }?.isRequired != true
+        }
+    }
+
+    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
+    private func hasDefault(_ key: Relationship, _ gone: Set<Place>) -> Bool {
+        guard let child = current.tables[key.source], let parent = current.tables[key.destination] else { return true }
+        let values = key.sourceAttributes.map { child.defaults[$0] ?? .null }
+        if let index = values.firstIndex(of: .null) {
+            return child.attributes.first { $0.name == key.sourceAttributes[index] }?.isRequired != true
+        }
+        return parent.rows.contains { row in
+            !gone.contains(Place(table: key.destination, id: row.id))
+                && zip(key.destinationAttributes, values).allSatisfy {
+                    ReferenceValue.compare(row[$0], $1, parent.collation($0)) == 0
+                }
         }
     }
 
