@@ -43,6 +43,8 @@ final class SQLiteConnection {
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.label = "retention"
+        // A reader deletes nothing, and the shadows of a rehearsal would look for their parents among temporary tables.
+        configuration.foreignKeysEnabled = !readOnly
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)

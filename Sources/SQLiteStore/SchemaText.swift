@@ -22,7 +22,22 @@ enum SchemaText {
         return scanner.rest
     }
 
-    /// Words and quoted names, one by one. SQLite keeps no comments before the name of a table.
+    /// The condition in `(…) WHERE condition`, which follows the table of a partial index.
+    static func afterColumns(_ text: String) -> String? {
+        var scanner = Scanner(text)
+        var depth = 0
+        while let token = scanner.next() {
+            // A comment may hold quotes and parentheses that count for nothing; such texts are left alone.
+            if token.contains("--") || token.contains("/*") { return nil }
+            if token == "(" { depth += 1 }
+            if token == ")" { depth -= 1 }
+            guard depth == 0 else { continue }
+            return scanner.next()?.uppercased() == "WHERE" ? scanner.rest : nil
+        }
+        return nil
+    }
+
+    /// Words, quoted names and parentheses, one by one. SQLite keeps no comments before the name of a table.
     private struct Scanner {
         private let text: String
         private var index: String.Index
@@ -54,7 +69,7 @@ enum SchemaText {
                 }
                 return String(text[start..<index])
             }
-            while index < text.endIndex, !text[index].isWhitespace, text[index] != "(", !"\"'`[".contains(text[index]) {
+            while index < text.endIndex, !text[index].isWhitespace, !"()\"'`[".contains(text[index]) {
                 index = text.index(after: index)
             }
             if start == index { index = text.index(after: index) }
