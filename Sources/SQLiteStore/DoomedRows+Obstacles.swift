@@ -43,7 +43,7 @@ extension SQLiteConnection {
         let defaults = key.sourceAttributes.map { child.defaults[$0.lowercased()] ?? "NULL" }
         let parent = try scope(key.destination, db)
         let table = try doomedTable(parent.table, doomed, db)
-        let own = zip(parent.key.indices, parent.key).map { "own.k\($0) = \($1)" }.joined(separator: " AND ")
+        let own = zip(parent.key.indices, parent.key).map { "own.k\($0) = +\($1)" }.joined(separator: " AND ")
         // The defaults are texts of the schema, in parentheses where they are no literals.
         for (name, text) in zip(key.sourceAttributes, defaults) {
             guard try row(SQLFragment("SELECT (\(text)) IS NULL"), db) == [.integer(1)] else { continue }

@@ -131,13 +131,14 @@ extension SQLiteConnection {
             arguments.map(\.databaseValue))
     }
 
-    /// A condition on `child` that it is doomed itself, in a step of the given kind.
+    /// A condition on `child` that it is doomed itself, in a step of the given kind. The plus takes the affinity away, so
+    /// that the key is looked up: a table of keys has none.
     func childIsDoomed(
         _ key: Relationship, _ doomed: DoomedRows, steps: String, _ db: Database
     ) throws -> String {
         let child = try scope(key.source, db)
         let table = try doomedTable(child.table, doomed, db)
-        let matches = zip(child.table.keySQL.indices, child.table.keySQL).map { "own.k\($0) = child.\($1)" }
+        let matches = zip(child.table.keySQL.indices, child.table.keySQL).map { "own.k\($0) = +child.\($1)" }
         return
             "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(matches.joined(separator: " AND ")) AND own.step \(steps))"
     }
@@ -187,7 +188,7 @@ extension SQLiteConnection {
         let cascades = SQLFragment(
             "SELECT 1 FROM temp.\(table) WHERE step = ? AND wave > 0 LIMIT 1", [step.databaseValue])
         guard try row(cascades, db) != nil else { return true }
-        let own = zip(scope.key.indices, scope.key).map { "own.k\($0) = \($1)" }.joined(separator: " AND ")
+        let own = zip(scope.key.indices, scope.key).map { "own.k\($0) = +\($1)" }.joined(separator: " AND ")
         var query = SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ")
         query += .all([
             try dateSQL(request.date, scope, db).readable(),
@@ -202,7 +203,7 @@ extension SQLiteConnection {
         _ request: SurveyRequest, _ scope: RowScope, _ date: DateSQL, _ doomed: DoomedRows, step: Int, _ db: Database
     ) throws -> Instant? {
         let table = try doomedTable(scope.table, doomed, db)
-        let matches = zip(scope.key.indices, scope.key).map { "doomed.k\($0) = \($1)" }.joined(separator: " AND ")
+        let matches = zip(scope.key.indices, scope.key).map { "\($1) = doomed.k\($0)" }.joined(separator: " AND ")
         let query = SQLFragment(
             "SELECT max(\(date.orderValue)) FROM temp.\(table) AS doomed CROSS JOIN \(scope.from()) "
                 + "WHERE \(matches) AND doomed.step = ? AND doomed.wave = 0", [step.databaseValue])
