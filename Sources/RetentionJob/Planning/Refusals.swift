@@ -145,7 +145,8 @@ package struct Refusals {
             ? "its only readable row is" : "all \(Figures.grouped(survey.expiredAloneCount)) readable rows are"
         return Refusal(
             .wouldEmptyEntity,
-            reason: begin("\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would go. Do new rows still arrive?"),
+            reason: begin(
+                "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would go. Do new rows still arrive?"),
             wayPast: "if the entity may be emptied, write allow_empty: true in the rule, or give --accept "
                 + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
     }
