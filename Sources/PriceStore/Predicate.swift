@@ -41,6 +41,9 @@ public indirect enum Predicate: Hashable, Sendable {
     case notKept(KeepLast)
     /// The row's key lies in a range; see ``KeyRange``.
     case key(KeyRange)
+    /// The row is one of these. IDs of another entity or of another store are an error, not a condition that no row
+    /// meets. Empty: false.
+    case objectIDs([ObjectID])
 
     /// Both predicates; ``all`` is left out.
     public static func && (a: Predicate, b: Predicate) -> Predicate {

@@ -5,6 +5,10 @@ public protocol StoreReader: AnyObject {
     /// The path or address of the store, as messages name it; never with a password.
     var name: String { get }
 
+    /// Which store this is, whatever way it was named: the same for every connection to it, different for any other.
+    /// For a file it is the path without links.
+    var storeIdentifier: String { get }
+
     /// The engine's name: `sqlite` or `postgresql`.
     var engine: String { get }
 
@@ -49,6 +53,30 @@ public protocol StoreInserter: StoreReader {
 public protocol StoreWriter: StoreInserter {
     /// Carries out a batch delete in one transaction of its own.
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
+
+    /// Adds one row and says which it is; values that are not named take the store's default.
+    ///
+    /// - Throws: ``StoreError`` of kind `constraint` if the row breaks one, and nothing is left behind.
+    func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID
+
+    /// Sets attributes of one row if it is still as expected.
+    ///
+    /// - Parameters:
+    ///   - id: the row.
+    ///   - values: the attributes to set. An attribute of the key may be among them: the row then has another ID.
+    ///   - expected: what attributes must still be, in value and in storage class; empty: the row need only exist.
+    /// - Returns: whether the row was there and as expected; else nothing was changed.
+    func updateObject(
+        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
+    ) throws(StoreError) -> Bool
+
+    /// Deletes one row if it is still as expected; foreign keys do what the schema declares.
+    ///
+    /// - Parameters:
+    ///   - id: the row.
+    ///   - expected: what attributes must still be, in value and in storage class; empty: the row need only exist.
+    /// - Returns: whether the row was there and as expected, and is gone now.
+    func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool
 
     /// Sets attributes of the rows that a request finds, and says how many there were.
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int

@@ -55,6 +55,8 @@ extension SQLiteConnection {
                 .notKept(keepLast, dateSQL(keepLast.date, scope, db), scope, store: name)
         case .key(let range):
             return keyCondition(range, scope)
+        case .objectIDs(let ids):
+            return try keyCondition(ids, scope, db)
         }
     }
 

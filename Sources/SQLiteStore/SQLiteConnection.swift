@@ -7,6 +7,8 @@ import PriceStore
 final class SQLiteConnection {
     /// The path as the user named it, for messages.
     let name: String
+    /// The path without links, which object IDs carry.
+    let storeIdentifier: String
     let isReadOnly: Bool
     private let queue: DatabaseQueue
     private var transactionDepth = 0
@@ -20,6 +22,8 @@ final class SQLiteConnection {
     var dateFunctions: [DateFunction.Key: DateFunction] = [:]
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
+    /// Temporary tables of keys that the statements at work refer to; see ``keyList(_:columns:_:)``.
+    var keyLists: [String] = []
     private var temporaryCount = 0
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
@@ -51,13 +55,18 @@ final class SQLiteConnection {
         } catch {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
+        storeIdentifier = StoreFile.identifier(of: path)
         if create { StoreFile.makePrivate(path) }
     }
 
     /// Runs a piece of work on the connection and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         do {
-            return try queue.unsafeReentrantWrite(body)
+            return try queue.unsafeReentrantWrite { db in
+                let known = keyLists.count
+                defer { dropKeyLists(beyond: known, db) }
+                return try body(db)
+            }
         } catch {
             throw StoreError(error, store: name, doing: what)
         }

@@ -10,6 +10,8 @@ public class SQLiteStore {
 
     /// The path as the user named it.
     public var name: String { connection.name }
+    /// The file's path without links.
+    public var storeIdentifier: String { connection.storeIdentifier }
     /// `sqlite`.
     public var engine: String { "sqlite" }
 

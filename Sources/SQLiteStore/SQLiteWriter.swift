@@ -23,6 +23,23 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
         }
     }
 
+    /// Adds one row and says which it is.
+    public func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
+        try connection.insertObject(entity: entity, values: values)
+    }
+
+    /// Sets attributes of one row if it is still as expected.
+    public func updateObject(
+        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
+    ) throws(StoreError) -> Bool {
+        try connection.updateObject(id, set: values, ifStill: expected)
+    }
+
+    /// Deletes one row if it is still as expected.
+    public func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
+        try connection.deleteObject(id, ifStill: expected)
+    }
+
     /// Carries out a batch delete in one transaction of its own.
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         try connection.execute(request)

@@ -37,6 +37,11 @@ final class TemporaryStore {
     func writer() throws -> SQLiteWriter { try SQLiteWriter(path: path) }
     func reader() throws -> SQLiteReader { try SQLiteReader(path: path) }
 
+    /// Makes a symbolic link to the file.
+    func link(_ place: URL) throws {
+        try FileManager.default.createSymbolicLink(at: place, withDestinationURL: URL(fileURLWithPath: path))
+    }
+
     /// The bytes of the file.
     func bytes() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
 }

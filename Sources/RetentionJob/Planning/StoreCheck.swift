@@ -170,7 +170,7 @@ extension Predicate {
         var names: [String] = []
         func collect(_ predicate: Predicate) {
             switch predicate {
-            case .all, .date, .notKept, .key: break
+            case .all, .date, .notKept, .key, .objectIDs: break
             case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name):
                 if !names.contains(name) { names.append(name) }
             case .and(let parts), .or(let parts): parts.forEach(collect)
