@@ -79,7 +79,7 @@ struct SQLiteCatalog {
         var attributes: [Attribute] = []
         var key: [(position: Int, name: String, type: String)] = []
         for column in try Row.fetchAll(
-            db, sql: "SELECT name, type, \"notnull\", pk, hidden FROM pragma_table_xinfo(?, 'main')",
+            db, sql: "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')",
             arguments: [spelled])
         {
             let hidden: Int = column["hidden"]
@@ -89,7 +89,8 @@ struct SQLiteCatalog {
             attributes.append(
                 Attribute(
                     name: columnName, affinity: Attribute.Affinity(declaredType: declared, isStrict: isStrict),
-                    declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2))
+                    declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2,
+                    hasDefault: column["dflt_value"] as String? != nil))
             let position: Int = column["pk"]
             if position > 0 { key.append((position, columnName, declared)) }
         }

@@ -1,0 +1,144 @@
+extension StoreContext {
+    /// Brings contexts up to date with changes that were made by another context, a batch request or another process.
+    ///
+    /// Objects of deleted rows are deleted, with their unsaved changes, and say so when touched; objects of changed rows
+    /// are read anew when next asked for. An object with unsaved changes keeps them over the row's new values, which
+    /// are read at once, and which the next save takes as known. Objects of entities that the deletes can reach through
+    /// relationships are read anew too, since rows may have gone or lost references with them. Each context then tells
+    /// its observers.
+    ///
+    /// The cost is one look-up for each ID and a pass over the held objects; for deletes no row is read.
+    ///
+    /// - Parameters:
+    ///   - changes: what changed; IDs that a context holds no object of cost a look-up only.
+    ///   - contexts: the contexts; all belong to this thread. A context elsewhere is sent the change set.
+    /// - Throws: ``StoreError`` if the row of an object with unsaved changes cannot be read; deletes are merged then.
+    public static func mergeChanges(
+        fromRemoteContextSave changes: ChangeSet, into contexts: [StoreContext]
+    ) throws {
+        for context in contexts { try context.merge(changes) }
+    }
+
+    private func merge(_ changes: ChangeSet) throws {
+        var told = ObjectsDidChange(.merge, inserted: changes.inserted)
+        var entities: Set<String> = []
+        var lastEntity = ""
+        for id in changes.deleted {
+            // Runs of one entity are the rule; comparing is cheaper than hashing.
+            if id.entity != lastEntity {
+                lastEntity = id.entity
+                entities.insert(lastEntity)
+            }
+            guard let object = held(id), let id = object.objectID else { continue }
+            forget(object)
+            told.deleted.append(id)
+        }
+        var changed: [ManagedObject] = []
+        for id in changes.updated + changes.inserted {
+            guard let object = held(id), let id = object.objectID else { continue }
+            if object.isUpdated { changed.append(object) } else { becomeFault(object) }
+            told.updated.append(id)
+        }
+        let gone = Set(try readAgain(changed))
+        told.updated.removeAll { gone.contains($0) }
+        told.deleted += gone
+        told.refreshed = refreshReach(ofDeletesIn: entities)
+        tell(told)
+    }
+
+    /// The object of an ID that another context, another process or a program's own hand made.
+    private func held(_ id: ObjectID) -> ManagedObject? {
+        if let object = registry[id] { return object }
+        guard id.storeIdentifier == nil else { return nil }
+        return registry[canonical(id)]
+    }
+
+    /// Reads an object's row anew.
+    ///
+    /// If the row is gone, the object is deleted and says so when touched.
+    /// - Parameters:
+    ///   - object: an object of this context. Nothing happens to a new one or a deleted one.
+    ///   - mergeChanges: whether the object keeps its unsaved changes over the row's new values, which the next save
+    ///     then takes as known. If not, they are lost, a mark of deletion with them.
+    /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none, ``StoreError`` if the row
+    ///   cannot be read.
+    public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
+        if object.state == .inserted || object.state == .gone { return }
+        guard object.state != .detached, object.context === self else {
+            throw object.error(object.state == .detached || object.context == nil ? .detached : .otherContext)
+        }
+        if !mergeChanges {
+            updated.remove(object)
+            deleted.remove(object)
+            object.changedValues = [:]
+            object.state = .saved
+        }
+        let gone = try readAgain([object])
+        let ids = [object.objectID].compactMap(\.self)
+        tell(ObjectsDidChange(.refresh, deleted: gone, refreshed: gone.isEmpty ? ids : []))
+    }
+
+    /// Reads the rows of saved objects anew and keeps their changes; returns the IDs of those whose rows are gone.
+    private func readAgain(_ objects: [ManagedObject]) throws -> [ObjectID] {
+        var gone: [ObjectID] = []
+        for (entity, objects) in Dictionary(grouping: objects, by: \.entity) {
+            let shape = try shape(entity)
+            var rest = objects[...]
+            while !rest.isEmpty {
+                let part = rest.prefix(500)
+                rest = rest.dropFirst(500)
+                let request = FetchRequest(entity: entity, predicate: .objectIDs(part.compactMap(\.objectID)))
+                var rows: [ObjectID: [StoreValue]] = [:]
+                for row in try inserter.fetchRows(request, attributes: shape.names) { rows[row.objectID] = row.values }
+                for object in part {
+                    guard let id = object.objectID else { continue }
+                    if let row = rows[id] {
+                        object.shape = shape
+                        object.snapshot = row
+                    } else {
+                        forget(object)
+                        gone.append(id)
+                    }
+                }
+            }
+        }
+        return gone
+    }
+
+    /// Turns unchanged objects into faults whose rows may have gone or changed with deletes in other entities: the
+    /// store's relationships cascade and nullify, and do not tell which rows they touched. Returns their IDs.
+    func refreshReach(ofDeletesIn entities: Set<String>) -> [ObjectID] {
+        // The deletes have happened: if the schema cannot be read now, every object may be concerned.
+        let reached = try? reach(ofDeletesIn: entities)
+        if let reached, reached.isEmpty { return [] }
+        var refreshed: [ObjectID] = []
+        for object in registry.objects where object.state == .saved && object.changedValues.isEmpty {
+            guard object.snapshot != nil, let id = object.objectID,
+                reached?.contains(object.entity.lowercased()) ?? true
+            else { continue }
+            becomeFault(object)
+            refreshed.append(id)
+        }
+        return refreshed
+    }
+
+    /// The entities, in lower case, whose rows go or change with deletes in these.
+    private func reach(ofDeletesIn entities: Set<String>) throws(StoreError) -> Set<String> {
+        var reached: Set<String> = []
+        var waiting = Array(entities)
+        var seen: Set<String> = []
+        while let next = waiting.popLast() {
+            guard seen.insert(next.lowercased()).inserted else { continue }
+            for relationship in try shape(next).entity.incomingRelationships {
+                switch relationship.deleteRule {
+                case .cascade:
+                    reached.insert(relationship.source.lowercased())
+                    waiting.append(relationship.source)
+                case .nullify, .setDefault: reached.insert(relationship.source.lowercased())
+                case .restrict, .noAction: break
+                }
+            }
+        }
+        return reached
+    }
+}
