@@ -54,6 +54,12 @@ public protocol StoreWriter: StoreInserter {
     /// Carries out a batch delete in one transaction of its own.
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
 
+    /// Saves new rows in one transaction of its own.
+    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult
+
+    /// Changes rows in one transaction of its own.
+    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult
+
     /// Adds one row and says which it is; values that are not named take the store's default.
     ///
     /// - Throws: ``StoreError`` of kind `constraint` if the row breaks one, and nothing is left behind.

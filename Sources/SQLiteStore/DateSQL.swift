@@ -95,7 +95,7 @@ struct DateSQL {
 
     /// A comparison that an index can answer and that no row before the instant fails: the local date of a text is at
     /// most one day after its date in UTC.
-    private func prefilter(_ before: Instant) -> SQLFragment? {
+    func prefilter(_ before: Instant) -> SQLFragment? {
         let civil = CalendarZone.utc.civil(of: before.advanced(byMicroseconds: 2 * 86_400_000_000)).date
         guard (1000...9999).contains(civil.year) else { return nil }
         let digits = Int64(civil.year * 10_000 + civil.month * 100 + civil.day)
@@ -119,6 +119,7 @@ struct DateSQL {
     enum Comparison: String {
         case less = "<"
         case lessOrEqual = "<="
+        case greater = ">"
         case greaterOrEqual = ">="
     }
 
@@ -126,13 +127,15 @@ struct DateSQL {
     func compare(_ comparison: Comparison, _ bound: NumericBound) -> SQLFragment {
         let sign = comparison.rawValue
         if affinity == .real { return SQLFragment("\(column) \(sign) ?", [bound.real.databaseValue]) }
-        let single = comparison == .lessOrEqual ? bound.singleInclusiveParameter : bound.singleParameter
+        let single =
+            comparison == .lessOrEqual || comparison == .greater
+            ? bound.singleInclusiveParameter : bound.singleParameter
         if let single {
             return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
         }
         // The wider of the two bounds serves the index; then each storage class is held to its own.
         let realIsWider =
-            comparison == .greaterOrEqual
+            comparison == .greaterOrEqual || comparison == .greater
             ? bound.real < Double(bound.integer) : bound.real > Double(bound.integer)
         let outer = realIsWider ? bound.real.databaseValue : bound.integer.databaseValue
         return SQLFragment(

@@ -145,6 +145,12 @@ final class SQLiteConnection {
         return statement
     }
 
+    /// A statement from the cache, whose arguments the caller binds.
+    func unboundStatement(_ text: String, _ db: Database) throws -> Statement {
+        if let trace, traced.insert(text).inserted { trace(text, []) }
+        return try db.cachedStatement(sql: text)
+    }
+
     func execute(_ fragment: SQLFragment, _ db: Database) throws {
         try statement(fragment, db).execute()
     }

@@ -45,6 +45,16 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
         try connection.execute(request)
     }
 
+    /// Saves new rows in one transaction of its own.
+    public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+        try connection.execute(request)
+    }
+
+    /// Changes rows in one transaction of its own.
+    public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
+        try connection.execute(request)
+    }
+
     /// Sets attributes of the rows that a request finds.
     public func update(_ request: PriceStore.FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try connection.update(request, set: values)

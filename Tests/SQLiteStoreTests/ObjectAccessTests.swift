@@ -121,11 +121,10 @@ struct ObjectAccessTests {
 
     @Test func twoConnectionsNameARowAliveByTheSameIDHoweverTheyNameTheFile() throws {
         let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
-        let link = store.folder.appending(path: "link.sqlite")
-        try store.link(link)
+        let link = try store.link()
         let fetch = FetchRequest(entity: "t")
         let ids = try store.reader().fetchObjectIDs(fetch)
-        #expect(try SQLiteReader(path: link.path).fetchObjectIDs(fetch) == ids)
+        #expect(try SQLiteReader(path: link).fetchObjectIDs(fetch) == ids)
         let other = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
         #expect(try other.reader().fetchObjectIDs(fetch) != ids)
     }

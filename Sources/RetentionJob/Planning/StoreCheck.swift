@@ -170,11 +170,12 @@ extension Predicate {
         var names: [String] = []
         func collect(_ predicate: Predicate) {
             switch predicate {
-            case .all, .date, .notKept, .key, .objectIDs: break
-            case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name):
+            case .all, .date, .dateCompare, .notKept, .key, .objectIDs: break
+            case .compare(let name, _, _), .between(let name, _, _), .begins(let name, _), .contains(let name, _),
+                .isIn(let name, _), .isNull(let name), .isNotNull(let name):
                 if !names.contains(name) { names.append(name) }
             case .and(let parts), .or(let parts): parts.forEach(collect)
-            case .notTrue(let part): collect(part)
+            case .not(let part), .notTrue(let part): collect(part)
             }
         }
         collect(self)

@@ -68,6 +68,15 @@ final class HookedWriter: StoreWriter {
         return try writer.execute(request)
     }
 
+    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+        try willChange(.insert)
+        return try writer.execute(request)
+    }
+
+    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
+        try writer.execute(request)
+    }
+
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try writer.update(request, set: values)
     }
