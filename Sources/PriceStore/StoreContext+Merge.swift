@@ -122,21 +122,23 @@ extension StoreContext {
         return refreshed
     }
 
-    /// The entities, in lower case, whose rows go or change with deletes in these.
+    /// Turns the unchanged objects of an entity into faults.
+    func refreshAll(of entity: String) {
+        for object in registry.objects where object.entity == entity && object.changedValues.isEmpty {
+            becomeFault(object)
+        }
+    }
+
+    /// The entities, in lower case, whose rows may have gone or changed with deletes in these.
+    ///
+    /// Relationships count whatever their delete rule: a batch delete can ask for another one.
     private func reach(ofDeletesIn entities: Set<String>) throws(StoreError) -> Set<String> {
         var reached: Set<String> = []
         var waiting = Array(entities)
-        var seen: Set<String> = []
         while let next = waiting.popLast() {
-            guard seen.insert(next.lowercased()).inserted else { continue }
-            for relationship in try shape(next).entity.incomingRelationships {
-                switch relationship.deleteRule {
-                case .cascade:
-                    reached.insert(relationship.source.lowercased())
-                    waiting.append(relationship.source)
-                case .nullify, .setDefault: reached.insert(relationship.source.lowercased())
-                case .restrict, .noAction: break
-                }
+            for relationship in try shape(next).entity.incomingRelationships
+            where reached.insert(relationship.source.lowercased()).inserted {
+                waiting.append(relationship.source)
             }
         }
         return reached

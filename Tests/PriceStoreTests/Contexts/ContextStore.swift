@@ -46,6 +46,7 @@ final class ContextStore {
     }
 
     func writer() throws -> SQLiteWriter { try SQLiteWriter(path: path) }
+    func reader() throws -> SQLiteReader { try SQLiteReader(path: path) }
     func context() throws -> StoreContext { StoreContext(try writer()) }
 
     /// Items named `1`, `2` … with those numbers as keys.
