@@ -103,10 +103,8 @@ struct ExitCodeTests {
     /// Whether this user may mount a small file system of its own.
     static let mayMount: Bool = {
         guard geteuid() == 0, let folder = try? TemporaryFolder() else { return false }
-        let end = try? LaunchedProgram.shell("mount -t tmpfs -o size=64k none m && umount m", in: folder.url)
-        let made = try? LaunchedProgram.shell(
-            "mkdir m && mount -t tmpfs -o size=64k none m && umount m", in: folder.url)
-        return end?.status != 0 && made?.status == 0
+        let end = try? LaunchedProgram.shell("mkdir m && mount -t tmpfs -o size=64k none m && umount m", in: folder.url)
+        return end?.status == 0
     }()
 
     @Test(.enabled(if: mayMount, "only root can make a disk that is small"))

@@ -21,7 +21,7 @@ package struct DryRun {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
         report.pending = try setup.pending(rehearsal)
-        report.rules = try setup.plan(rehearsal, memory: memory, countsAllRows: true).steps.map(\.report)
+        report.rules = try setup.plan(rehearsal, memory: memory, countsAllRows: true).steps.map(\.foretellingReport)
         var status = RunStatus()
         status.note(report)
         report.exitCode = status.exitCode
