@@ -152,7 +152,7 @@ struct DryRunTests {
                 "Nothing was changed. Without --dry-run, 5 rows would be deleted and 1 rule refused (exit 65).\n"))
     }
 
-    @Test(arguments: cases)
+    @Test(arguments: cases + pendingCases)
     func foretellsTheRun(_ test: Case) throws {
         let job = try LaunchedJob(test.sql, policy: test.policy)
         if !test.pending.isEmpty {
