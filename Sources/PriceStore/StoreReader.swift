@@ -20,6 +20,10 @@ public protocol StoreReader: AnyObject {
     /// The values of the named attributes of the rows that a request finds, in its order. All are held in memory.
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]]
 
+    /// The rows that a request finds, in its order, with their identities and the named attributes. All are held in
+    /// memory.
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow]
+
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
 
@@ -127,5 +131,19 @@ public struct ReclaimResult: Hashable, Sendable {
         self.sizeBytesBefore = sizeBytesBefore
         self.sizeBytesAfter = sizeBytesAfter
         self.warning = warning
+    }
+}
+
+/// A row as a store hands it out: its identity and the values that were asked for.
+public struct StoredRow: Hashable, Sendable {
+    /// Which row it is.
+    public let objectID: ObjectID
+    /// The values of the attributes that were asked for, in that order.
+    public let values: [StoreValue]
+
+    /// Makes a row; engines do.
+    public init(objectID: ObjectID, values: [StoreValue]) {
+        self.objectID = objectID
+        self.values = values
     }
 }

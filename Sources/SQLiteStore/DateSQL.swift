@@ -48,8 +48,20 @@ struct DateSQL {
         }
         if let latest = date.latest { parts.append(compare(.lessOrEqual, encoding.latestBound(latest))) }
         if before == nil, date.latest == nil { parts.append(isFinite) }
-        parts += untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
+        parts += untrusted(before: before).map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
         return .joined(parts, by: " AND ", empty: .always)
+    }
+
+    /// The untrusted values that the bounds alone do not leave out.
+    private func untrusted(before: Instant?) -> [StoreValue] {
+        let earliest = date.encoding.lowerBound(date.earliest)
+        let cutoff = before.map(date.encoding.cutoffBound)
+        return untrusted.filter { value in
+            let number = value.asDouble
+            // A double may stand for a neighbouring integer; values near a bound are compared by SQLite.
+            return number >= min(earliest.real, Double(earliest.integer)).nextDown
+                && cutoff.map { number <= max($0.real, Double($0.integer)).nextUp } ?? true
+        }
     }
 
     /// Numbers below infinity; text and blobs sort after every number.

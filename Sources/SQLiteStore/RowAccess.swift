@@ -20,12 +20,31 @@ extension SQLiteConnection {
         try run("reading the rows of \(request.entity)") { db in
             let scope = try scope(request.entity, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
-            var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
-            query += whereClause(try condition(request.predicate, scope, db))
-            query = query + " ORDER BY " + (try order(request.sortDescriptors, scope))
-            if let limit = request.fetchLimit { query += SQLFragment(" LIMIT ?", [limit.databaseValue]) }
-            return try rows(query, db)
+            return try rows(try select(columns, request, scope, db), db)
         }
+    }
+
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+        try run("reading the rows of \(request.entity)") { db in
+            let scope = try scope(request.entity, db)
+            let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
+            let key = scope.key
+            return try rows(try select(key + columns, request, scope, db), db).map { row in
+                StoredRow(
+                    objectID: ObjectID(entity: scope.table.name, key: Array(row[..<key.count])),
+                    values: Array(row[key.count...]))
+            }
+        }
+    }
+
+    private func select(
+        _ columns: [String], _ request: FetchRequest, _ scope: RowScope, _ db: Database
+    ) throws -> SQLFragment {
+        var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
+        query += whereClause(try condition(request.predicate, scope, db))
+        query = query + " ORDER BY " + (try order(request.sortDescriptors, scope))
+        if let limit = request.fetchLimit { query += SQLFragment(" LIMIT ?", [limit.databaseValue]) }
+        return query
     }
 
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {

@@ -37,6 +37,13 @@ public class SQLiteStore {
         try connection.fetch(request, attributes: attributes)
     }
 
+    /// The rows that a request finds, with their identities.
+    public func fetchRows(
+        _ request: PriceStore.FetchRequest, attributes: [String]
+    ) throws(StoreError) -> [StoredRow] {
+        try connection.fetchRows(request, attributes: attributes)
+    }
+
     /// What a rule would find and delete.
     public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try connection.survey(request) }
 

@@ -37,9 +37,10 @@ struct RetentionCommand: ParsableCommand {
     /// The command that the arguments name; nil if they only asked for help, which is printed then.
     private static func parse(_ console: Console) throws -> (any ConsoleCommand)? {
         do {
-            let command = try parseAsRoot()
+            var command = try parseAsRoot()
             if let command = command as? any ConsoleCommand { return command }
-            try console.report(helpMessage() + "\n")
+            // The program without a subcommand, and `help`: both throw the help text that was asked for.
+            try command.run()
             return nil
         } catch let failure as CommandFailure {
             throw failure

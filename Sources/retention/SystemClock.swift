@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+// Owns timespec where it is loaded before Glibc.
 import SwiftOverlayShims
 import PriceStore
 

@@ -16,7 +16,7 @@ extension DryRunTests {
                 INSERT INTO Symbol VALUES ('XAUUSD'), ('XAUEUR');
                 CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT NOT NULL REFERENCES Symbol,
                     price REAL CHECK (price > 0), at INTEGER, cents INTEGER AS (price * 100) STORED UNIQUE) STRICT;
-                CREATE UNIQUE INDEX Price_lower ON Price(lower(symbol), at) WHERE price > 10;
+                CREATE UNIQUE INDEX Price_dear ON Price(symbol, at) WHERE price > 10;
                 INSERT INTO Price(symbol, price, at) VALUES ('XAUUSD', 20, 1600000000), ('XAUEUR', 5, 1600000000);
                 """,
             policy: policy(Sample.rule("allow_empty: true")),
@@ -95,7 +95,7 @@ extension DryRunTests {
         try job.folder.write("symbol,at\nXAUUSD,2020-01-01\n", to: "new/a.csv")
         let end = try job.retention("run", "--dry-run", "--format", "json")
         #expect((end.output + end.errors).contains("unsupported_schema"), "\(end)")
-        #expect(end.status == 65, "\(end)")
+        #expect(end.status == 65 && end.errors.contains("refusing to"), "\(end)")
         let run = try job.report()
         #expect(run.exitCode == 0 && run.pending.saved == 1 && run.totals.deleted == 4, "\(run)")
     }

@@ -1,5 +1,6 @@
 import Crypto
 @preconcurrency import Glibc
+// Owns timespec where it is loaded before Glibc.
 import SwiftOverlayShims
 import PriceStore
 

@@ -83,11 +83,21 @@ private struct RuleCheck {
         for name in rule.keepLast?.per ?? [] where entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.value("keep_last.per"))
         }
-        guard let attribute, diagnostics.isEmpty, entity.kind == .table else { return }
+        guard let attribute, diagnostics.isEmpty else { return }
+        guard entity.kind == .table else {
+            let kind = entity.kind == .view ? "a view" : "a virtual table"
+            return warnOfRefusal("\(entity.name) is \(kind)")
+        }
         guard let date = rule.date(zone: zone) else { return try complainOfMissingFormat(entity, attribute) }
         adviseOnStorage(entity, attribute, date)
         guard includingAdvice || rule.strategy != nil else { return }
         try survey(entity, date, includingAdvice: includingAdvice)
+    }
+
+    private mutating func warnOfRefusal(_ reason: String) {
+        diagnostics.append(
+            Diagnostic(
+                .warning, at: rule.marks.value("entity"), "the rule will be refused (unsupported_schema): \(reason)"))
     }
 
     private mutating func complain(_ name: String, _ entity: Entity, at mark: Mark) {
@@ -140,7 +150,7 @@ private struct RuleCheck {
         } catch  where error.kind == .unsupported {
             return
         }
-        guard survey.unsupported == nil else { return }
+        if let reason = survey.unsupported { return warnOfRefusal(reason) }
         if let strategy = rule.strategy, !survey.possibleStrategies.contains(strategy) {
             diagnostics.append(
                 StoreCheck.strategyMistake(

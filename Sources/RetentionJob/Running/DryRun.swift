@@ -20,8 +20,12 @@ package struct DryRun {
     package func perform(rehearsal: any StoreInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
-        report.pending = try setup.pending(rehearsal)
-        report.rules = try setup.plan(rehearsal, memory: memory, countsAllRows: true).steps.map(\.foretellingReport)
+        // All counts are of one state of the store, whatever others write meanwhile.
+        try rehearsal.transaction(.normal) {
+            report.pending = try setup.pending(rehearsal)
+            report.rules = try setup.plan(rehearsal, memory: memory, countsAllRows: true).steps
+                .map(\.foretellingReport)
+        }
         var status = RunStatus()
         status.note(report)
         report.exitCode = status.exitCode
