@@ -18,6 +18,10 @@ final class HookedWriter: StoreWriter {
     func entityNames() throws(StoreError) -> [String] { try writer.entityNames() }
     func entity(named name: String) throws(StoreError) -> Entity? { try writer.entity(named: name) }
     func count(_ request: FetchRequest) throws(StoreError) -> Int { try writer.count(request) }
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+        try writer.fetchRows(request, attributes: attributes)
+    }
+
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try writer.fetch(request, attributes: attributes)
     }
