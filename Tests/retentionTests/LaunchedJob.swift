@@ -66,7 +66,7 @@ final class LaunchedJob {
         let end = try launch(["run", "--format", "json"] + arguments)
         guard !end.output.isEmpty else { throw NoReport(status: end.status, errors: end.errors) }
         let report = try Report(json: end.output)
-        guard report.exitCode == end.status else { throw NoReport(status: end.status, errors: "\(report)") }
+        guard report.exitCode == end.status, !report.rules.isEmpty else { throw NoReport(status: end.status, errors: "\(report)") }
         return report
     }
 
@@ -78,7 +78,7 @@ final class LaunchedJob {
         return try Report.decoder.decode(Log.self, from: Data(end.output.utf8)).runs
     }
 
-    /// The program ended without the report that was asked for, or with a status that is not the report's.
+    /// The program ended without the report that was asked for, without a rule in it, or with another status.
     struct NoReport: Error {
         var status: Int32
         var errors: String
