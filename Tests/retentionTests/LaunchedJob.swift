@@ -66,12 +66,16 @@ final class LaunchedJob {
         let end = try launch(["run", "--format", "json"] + arguments)
         guard !end.output.isEmpty else { throw NoReport(status: end.status, errors: end.errors) }
         let report = try Report(json: end.output)
-        guard report.exitCode == end.status, !report.rules.isEmpty else { throw NoReport(status: end.status, errors: "\(report)") }
+        guard report.exitCode == end.status, !report.rules.isEmpty else {
+            throw NoReport(status: end.status, errors: "\(report)")
+        }
         return report
     }
 
     /// What the ledger tells, by `retention log`.
-    func log(_ arguments: String...) throws -> [Report] {
+    func log(_ arguments: String...) throws -> [Report] { try log(arguments) }
+
+    func log(_ arguments: [String]) throws -> [Report] {
         struct Log: Decodable { var runs: [Report] }
         let end = try launch(["log", "--format", "json"] + arguments)
         guard end.status == 0 else { throw NoReport(status: end.status, errors: end.errors) }
