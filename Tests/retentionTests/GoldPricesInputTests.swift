@@ -31,12 +31,14 @@ struct GoldPricesInputTests {
             [
                 Format(
                     name: name, storage: "INTEGER",
-                    asDate: "CASE WHEN at % \(perSecond) = 0 THEN date(at / \(perSecond) - \(since1970), 'unixepoch') END"),
+                    asDate:
+                        "CASE WHEN at % \(perSecond) = 0 THEN date(at / \(perSecond) - \(since1970), 'unixepoch') END"),
                 Format(
                     name: name, storage: "REAL",
                     asDate: "date(CAST(round(at / \(perSecond).0) AS INTEGER) - \(since1970), 'unixepoch')"),
             ]
-        } + ["INTEGER", "REAL"].map {
+        }
+        + ["INTEGER", "REAL"].map {
             Format(name: "unix_days", storage: $0, asDate: "date(CAST(at AS INTEGER) * 86400, 'unixepoch')")
         } + [
             Format(name: "julian_day", storage: "REAL", asDate: "date(at)"),
