@@ -21,6 +21,8 @@ final class SQLiteConnection {
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
     private var temporaryCount = 0
+    /// SQLite's count of others' commits when it was last asked.
+    var dataVersion: Int?
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
