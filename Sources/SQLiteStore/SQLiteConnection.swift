@@ -54,6 +54,17 @@ final class SQLiteConnection {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
         if create { StoreFile.makePrivate(path) }
+        if !readOnly { try preferFewSyncs() }
+    }
+
+    /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
+    /// run deletes them again; the file is sound. What must not be lost asks for ``Durability/full``.
+    private func preferFewSyncs() throws(StoreError) {
+        try run("setting the connection up") { db in
+            if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
+                try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
+            }
+        }
     }
 
     /// Runs a piece of work on the connection and names its errors.
