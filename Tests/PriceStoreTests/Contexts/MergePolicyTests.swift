@@ -85,9 +85,14 @@ struct MergePolicyTests {
     }
 
     @Test func aFetchDoesNotHideAConflict() throws {
-        try collide()
+        try items[0].setValue(.text("mine"), for: "name")
+        try context.delete(items[1])
+        try store.change("UPDATE item SET name = 'theirs'")
         _ = try context.all("item")
         #expect(try items[0].text(for: "name") == "mine")
+        let error = try #require(throws: MergeConflictError.self) { try context.save() }
+        #expect(error.conflicts.map(\.objectID) == [items[0].objectID, items[1].objectID])
+        try context.refresh(items[1], mergeChanges: false)
         #expect(throws: MergeConflictError.self) { try context.save() }
     }
 
