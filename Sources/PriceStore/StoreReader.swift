@@ -93,6 +93,10 @@ public protocol StoreWriter: StoreInserter {
     /// Removes an entity and its rows; nothing happens if there is none.
     func dropEntity(named name: String) throws(StoreError)
 
+    /// Whether others are at work on the store: another connection has it open, or one has written since this was last
+    /// asked.
+    func hasCompany() throws(StoreError) -> Bool
+
     /// Gives unused room in the file back to the file system.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult
 }

@@ -25,6 +25,8 @@ final class SQLiteConnection {
     /// Temporary tables of keys that the statements at work refer to; see ``keyList(_:columns:_:)``.
     var keyLists: [String] = []
     private var temporaryCount = 0
+    /// SQLite's count of others' commits when it was last asked.
+    var dataVersion: Int?
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
@@ -57,6 +59,17 @@ final class SQLiteConnection {
         }
         storeIdentifier = StoreFile.identifier(of: path)
         if create { StoreFile.makePrivate(path) }
+        if !readOnly { try preferFewSyncs() }
+    }
+
+    /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
+    /// run deletes them again; the file is sound. What must not be lost asks for ``Durability/full``.
+    private func preferFewSyncs() throws(StoreError) {
+        try run("setting the connection up") { db in
+            if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
+                try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
+            }
+        }
     }
 
     /// Runs a piece of work on the connection and names its errors.

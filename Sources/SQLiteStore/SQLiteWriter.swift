@@ -70,6 +70,12 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
         try connection.dropEntity(named: name)
     }
 
+    /// Whether another process has the store open in WAL mode, or any other connection has written since this was
+    /// last asked. In rollback-journal mode an idle connection leaves no trace.
+    public func hasCompany() throws(StoreError) -> Bool {
+        try connection.hasCompany()
+    }
+
     /// Gives unused room back to the file system.
     public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
         try connection.reclaim(request)

@@ -66,8 +66,9 @@ extension SQLiteConnection {
         guard table.insertTriggers.isEmpty else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "\(table.name) has a trigger on INSERT (\(table.insertTriggers.joined(separator: ", "))), "
-                    + "whose effect a dry run cannot foretell")
+                message: "refusing to foretell the pending rows of \(table.name): it has a trigger on INSERT "
+                    + "(\(table.insertTriggers.joined(separator: ", "))) (unsupported_schema)",
+                hint: "a run saves the rows and the trigger fires; only a dry run cannot tell its effect")
         }
         guard table.entity.kind == .table, !table.keySQL.isEmpty else {
             throw StoreError(.unsupported, store: name, message: "rows cannot be saved into \(table.name)")
@@ -84,7 +85,7 @@ extension SQLiteConnection {
                     throw StoreError(
                         .unsupported, store: name, message: "the definition of \(table.name) cannot be read")
                 }
-                try db.execute(sql: "CREATE TEMP TABLE \(own) \(renamed)")
+                try db.execute(sql: "CREATE TEMP TABLE \(own) \(SchemaText.withoutForeignKeys(renamed))")
             } else if text.uppercased().hasPrefix("CREATE UNIQUE"), let rest = SchemaText.afterTable(text) {
                 try db.execute(sql: "CREATE UNIQUE INDEX temp.\(own)_\(index) ON \(own) \(rest)")
             }
@@ -118,9 +119,9 @@ extension SQLiteConnection {
             guard columns.count == index.columns.count else {
                 throw StoreError(
                     .unsupported, store: name,
-                    message:
-                        "\(table.name) has a unique index on an expression (\(index.name)), which a dry run cannot foretell"
-                )
+                    message: "refusing to foretell the pending rows of \(table.name): it has a unique index on an "
+                        + "expression (\(index.name)) (unsupported_schema)",
+                    hint: "a run saves the rows as the index allows; only a dry run cannot tell which")
             }
             if !keys.contains(columns) { keys.append(columns) }
         }
@@ -168,7 +169,7 @@ extension SQLiteConnection {
         }
     }
 
-    /// Which foreign key of a new row points at nothing, or nil. Temporary tables know no keys into the store.
+    /// Which foreign key of a new row points at nothing, or nil. The shadow itself has no foreign keys.
     private func brokenReference(_ scope: RowScope, _ values: [String: StoreValue], _ db: Database) throws -> String? {
         for key in scope.table.entity.relationships {
             let given = key.sourceAttributes.map { column in

@@ -19,12 +19,17 @@ final class HookedWriter: StoreWriter {
     func entityNames() throws(StoreError) -> [String] { try writer.entityNames() }
     func entity(named name: String) throws(StoreError) -> Entity? { try writer.entity(named: name) }
     func count(_ request: FetchRequest) throws(StoreError) -> Int { try writer.count(request) }
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+        try writer.fetchRows(request, attributes: attributes)
+    }
+
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try writer.fetch(request, attributes: attributes)
     }
     func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
         try writer.fetchRows(request, attributes: attributes)
     }
+    func hasCompany() throws(StoreError) -> Bool { try writer.hasCompany() }
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try writer.survey(request) }
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try writer.sample(entity: entity, attribute: attribute, limit: limit)
