@@ -26,9 +26,6 @@ final class HookedWriter: StoreWriter {
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try writer.fetch(request, attributes: attributes)
     }
-    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
-        try writer.fetchRows(request, attributes: attributes)
-    }
     func hasCompany() throws(StoreError) -> Bool { try writer.hasCompany() }
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try writer.survey(request) }
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
