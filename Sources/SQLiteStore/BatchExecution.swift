@@ -28,7 +28,7 @@ extension SQLiteConnection {
                     }
                     return result
                 }
-                if result.continuation == nil { try removeRelationshipCounter(db) }
+                if result.continuation == nil, relationshipCounter != nil { try removeRelationshipCounter(db) }
                 return result
             } catch {
                 // What the undone batch counted did not happen.
@@ -60,8 +60,8 @@ extension SQLiteConnection {
         relationshipCounter = try RelationshipCounter.make(whole, request.relationships, self, db)
     }
 
+    /// Removes the triggers, also those of an older counter that a rollback has brought back.
     private func removeRelationshipCounter(_ db: Database) throws {
-        guard relationshipCounter != nil else { return }
         try RelationshipCounter.remove(db)
         relationshipCounter = nil
     }

@@ -28,10 +28,7 @@ extension SQLiteConnection {
     func check(_ ids: [ObjectID], _ table: SQLiteTable) throws(StoreError) {
         let entity = table.name.lowercased()
         let width = table.keySQL.count
-        guard width > 0 else {
-            throw StoreError(
-                .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")
-        }
+        guard width > 0 else { throw keyless(table) }
         var isMisfit = false
         for id in ids {
             guard id.entity == table.name || id.entity.lowercased() == entity,

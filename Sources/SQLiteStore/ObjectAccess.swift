@@ -58,11 +58,15 @@ extension SQLiteConnection {
     func tableScope(_ entity: String, _ db: Database) throws -> RowScope {
         let scope = try scope(entity, db)
         guard scope.table.entity.kind == .table, !scope.table.keySQL.isEmpty else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "the rows of \(scope.table.name) have no key that they can be named by")
+            throw keyless(scope.table)
         }
         return scope
+    }
+
+    /// The error for rows that cannot be told apart: those of a view, or of a table whose columns hide its rowid.
+    func keyless(_ table: SQLiteTable) -> StoreError {
+        StoreError(
+            .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")
     }
 
     /// The row of an ID, as long as its attributes are still the expected ones: equal in every byte and of the same

@@ -29,6 +29,7 @@ extension SQLiteConnection {
             let scope = try scope(request.entity, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
             let key = scope.key
+            guard !key.isEmpty else { throw keyless(scope.table) }
             return try rows(try select(key + columns, request, scope, db), db).map { row in
                 StoredRow(
                     objectID: objectID(scope, Array(row[..<key.count])),
@@ -42,7 +43,10 @@ extension SQLiteConnection {
     ) throws -> SQLFragment {
         var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
         query += whereClause(try condition(request.predicate, scope, db))
-        return query + " ORDER BY " + (try order(request.sortDescriptors, scope)) + limits(request)
+        let order = try order(request.sortDescriptors, scope)
+        // A view's rows have no key to break ties by.
+        if !order.isEmpty { query = query + " ORDER BY " + order }
+        return query + limits(request)
     }
 
     /// The LIMIT and OFFSET of a request; empty if it wants all rows.

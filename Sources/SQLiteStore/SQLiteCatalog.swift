@@ -101,7 +101,8 @@ struct SQLiteCatalog {
             key.count == 1 && !isWithoutRowID && key[0].type.uppercased() == "INTEGER"
                 && !indexes.contains { $0.origin == "pk" } ? key[0].name : nil
         let taken = Set(attributes.map { $0.name.lowercased() })
-        let rowID = isWithoutRowID ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        let rowID =
+            isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
         return SQLiteTable(
             entity: Entity(
                 name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,

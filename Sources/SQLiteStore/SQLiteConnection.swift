@@ -125,6 +125,7 @@ final class SQLiteConnection {
         }
         let known = temporaries
         let knownCatalog = catalog
+        let knownCounter = relationshipCounter
         do {
             let value = try body()
             try db.execute(sql: end)
@@ -136,6 +137,7 @@ final class SQLiteConnection {
             temporaries = known
             temporaries.doomedRows = nil
             catalog = knownCatalog
+            if relationshipCounter !== knownCounter { relationshipCounter = nil }
             guard error is DatabaseError else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is undone")
         }

@@ -138,29 +138,37 @@ struct BatchDeleteTests {
         } throws: { ($0 as? StoreError)?.kind == .unsupported }
     }
 
-    @Test func requestsInATransactionThatIsUndoneLeaveTheNextOnesTheirCounts() throws {
+    @Test(arguments: [true, false], [true, false])
+    func requestsInATransactionThatIsUndoneLeaveTheNextOnesTheirCounts(
+        hasBegunBefore: Bool, endsUnfinished: Bool
+    ) throws {
         let store = try TemporaryStore(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, at)",
             "CREATE TABLE c (id INTEGER PRIMARY KEY, t REFERENCES t ON DELETE CASCADE)",
             "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)", "INSERT INTO c VALUES (1, 1), (2, 1), (3, 3)")
         let writer = try store.writer()
         let one = BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(1))))
+            fetchRequest: FetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(2))))
         var windows = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "t", fetchLimit: 1), strategy: .windows)
-        windows.continuation = try writer.transaction(.normal) { try writer.execute(windows).continuation }
+        if hasBegunBefore {
+            windows.continuation = try writer.execute(windows).continuation
+        } else {
+            windows.continuation = BatchContinuation(position: [.integer(1)])
+        }
         struct Undo: Error {}
         for _ in 1...3 {
             #expect(throws: Undo.self) {
                 try writer.transaction(.normal) {
                     _ = try writer.execute(one)
-                    _ = try writer.execute(windows)
+                    if endsUnfinished { _ = try writer.execute(windows) }
                     throw Undo()
                 }
             }
         }
+        #expect(try writer.execute(windows).cascadedCount == 0)
         windows.continuation = nil
-        windows.fetchRequest.fetchLimit = nil
-        let result = try writer.execute(windows)
-        #expect(result.deletedCount == 2 && result.cascadedCount == 1)
+        let first = try writer.execute(windows)
+        #expect(first.deletedCount == 1 && first.cascadedCount == (hasBegunBefore ? 1 : 2))
+        #expect(try store.rows("SELECT id FROM c") == (hasBegunBefore ? [] : ["3"]))
     }
 }

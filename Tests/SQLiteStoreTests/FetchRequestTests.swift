@@ -71,7 +71,7 @@ struct FetchRequestTests {
         for type in ["NUMERIC", "TEXT", "INTEGER", ""] {
             let store = try TemporaryStore(
                 "CREATE TABLE r (id INTEGER PRIMARY KEY, t \(type))",
-                "INSERT INTO r VALUES (1, '12a'), (2, '1'), (3, 'b')")
+                "INSERT INTO r VALUES (1, '12a'), (2, '1'), (3, 'b12')")
             let found = try store.reader().fetchObjectIDs(
                 FetchRequest(entity: "r", predicate: .begins("t", with: "12")))
             #expect(found.map(\.key) == [[.integer(1)]])
@@ -172,5 +172,18 @@ struct FetchRequestTests {
         fetch.fetchLimit = 3
         fetch.fetchOffset = 100
         #expect(try reader.count(fetch) == 0)
+    }
+
+    @Test func aViewIsFetchedInTheOrderOfItsSortDescriptors() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (v)", "INSERT INTO t VALUES (2), (1), (3)", "CREATE VIEW w AS SELECT v FROM t")
+        let reader = try store.reader()
+        var fetch = FetchRequest(entity: "w", sortDescriptors: [SortDescriptor("v")], fetchLimit: 2)
+        #expect(try reader.fetch(fetch, attributes: ["v"]) == [[.integer(1)], [.integer(2)]])
+        fetch.sortDescriptors = []
+        #expect(try reader.fetch(fetch, attributes: ["v"]).count == 2)
+        #expect {
+            try reader.fetchObjectIDs(fetch)
+        } throws: { ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("have no key") }
     }
 }

@@ -135,10 +135,12 @@ struct ObjectAccessTests {
         let other = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
         let reader = try store.reader()
         let foreign = try other.reader().fetchObjectIDs(FetchRequest(entity: "t"))
-        #expect {
-            try reader.count(FetchRequest(entity: "u", predicate: .objectIDs(foreign)))
-        } throws: {
-            "\($0)".contains("object IDs of t are of another store, \(foreign[0].storeIdentifier ?? "?")")
+        for entity in ["t", "u"] {
+            #expect {
+                try reader.count(FetchRequest(entity: entity, predicate: .objectIDs(foreign)))
+            } throws: {
+                "\($0)".contains("object IDs of t are of another store, \(foreign[0].storeIdentifier ?? "?")")
+            }
         }
         let own = try reader.fetchObjectIDs(FetchRequest(entity: "t"))
         #expect {
