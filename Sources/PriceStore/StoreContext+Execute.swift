@@ -1,6 +1,6 @@
 extension StoreContext {
     /// Carries out a batch delete in the store. The context's own objects are not told: see
-    /// ``executeAndMergeChanges(using:into:allowingUnsavedChanges:)``.
+    /// ``executeAndMergeChanges(using:into:allowingUnsavedChanges:)-(BatchDeleteRequest,_,_)``.
     ///
     /// - Parameters:
     ///   - request: what to delete.
@@ -22,8 +22,8 @@ extension StoreContext {
     /// - Parameters:
     ///   - request: what to delete; whatever its result type, the IDs are asked for and returned.
     ///   - contexts: other contexts of the same store and thread that are to know.
-    ///   - allowingUnsavedChanges: as with ``execute(_:allowingUnsavedChanges:)``.
-    /// - Throws: ``StoreError`` as ``execute(_:allowingUnsavedChanges:)`` does.
+    ///   - allowingUnsavedChanges: as with ``execute(_:allowingUnsavedChanges:)-(BatchDeleteRequest,_)``.
+    /// - Throws: ``StoreError`` as ``execute(_:allowingUnsavedChanges:)-(BatchDeleteRequest,_)`` does.
     @discardableResult
     public func executeAndMergeChanges(
         using request: BatchDeleteRequest, into contexts: [StoreContext] = [], allowingUnsavedChanges: Bool = false
@@ -42,7 +42,7 @@ extension StoreContext {
     ///   - request: what to insert.
     ///   - allowingUnsavedChanges: with ``ConflictPolicy/replace``, whether it is meant that the request may overwrite
     ///     rows of which the context holds unsaved changes.
-    /// - Throws: ``StoreError`` as ``execute(_:allowingUnsavedChanges:)-(BatchDeleteRequest,_)`` does.
+    /// - Throws: ``StoreError``; nothing of the request is left behind then.
     public func execute(
         _ request: BatchInsertRequest, allowingUnsavedChanges: Bool = false
     ) throws -> BatchInsertResult {

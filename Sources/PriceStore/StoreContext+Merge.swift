@@ -12,14 +12,19 @@ extension StoreContext {
     /// - Parameters:
     ///   - changes: what changed; IDs that a context holds no object of cost a look-up only.
     ///   - contexts: the contexts; all belong to this thread. A context elsewhere is sent the change set.
-    /// - Throws: ``StoreError`` if the row of an object with unsaved changes cannot be read; deletes are merged then.
+    /// - Throws: ``StoreError`` if the row of an object with unsaved changes cannot be read. All else is
+    ///   merged then, into all contexts, and the object's save will find the conflict.
     public static func mergeChanges(
         fromRemoteContextSave changes: ChangeSet, into contexts: [StoreContext]
     ) throws {
-        for context in contexts { try context.merge(changes) }
+        var failure: StoreError?
+        for context in contexts {
+            do throws(StoreError) { try context.merge(changes) } catch { failure = failure ?? error }
+        }
+        if let failure { throw failure }
     }
 
-    private func merge(_ changes: ChangeSet) throws {
+    private func merge(_ changes: ChangeSet) throws(StoreError) {
         var told = ObjectsDidChange(.merge, inserted: changes.inserted)
         var entities: Set<String> = []
         var lastEntity = ""
@@ -39,10 +44,16 @@ extension StoreContext {
             if object.isUpdated { changed.append(object) } else { becomeFault(object) }
             told.updated.append(id)
         }
-        let gone = Set(try readAgain(changed))
-        told.updated.removeAll { gone.contains($0) }
-        told.deleted += gone
         told.refreshed = refreshReach(ofDeletesIn: entities)
+        do {
+            let gone = try readAgain(changed)
+            told.updated.removeAll { gone.contains($0) }
+            told.deleted += gone
+        } catch {
+            // The objects keep what they were read with, so that their save finds the conflict.
+            tell(told)
+            throw error
+        }
         tell(told)
     }
 
@@ -79,7 +90,7 @@ extension StoreContext {
     }
 
     /// Reads the rows of saved objects anew and keeps their changes; returns the IDs of those whose rows are gone.
-    private func readAgain(_ objects: [ManagedObject]) throws -> [ObjectID] {
+    private func readAgain(_ objects: [ManagedObject]) throws(StoreError) -> [ObjectID] {
         var gone: [ObjectID] = []
         for (entity, objects) in Dictionary(grouping: objects, by: \.entity) {
             let shape = try shape(entity)
