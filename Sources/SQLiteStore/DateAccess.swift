@@ -31,8 +31,11 @@ extension SQLiteTable {
                 continue
             }
             let column = index.columns[prefix.count]
-            // Text compares by the column's collation, which only BINARY is sure to be.
-            guard column.collation == "BINARY" || attribute.affinity != .text else { continue }
+            // A comparison goes by the column's own collation, and only an index of the same one serves it. Text must
+            // be in the order of its bytes.
+            guard column.collation.uppercased() == collations[attribute.name.lowercased()]?.uppercased(),
+                column.collation.uppercased() == "BINARY" || attribute.affinity != .text
+            else { continue }
             // A table without a rowid has its key behind the index, in the key's own directions.
             guard !isWithoutRowID || !column.isDescending else { continue }
             let access = DateAccess(

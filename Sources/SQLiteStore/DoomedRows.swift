@@ -37,6 +37,10 @@ extension SQLiteConnection {
         survey.cascadedCount = try cascadedCount(doomed, step: step, db)
         survey.nullifiedCount = try nullifiedCount(doomed, step: step, db)
         survey.obstacles = try obstacles(request, doomed, step: step, db)
+        survey.unsupported = try changeOfMind(request, scope.table, doomed, step: step, db)
+        if survey.leavesReadableRows {
+            survey.leavesReadableRows = try leavesReadableRows(request, scope, doomed, step: step, db)
+        }
         if survey.obstacles.isEmpty, try crossesBatches(doomed, step: step, db) {
             // Rows that point at each other without a cascade can only go in one statement.
             survey.strategy = .whole
@@ -94,11 +98,11 @@ extension SQLiteConnection {
         return direct
     }
 
-    private func incoming(_ entity: String, _ db: Database) throws -> [Relationship] {
+    func incoming(_ entity: String, _ db: Database) throws -> [Relationship] {
         try catalog.table(entity, db)?.entity.incomingRelationships ?? []
     }
 
-    private func doomedTable(_ table: SQLiteTable, _ doomed: DoomedRows, _ db: Database) throws -> String {
+    func doomedTable(_ table: SQLiteTable, _ doomed: DoomedRows, _ db: Database) throws -> String {
         if let known = doomed.tables[table.name.lowercased()] { return known }
         let name = temporaryName("doomed")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
@@ -111,7 +115,7 @@ extension SQLiteConnection {
 
     /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that point at doomed rows (as `doomed`).
     /// The order is forced: from the few doomed rows to the many others.
-    private func references(
+    func references(
         _ key: Relationship, _ doomed: DoomedRows, _ condition: String, _ arguments: [Int], _ db: Database
     ) throws -> SQLFragment {
         let parent = try scope(key.destination, db)
@@ -128,7 +132,7 @@ extension SQLiteConnection {
     }
 
     /// A condition on `child` that it is doomed itself, in a step of the given kind.
-    private func childIsDoomed(
+    func childIsDoomed(
         _ key: Relationship, _ doomed: DoomedRows, steps: String, _ db: Database
     ) throws -> String {
         let child = try scope(key.source, db)
@@ -138,7 +142,7 @@ extension SQLiteConnection {
             "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(matches.joined(separator: " AND ")) AND own.step \(steps))"
     }
 
-    private func distinctChildren(_ key: Relationship, _ db: Database) throws -> String {
+    func distinctChildren(_ key: Relationship, _ db: Database) throws -> String {
         "SELECT DISTINCT " + (try scope(key.source, db).table.keySQL.map { "child.\($0)" }.joined(separator: ", "))
     }
 
@@ -152,7 +156,7 @@ extension SQLiteConnection {
     }
 
     /// The entities that lose rows in a step.
-    private func losing(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> [String] {
+    func losing(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> [String] {
         try doomed.tables.sorted { $0.key < $1.key }.filter { _, table in
             try row(SQLFragment("SELECT 1 FROM temp.\(table) WHERE step = ? LIMIT 1", [step.databaseValue]), db) != nil
         }.map(\.key)
@@ -175,49 +179,23 @@ extension SQLiteConnection {
         }
     }
 
-    /// Rows that stay and point at rows that would go, where the schema or the rule forbids it.
-    private func obstacles(
-        _ request: SurveyRequest, _ doomed: DoomedRows, step: Int, _ db: Database
-    ) throws -> [Survey.Obstacle] {
-        var found: [Survey.Obstacle] = []
-        for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, db) {
-                let gone: String
-                switch key.deleteRule {
-                // RESTRICT holds even if the row would go in the same statement; rows of earlier rules are gone by then.
-                case .restrict: gone = "< \(step)"
-                case .noAction: gone = "<= \(step)"
-                case .nullify where try !isNullable(key, db): gone = "<= \(step)"
-                case .cascade, .nullify, .setDefault:
-                    guard request.deniesRelationships else { continue }
-                    gone = "<= \(step)"
-                }
-                let stays = "NOT " + (try childIsDoomed(key, doomed, steps: gone, db))
-                let rows = try references(key, doomed, "doomed.step = ? AND \(stays)", [step], db)
-                let number = try count(
-                    SQLFragment("SELECT count(*) FROM (" + (try distinctChildren(key, db))) + rows + ")", db)
-                if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
-            }
-        }
-        return found
-    }
-
-    private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {
-        guard let child = try catalog.table(key.source, db) else { return true }
-        return key.sourceAttributes.allSatisfy { child.entity.attribute(named: $0)?.isRequired != true }
-    }
-
-    /// Whether rows that go in a step point, without a cascade, at other rows that go in it: in which batch each goes
-    /// is not known, so all must go at once.
-    private func crossesBatches(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Bool {
-        for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, db) where key.deleteRule == .noAction {
-                let goes = try childIsDoomed(key, doomed, steps: "= \(step)", db)
-                let rows = try references(key, doomed, "doomed.step = ? AND \(goes)", [step], db)
-                if try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil { return true }
-            }
-        }
-        return false
+    /// Whether a readable row stays where cascades of the rule lead back to its own entity; true where they do not.
+    private func leavesReadableRows(
+        _ request: SurveyRequest, _ scope: RowScope, _ doomed: DoomedRows, step: Int, _ db: Database
+    ) throws -> Bool {
+        let table = try doomedTable(scope.table, doomed, db)
+        let cascades = SQLFragment(
+            "SELECT 1 FROM temp.\(table) WHERE step = ? AND wave > 0 LIMIT 1", [step.databaseValue])
+        guard try row(cascades, db) != nil else { return true }
+        let own = zip(scope.key.indices, scope.key).map { "own.k\($0) = \($1)" }.joined(separator: " AND ")
+        var query = SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ")
+        query += .all([
+            try dateSQL(request.date, scope, db).readable(),
+            SQLFragment("(") + (try condition(request.deletion, scope, db)) + ") IS NOT TRUE",
+            SQLFragment(
+                "NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(own) AND own.step = ?)", [step.databaseValue]),
+        ])
+        return try row(query + " LIMIT 1", db) != nil
     }
 
     private func newestDoomed(

@@ -5,6 +5,12 @@ import PriceStore
 ///
 /// They are read once, before the first delete, and hold for the whole run: rows that arrive later can only be newer.
 enum KeptRows {
+    /// Whose rows are kept: two entities may have attributes of the same names and rules of the same words.
+    struct Key: Hashable {
+        var entity: String
+        var keepLast: KeepLast
+    }
+
     /// No row that matters is kept.
     case nothing
     /// Every row is kept: there are no more than the rule keeps.
@@ -34,14 +40,15 @@ enum KeptRows {
 extension SQLiteConnection {
     /// The thresholds of a rule's kept rows, read when first asked for.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
-        if let known = temporaries.keptRows[keepLast] { return known }
+        let key = KeptRows.Key(entity: entity.table.name, keepLast: keepLast)
+        if let known = temporaries.keptRows[key] { return known }
         let scope = RowScope(entity.table, source: entity.source)
         let date = try dateSQL(keepLast.date, scope, db)
         let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
         let kept =
             keepLast.groupedBy.isEmpty
             ? try single(keepLast, rows, date, scope, db) : try groups(keepLast, rows, date, scope, db)
-        temporaries.keptRows[keepLast] = kept
+        temporaries.keptRows[key] = kept
         return kept
     }
 

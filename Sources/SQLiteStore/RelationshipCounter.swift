@@ -39,19 +39,23 @@ final class RelationshipCounter {
     ) throws -> RelationshipCounter? {
         let reach = try Reach(of: request.entity, rule, connection, db)
         guard !reach.cascading.isEmpty || !reach.nullifying.isEmpty else { return nil }
-        let table = try connection.scope(request.entity, db).table
+        let scope = try connection.scope(request.entity, db)
+        let table = scope.table
         let isOwn = reach.cascading.contains(table.name)
-        let old = RowScope(table, prefix: "OLD")
-        let named = isOwn ? try connection.condition(request.predicate, old, db) : .always
+        let named = isOwn ? try connection.condition(request.predicate, scope, db) : .always
         let counter = RelationshipCounter(request, rule, arguments: named.arguments, countsDirect: isOwn)
         try counter.addFunctions(db)
         for (index, entity) in reach.cascading.sorted().enumerated() {
             let target = try connection.scope(entity, db).table
-            // Rows of the entity itself that the rule names count as deleted, whichever way they go.
-            let kind = entity == table.name ? "((\(named.literalArguments)) IS TRUE)" : "0"
+            // Rows of the entity itself that the rule names count as deleted, whichever way they go. They are looked up
+            // while they are still there: OLD has no affinity, so that a predicate on it could say something else.
+            let isOld = zip(scope.key, table.keySQL).map { "\($0) = OLD.\($1)" }.joined(separator: " AND ")
+            let kind =
+                entity == table.name
+                ? "EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(isOld) AND (\(named.literalArguments)))" : "0"
             try db.execute(
                 sql: """
-                    CREATE TEMP TRIGGER retention_cascade_\(index) AFTER DELETE ON \(target.sql)
+                    CREATE TEMP TRIGGER retention_cascade_\(index) BEFORE DELETE ON \(target.sql)
                     BEGIN SELECT retention_count_delete(\(kind)); END
                     """)
         }

@@ -74,40 +74,6 @@ extension SQLiteConnection {
         }
     }
 
-    /// Inserts one row into a table; a broken constraint is told, everything else is thrown.
-    func insert(
-        _ scope: RowScope, _ values: [String: StoreValue], _ onConflict: ConflictPolicy, into target: String? = nil,
-        _ db: Database
-    ) throws -> InsertOutcome {
-        let named = values.sorted { $0.key < $1.key }
-        let columns = try named.map { try scope.attribute($0.key, store: name).name.quotedIdentifier }
-        var text = "INSERT OR ABORT INTO \(target ?? scope.table.sql) "
-        if columns.isEmpty {
-            text += "DEFAULT VALUES"
-        } else {
-            text += "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
-        }
-        switch onConflict {
-        case .fail: break
-        case .ignore: if !columns.isEmpty { text += " ON CONFLICT DO NOTHING" }
-        case .replace:
-            // Not REPLACE, which deletes the old row and with it whatever cascades from it.
-            let sets = columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-            if !columns.isEmpty { text += " ON CONFLICT DO UPDATE SET \(sets)" }
-        }
-        let wasInTransaction = db.isInsideTransaction
-        do {
-            try execute(SQLFragment(text, named.map(\.value.databaseValue)), db)
-            return db.changesCount == 0 ? .ignored : .saved
-        } catch let error as DatabaseError
-            where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH
-        {
-            // A trigger may have raised ROLLBACK: then all rows of the transaction are gone, not only this one.
-            guard db.isInsideTransaction == wasInTransaction else { throw error }
-            return .rejected(error.message ?? "a constraint of the store")
-        }
-    }
-
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try run("updating the rows of \(request.entity)") { db in
             let scope = try scope(request.entity, db)

@@ -10,13 +10,10 @@ struct RowScope {
     let table: SQLiteTable
     /// The table, or the view that a rehearsal puts in its place, in SQL.
     let source: String
-    /// What stands before a column's name: the alias, or `OLD` in a trigger.
-    let prefix: String
 
-    init(_ table: SQLiteTable, source: String? = nil, prefix: String = RowScope.alias) {
+    init(_ table: SQLiteTable, source: String? = nil) {
         self.table = table
         self.source = source ?? table.sql
-        self.prefix = prefix
     }
 
     /// Whether the rows are the table's own, so that its indexes can be named.
@@ -29,10 +26,10 @@ struct RowScope {
     }
 
     /// A column in SQL.
-    func column(_ attribute: Attribute) -> String { "\(prefix).\(attribute.name.quotedIdentifier)" }
+    func column(_ attribute: Attribute) -> String { "\(Self.alias).\(attribute.name.quotedIdentifier)" }
 
     /// The key's columns in SQL.
-    var key: [String] { table.keySQL.map { "\(prefix).\($0)" } }
+    var key: [String] { table.keySQL.map { "\(Self.alias).\($0)" } }
 
     /// The attribute of that name.
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {

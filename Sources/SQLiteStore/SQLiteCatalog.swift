@@ -1,4 +1,5 @@
 import GRDB
+import GRDBSQLite
 import PriceStore
 
 /// A table as the engine needs to know it, beyond what an ``Entity`` tells.
@@ -13,10 +14,41 @@ struct SQLiteTable {
     var indexes: [SQLiteIndex]
     /// The names of triggers that fire when a row is inserted.
     var insertTriggers: [String]
+    /// The names of triggers that fire when a row is changed.
+    var updateTriggers: [String]
+    /// Whether rowids are never given twice.
+    var isAutoincrement: Bool
+    /// Whether foreign keys of the table are checked only when a transaction ends.
+    var defersKeys: Bool
+    /// The collations of the columns, by lower-cased name.
+    var collations: [String: String]
+    /// The default values as the schema writes them, by lower-cased name of the column.
+    var defaults: [String: String]
 
     var name: String { entity.name }
     /// The table in SQL, never shadowed by a temporary one.
     var sql: String { "main." + entity.name.quotedIdentifier }
+    /// Whether a column may become NULL. A rowid never is, and its column need not say so.
+    func isNullable(_ column: String) -> Bool {
+        let attribute = entity.attribute(named: column)
+        return attribute?.isRequired != true && (rowIDAlias == nil || attribute?.name != rowIDAlias)
+    }
+
+    /// Whether columns can be pointed at by a foreign key: they are the primary key, or unique by the columns' own
+    /// collations. Source: sqlite.org/foreignkeys.html, section 3.
+    func isParentKey(_ columns: [String]) -> Bool {
+        let wanted = Set(columns.map { $0.lowercased() })
+        if let rowIDAlias, wanted == [rowIDAlias.lowercased()] { return true }
+        return indexes.contains { index in
+            index.isUnique && !index.isPartial && index.columns.count == columns.count
+                && Set(index.columns.map { $0.name?.lowercased() ?? "" }) == wanted
+                && index.columns.allSatisfy { column in
+                    column.name.map { collations[$0.lowercased()]?.uppercased() == column.collation.uppercased() }
+                        ?? false
+                }
+        }
+    }
+
     /// The columns of the key in SQL: the rowid, or the primary key of a table without one; empty: none can be named.
     var keySQL: [String] {
         isWithoutRowID ? entity.primaryKey.map(\.quotedIdentifier) : rowID.map { [$0.quotedIdentifier] } ?? []
@@ -78,6 +110,8 @@ struct SQLiteCatalog {
         guard type != "shadow" else { return nil }
         var attributes: [Attribute] = []
         var key: [(position: Int, name: String, type: String)] = []
+        var defaults: [String: String] = [:]
+        var collations: [String: String] = [:]
         for column in try Row.fetchAll(
             db, sql: "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')",
             arguments: [spelled])
@@ -91,6 +125,8 @@ struct SQLiteCatalog {
                     name: columnName, affinity: Attribute.Affinity(declaredType: declared, isStrict: isStrict),
                     declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2,
                     hasDefault: column["dflt_value"] as String? != nil))
+            defaults[columnName.lowercased()] = column["dflt_value"]
+            collations[columnName.lowercased()] = Self.collation(of: columnName, in: spelled, db)
             let position: Int = column["pk"]
             if position > 0 { key.append((position, columnName, declared)) }
         }
@@ -103,12 +139,17 @@ struct SQLiteCatalog {
         let taken = Set(attributes.map { $0.name.lowercased() })
         let rowID =
             isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        let text = type == "table" ? try definition(of: spelled, db).uppercased() : ""
         return SQLiteTable(
             entity: Entity(
                 name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
                 attributes: attributes, primaryKey: key.map(\.name)),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
-            insertTriggers: try insertTriggers(of: spelled, db))
+            insertTriggers: try triggers(on: "INSERT", of: spelled, db),
+            updateTriggers: try triggers(on: "UPDATE", of: spelled, db),
+            // The words may stand in a comment or a name: then a little more is checked than need be.
+            isAutoincrement: text.contains("AUTOINCREMENT"), defersKeys: text.contains("DEFERRED"),
+            collations: collations, defaults: defaults)
     }
 
     private func readIndexes(of table: String, _ db: Database) throws -> [(index: SQLiteIndex, origin: String)] {
@@ -132,10 +173,24 @@ struct SQLiteCatalog {
         }
     }
 
-    /// Triggers that fire on INSERT; SQLite keeps only their text, whose head is `CREATE … TRIGGER name [BEFORE|AFTER|
-    /// INSTEAD OF] event [OF columns] ON table`. Any INSERT before the first ON counts, so that a trigger with an odd
+    private func definition(of table: String, _ db: Database) throws -> String {
+        try String.fetchOne(
+            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", arguments: [table]) ?? ""
+    }
+
+    private static func collation(of column: String, in table: String, _ db: Database) -> String? {
+        var name: UnsafePointer<CChar>?
+        guard
+            sqlite3_table_column_metadata(db.sqliteConnection, "main", table, column, nil, &name, nil, nil, nil)
+                == SQLITE_OK
+        else { return nil }
+        return name.map { String(cString: $0) }
+    }
+
+    /// Triggers that fire on an event; SQLite keeps only their text, whose head is `CREATE … TRIGGER name [BEFORE|AFTER|
+    /// INSTEAD OF] event [OF columns] ON table`. Any such word before the first ON counts, so that a trigger with an odd
     /// name is at worst taken for one that it is not.
-    private func insertTriggers(of table: String, _ db: Database) throws -> [String] {
+    private func triggers(on event: String, of table: String, _ db: Database) throws -> [String] {
         try Row.fetchAll(
             db,
             sql:
@@ -144,7 +199,7 @@ struct SQLiteCatalog {
         ).filter { row in
             let text: String = row["text"] ?? ""
             let head = text.split(whereSeparator: \.isWhitespace).prefix { $0 != "ON" && $0 != "BEGIN" }
-            return head.contains("INSERT")
+            return head.contains(Substring(event))
         }.map { $0["name"] }
     }
 

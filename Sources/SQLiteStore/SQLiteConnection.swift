@@ -30,7 +30,7 @@ final class SQLiteConnection {
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
-        var keptRows: [KeepLast: KeptRows] = [:]
+        var keptRows: [KeptRows.Key: KeptRows] = [:]
         /// Tables that a rehearsal shadows, by lower-cased name.
         var shadows: [String: ShadowTable] = [:]
         var doomedRows: DoomedRows?
@@ -49,6 +49,8 @@ final class SQLiteConnection {
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.label = "retention"
+        // A reader deletes nothing, and the shadows of a rehearsal would look for their parents among temporary tables.
+        configuration.foreignKeysEnabled = !readOnly
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)

@@ -17,10 +17,7 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
     public func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
         -> InsertOutcome
     {
-        try connection.run("saving a row of \(entity)") { db in
-            let scope = try connection.scope(entity, db)
-            return try connection.insert(scope, values, onConflict, db)
-        }
+        try connection.insert(entity: entity, values: values, onConflict: onConflict)
     }
 
     /// Adds one row and says which it is.

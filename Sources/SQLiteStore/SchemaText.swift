@@ -22,6 +22,19 @@ enum SchemaText {
         return scanner.rest
     }
 
+    /// The condition in `(…) WHERE condition`, which follows the table of a partial index.
+    static func afterColumns(_ text: String) -> String? {
+        var scanner = Scanner(text)
+        var depth = 0
+        while let token = scanner.next() {
+            if token == "(" { depth += 1 }
+            if token == ")" { depth -= 1 }
+            guard depth == 0 else { continue }
+            return scanner.next()?.uppercased() == "WHERE" ? scanner.rest : nil
+        }
+        return nil
+    }
+
     /// A table's definition with `CHECK (1)` in place of each foreign key: a temporary table would look for the table
     /// that a key points at among the temporary ones, and find none.
     static func withoutForeignKeys(_ definition: String) -> String {

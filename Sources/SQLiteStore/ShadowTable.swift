@@ -4,65 +4,43 @@ import PriceStore
 /// A temporary stand-in for a table to which a rehearsal adds rows.
 ///
 /// It has the table's own constraints and unique indexes, so that SQLite itself decides what a new row meets. Rows of
-/// the store that a new row might collide with are copied in first and hidden in the store; a view shows both.
+/// the store that a new row collides with are copied in first and hidden in the store; a view shows both.
 struct ShadowTable {
     /// The view of all rows, in SQL.
     let view: String
     /// The temporary table, in SQL.
     let table: String
+    /// The temporary table's bare name, as SQLite's messages say it.
+    let name: String
+    /// An empty table of the same definition, which shows what a new row is before it meets any other.
+    let probe: String
     /// The temporary table of the keys of hidden rows, in SQL.
     let hidden: String
-    /// Sets of columns that must be unique, each with the condition of a partial index.
-    let uniqueKeys: [[String]]
-    /// The rowid that the next new row would get; nil: the table has none, or the row brings its own.
+    /// What must be unique.
+    let uniqueKeys: [UniqueKey]
+    /// The columns whose values are asked back after an insert: those of unique and foreign keys.
+    let returned: [String]
+    /// Whether no rowid is ever given twice.
+    let isAutoincrement: Bool
+    /// The rowid that the next new row gets; nil: not known, or the table has no rowid.
     var nextRowID: Int64?
+
+    /// Columns that must be unique together.
+    struct UniqueKey: Hashable {
+        var columns: [Column]
+        /// The condition of a partial index, as the schema writes it.
+        var condition: String?
+
+        struct Column: Hashable {
+            var name: String
+            var collation: String
+        }
+    }
 }
 
 extension SQLiteConnection {
-    /// Foretells the insert of one row: it goes into the shadow of its table.
-    func rehearseInsert(
-        entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
-    ) throws(StoreError) -> InsertOutcome {
-        try run("rehearsing a row of \(entity)") { db in
-            let scope = try scope(entity, db)
-            let key = scope.table.name.lowercased()
-            var shadow = try temporaries.shadows[key] ?? makeShadow(scope.table, db)
-            temporaries.shadows[key] = shadow
-            var values = values
-            try hideCollisions(scope, shadow, values, db)
-            // SQLite gives a new row the largest rowid plus one; the shadow must not begin at 1 again.
-            let rowID = scope.table.rowID ?? ""
-            let bringsRowID =
-                scope.table.rowIDAlias.map { alias in
-                    values.contains { $0.key.lowercased() == alias.lowercased() && !$0.value.isNull }
-                } ?? false
-            if let next = shadow.nextRowID, !bringsRowID, scope.table.rowIDAlias != nil {
-                values = values.filter { $0.key.lowercased() != rowID.lowercased() }
-                values[rowID] = .integer(next)
-            }
-            try db.execute(sql: "SAVEPOINT retention_rehearsal")
-            var outcome = try insert(scope, values, onConflict, into: shadow.table, db)
-            if outcome == .saved, let broken = try brokenReference(scope, values, db) {
-                outcome = .rejected(broken)
-                try db.execute(sql: "ROLLBACK TO retention_rehearsal")
-            }
-            try db.execute(sql: "RELEASE retention_rehearsal")
-            if outcome == .saved, let next = shadow.nextRowID {
-                var given = next
-                if bringsRowID, let alias = scope.table.rowIDAlias,
-                    case .integer(let value)? = values.first(where: { $0.key.lowercased() == alias.lowercased() })?
-                        .value
-                {
-                    given = value
-                }
-                shadow.nextRowID = max(next, given &+ 1)
-                temporaries.shadows[key] = shadow
-            }
-            return outcome
-        }
-    }
-
-    private func makeShadow(_ table: SQLiteTable, _ db: Database) throws -> ShadowTable {
+    func makeShadow(_ table: SQLiteTable, _ db: Database) throws -> ShadowTable {
+        func unsupported(_ reason: String) -> StoreError { StoreError(.unsupported, store: name, message: reason) }
         guard table.insertTriggers.isEmpty else {
             throw StoreError(
                 .unsupported, store: name,
@@ -71,25 +49,20 @@ extension SQLiteConnection {
                 hint: "a run saves the rows and the trigger fires; only a dry run cannot tell its effect")
         }
         guard table.entity.kind == .table, !table.keySQL.isEmpty else {
-            throw StoreError(.unsupported, store: name, message: "rows cannot be saved into \(table.name)")
+            throw unsupported("rows cannot be saved into \(table.name)")
         }
-        let own = temporaryName("shadow")
-        let definitions = try Row.fetchAll(
-            db,
-            sql: "SELECT type, name, sql FROM main.sqlite_schema WHERE lower(tbl_name) = lower(?) AND sql IS NOT NULL "
-                + "AND type IN ('table', 'index') ORDER BY type DESC", arguments: [table.name])
-        for (index, definition) in definitions.enumerated() {
-            let text: String = definition["sql"]
-            if definition["type"] == "table" {
-                guard let renamed = SchemaText.afterName(text, keyword: "TABLE") else {
-                    throw StoreError(
-                        .unsupported, store: name, message: "the definition of \(table.name) cannot be read")
-                }
-                try db.execute(sql: "CREATE TEMP TABLE \(own) \(SchemaText.withoutForeignKeys(renamed))")
-            } else if text.uppercased().hasPrefix("CREATE UNIQUE"), let rest = SchemaText.afterTable(text) {
-                try db.execute(sql: "CREATE UNIQUE INDEX temp.\(own)_\(index) ON \(own) \(rest)")
-            }
+        for key in table.entity.relationships + table.entity.incomingRelationships {
+            if let reason = try mismatch(of: key, db) { throw unsupported(reason) }
         }
+        guard
+            let definition = try String.fetchOne(
+                db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", arguments: [table.name]
+            ),
+            let body = SchemaText.afterName(definition, keyword: "TABLE").map(SchemaText.withoutForeignKeys)
+        else { throw unsupported("the definition of \(table.name) cannot be read") }
+        let (own, probe) = (temporaryName("shadow"), temporaryName("probe"))
+        try db.execute(sql: "CREATE TEMP TABLE \(own) \(body); CREATE TEMP TABLE \(probe) \(body)")
+        let uniqueKeys = try makeUniqueIndexes(table, on: own, db)
         let hidden = temporaryName("hidden")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
         try db.execute(sql: "CREATE TEMP TABLE \(hidden) (\(keys), PRIMARY KEY (\(keys))) WITHOUT ROWID")
@@ -99,23 +72,34 @@ extension SQLiteConnection {
             columns.insert("\(rowID) AS \(rowID.quotedIdentifier)", at: 0)
         }
         let list = columns.joined(separator: ", ")
-        let isHidden = zip(table.keySQL.indices, table.keySQL).map { "hidden.k\($0) = stored.\($1)" }
         try db.execute(
             sql: """
                 CREATE TEMP VIEW \(view) AS SELECT \(list) FROM \(table.sql) AS stored
-                WHERE NOT EXISTS (SELECT 1 FROM temp.\(hidden) AS hidden WHERE \(isHidden.joined(separator: " AND ")))
-                UNION ALL SELECT \(list) FROM temp.\(own)
+                WHERE \(table.isNotHidden(by: "temp.\(hidden)")) UNION ALL SELECT \(list) FROM temp.\(own)
                 """)
+        let asked =
+            uniqueKeys.flatMap { $0.columns.map(\.name) } + table.entity.relationships.flatMap(\.sourceAttributes)
+        let counter = try sequence(table, db)
+        if let counter {
+            try db.execute(sql: "INSERT INTO temp.sqlite_sequence VALUES (?, ?)", arguments: [own, counter])
+        }
         return ShadowTable(
-            view: "temp.\(view)", table: "temp.\(own)", hidden: "temp.\(hidden)",
-            uniqueKeys: try uniqueKeys(table, db), nextRowID: try nextRowID(table, db))
+            view: "temp.\(view)", table: "temp.\(own)", name: own, probe: "temp.\(probe)", hidden: "temp.\(hidden)",
+            uniqueKeys: uniqueKeys, returned: asked.reduce(into: []) { if !$0.contains($1) { $0.append($1) } },
+            isAutoincrement: counter != nil)
     }
 
-    private func uniqueKeys(_ table: SQLiteTable, _ db: Database) throws -> [[String]] {
-        var keys: [[String]] = []
-        if !table.entity.primaryKey.isEmpty { keys.append(table.entity.primaryKey) }
-        for index in table.indexes where index.isUnique {
-            let columns = index.columns.compactMap(\.name)
+    /// Gives a shadow the unique indexes of its table, and returns all that must be unique in it.
+    private func makeUniqueIndexes(
+        _ table: SQLiteTable, on shadow: String, _ db: Database
+    ) throws -> [ShadowTable.UniqueKey] {
+        var keys: [ShadowTable.UniqueKey] = []
+        if let alias = table.rowIDAlias { keys.append(.init(columns: [.init(name: alias, collation: "BINARY")])) }
+        // From the oldest on: the order in which they were made is the order in which a new row meets them.
+        for (number, index) in table.indexes.reversed().enumerated() where index.isUnique {
+            let columns = index.columns.compactMap { column in
+                column.name.map { ShadowTable.UniqueKey.Column(name: $0, collation: column.collation) }
+            }
             guard columns.count == index.columns.count else {
                 throw StoreError(
                     .unsupported, store: name,
@@ -123,67 +107,51 @@ extension SQLiteConnection {
                         + "expression (\(index.name)) (unsupported_schema)",
                     hint: "a run saves the rows as the index allows; only a dry run cannot tell which")
             }
-            if !keys.contains(columns) { keys.append(columns) }
+            var key = ShadowTable.UniqueKey(columns: columns)
+            let text = try String.fetchOne(
+                db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'index' AND name = ?", arguments: [index.name]
+            )
+            // Without a text it is a constraint of the table, which the shadow has anyway.
+            if let text {
+                guard let rest = SchemaText.afterTable(text) else {
+                    throw StoreError(
+                        .unsupported, store: name, message: "the definition of the index \(index.name) cannot be read")
+                }
+                try db.execute(sql: "CREATE UNIQUE INDEX temp.\(shadow)_\(number) ON \(shadow) \(rest)")
+                if index.isPartial {
+                    guard let condition = SchemaText.afterColumns(rest) else {
+                        throw StoreError(
+                            .unsupported, store: name,
+                            message: "the condition of the index \(index.name) cannot be read")
+                    }
+                    key.condition = condition
+                }
+            }
+            keys.append(key)
         }
         return keys
     }
 
-    private func nextRowID(_ table: SQLiteTable, _ db: Database) throws -> Int64? {
-        guard let rowID = table.rowID else { return nil }
-        var largest = try Int64.fetchOne(db, sql: "SELECT max(\(rowID.quotedIdentifier)) FROM \(table.sql)") ?? 0
-        if try catalog.table("sqlite_sequence", db) != nil {
-            let used = try Int64.fetchOne(
-                db, sql: "SELECT seq FROM main.sqlite_sequence WHERE lower(name) = lower(?)", arguments: [table.name])
-            largest = max(largest, used ?? 0)
-        }
-        return largest == .max ? nil : largest + 1
+    /// The largest rowid that a table with AUTOINCREMENT knows of; nil: it is none.
+    private func sequence(_ table: SQLiteTable, _ db: Database) throws -> Int64? {
+        guard let alias = table.rowIDAlias, table.isAutoincrement,
+            try Int.fetchOne(
+                db,
+                sql: "SELECT (SELECT count(*) FROM main.sqlite_schema WHERE name = 'sqlite_sequence') "
+                    + "* (SELECT count(*) FROM temp.sqlite_schema WHERE name = 'sqlite_sequence')") == 1
+        else { return nil }
+        let used = try Int64.fetchOne(
+            db, sql: "SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", arguments: [table.name])
+        let largest = try Int64.fetchOne(db, sql: "SELECT max(\(alias.quotedIdentifier)) FROM \(table.sql)")
+        return max(used ?? 0, largest ?? 0)
     }
+}
 
-    /// Moves the store's rows that share a unique key with a new row into the shadow.
-    private func hideCollisions(
-        _ scope: RowScope, _ shadow: ShadowTable, _ values: [String: StoreValue], _ db: Database
-    ) throws {
-        let table = scope.table
-        let columns = table.entity.attributes.filter { !$0.isGenerated }.map(\.name.quotedIdentifier)
-        for key in shadow.uniqueKeys {
-            let given = key.compactMap { column in
-                values.first { $0.key.lowercased() == column.lowercased() }.map { (column, $0.value) }
-            }
-            // A key column that the row does not bring takes its default, or NULL, which collides with nothing.
-            guard given.count == key.count, !given.contains(where: { $0.1.isNull }) else { continue }
-            let matches = given.map { "stored.\($0.0.quotedIdentifier) = ?" }.joined(separator: " AND ")
-            let arguments = given.map(\.1.databaseValue)
-            let keys = table.keySQL.map { "stored.\($0)" }.joined(separator: ", ")
-            try execute(
-                SQLFragment(
-                    "INSERT OR IGNORE INTO \(shadow.hidden) SELECT \(keys) FROM \(table.sql) AS stored WHERE \(matches)",
-                    arguments), db)
-            guard db.changesCount > 0 else { continue }
-            var list = columns
-            if let rowID = table.rowID, table.rowIDAlias == nil { list.insert(rowID, at: 0) }
-            let names = list.joined(separator: ", ")
-            try execute(
-                SQLFragment(
-                    "INSERT OR IGNORE INTO \(shadow.table) (\(names)) SELECT \(names) FROM \(table.sql) AS stored WHERE \(matches)",
-                    arguments), db)
-        }
-    }
-
-    /// Which foreign key of a new row points at nothing, or nil. The shadow itself has no foreign keys.
-    private func brokenReference(_ scope: RowScope, _ values: [String: StoreValue], _ db: Database) throws -> String? {
-        for key in scope.table.entity.relationships {
-            let given = key.sourceAttributes.map { column in
-                values.first { $0.key.lowercased() == column.lowercased() }?.value ?? .null
-            }
-            guard !given.contains(.null) else { continue }
-            let parent = try self.scope(key.destination, db)
-            let matches = key.destinationAttributes.map { "\(RowScope.alias).\($0.quotedIdentifier) = ?" }
-            let found = try row(
-                SQLFragment(
-                    "SELECT 1 FROM \(parent.from()) WHERE \(matches.joined(separator: " AND ")) LIMIT 1",
-                    given.map(\.databaseValue)), db)
-            if found == nil { return "FOREIGN KEY constraint failed" }
-        }
-        return nil
+extension SQLiteTable {
+    /// The condition that a row of the table, as `stored`, is not among hidden ones. Keys are compared byte by byte:
+    /// the collation is that of the table of keys, which has none.
+    func isNotHidden(by hidden: String) -> String {
+        let isSame = zip(keySQL.indices, keySQL).map { "hidden.k\($0) = stored.\($1)" }
+        return "NOT EXISTS (SELECT 1 FROM \(hidden) AS hidden WHERE \(isSame.joined(separator: " AND ")))"
     }
 }

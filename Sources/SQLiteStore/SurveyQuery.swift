@@ -47,6 +47,9 @@ extension SQLiteConnection {
         if table.keySQL.isEmpty {
             return "the columns of \(table.name) hide its rowid (rowid, _rowid_ and oid are all taken)"
         }
+        for key in table.entity.incomingRelationships {
+            if let reason = try mismatch(of: key, db) { return reason }
+        }
         // Preparing the delete shows what the schema needs and this program lacks: functions that triggers call,
         // collations, a parent key that is not unique.
         do {
@@ -57,6 +60,20 @@ extension SQLiteConnection {
         } catch let error as DatabaseError {
             return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
         }
+    }
+
+    /// Why a foreign key makes SQLite refuse to change either of its tables, or nil.
+    func mismatch(of key: Relationship, _ db: Database) throws -> String? {
+        let columns = "\(key.source) (\(key.sourceAttributes.joined(separator: ", ")))"
+        guard let parent = try catalog.table(key.destination, db) else {
+            return "the foreign key of \(columns) points at \(key.destination), which is not there"
+        }
+        guard key.destinationAttributes.count == key.sourceAttributes.count,
+            parent.isParentKey(key.destinationAttributes)
+        else {
+            return "the foreign key of \(columns) does not point at a primary key or a unique key of \(parent.name)"
+        }
+        return nil
     }
 
     private func isCoreData(_ db: Database) throws -> Bool {
@@ -163,7 +180,8 @@ extension SQLiteConnection {
         guard rows.date.affinity != .text else { return nil }
         let query = select(
             rows.date.column, rows, .joined([rows.date.isFinite] + sentinels, by: " AND ", empty: .always))
-        return try row(query + " ORDER BY \(rows.date.column) DESC LIMIT 1", db)?.first
+        let value = try row(query + " ORDER BY \(rows.date.column) DESC LIMIT 1", db)?.first
+        return value == .real(-.infinity) ? nil : value
     }
 
     /// Whether a readable row stays if this rule alone is carried out.

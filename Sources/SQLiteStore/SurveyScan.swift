@@ -168,7 +168,7 @@ private struct SurveyScan {
         survey.expiredCount = expiredCount
         survey.expiredAloneCount = expiredAloneCount
         survey.keptByRuleCount = inRangeCount - expiredAloneCount
-        survey.leavesReadableRows = leavesReadableRows
+        survey.leavesReadableRows = leavesReadableRows || expiredAloneCount == 0
         for reason in Survey.Unreadable.allCases {
             if let (count, example) = unreadable[reason] { survey.add(reason, count, example) }
         }
@@ -211,8 +211,13 @@ private enum DateKey {
     }
 
     static func < (a: DateKey, b: DateKey) -> Bool {
-        if case .integer(let a) = a, case .integer(let b) = b { return a < b }
-        return a.asDouble < b.asDouble
+        switch (a, b) {
+        case (.integer(let a), .integer(let b)): a < b
+        case (.real(let a), .real(let b)): a < b
+        // Not both as doubles: beyond 2^53 that would make different integers equal.
+        case (.integer(let a), .real(let b)): b >= 0x1p63 || b >= -0x1p63 && a < Int64(b.rounded(.up))
+        case (.real(let a), .integer(let b)): a < -0x1p63 || a < 0x1p63 && Int64(a.rounded(.down)) < b
+        }
     }
 
     func isAtLeast(_ bound: NumericBound) -> Bool {

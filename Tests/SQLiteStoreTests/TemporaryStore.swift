@@ -9,8 +9,14 @@ final class TemporaryStore {
     let path: String
 
     /// Makes the file and runs the statements on it.
-    init(_ statements: String...) throws {
-        folder = FileManager.default.temporaryDirectory.appending(path: "retention-\(UUID().uuidString)")
+    ///
+    /// - Parameter inMemory: whether the folder may lie in memory, for tests that make thousands of files.
+    init(_ statements: String..., inMemory: Bool = false) throws {
+        let memory = "/dev/shm"
+        let base =
+            inMemory && FileManager.default.isWritableFile(atPath: memory)
+            ? URL(fileURLWithPath: memory) : FileManager.default.temporaryDirectory
+        folder = base.appending(path: "retention-\(UUID().uuidString)")
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         path = folder.appending(path: "store.sqlite").path
         try change { db in for statement in statements { try db.execute(sql: statement) } }
@@ -32,6 +38,14 @@ final class TemporaryStore {
                 row.databaseValues.map { $0.isNull ? "NULL" : "\($0.storage.value ?? "NULL")" }.joined(separator: "|")
             }
         }
+    }
+
+    /// A copy in a folder of its own, on the same disk. No connection may be open.
+    func copy() throws -> TemporaryStore {
+        let copy = try TemporaryStore(inMemory: path.hasPrefix("/dev/shm"))
+        try FileManager.default.removeItem(atPath: copy.path)
+        try FileManager.default.copyItem(atPath: path, toPath: copy.path)
+        return copy
     }
 
     func writer() throws -> SQLiteWriter { try SQLiteWriter(path: path) }

@@ -1,1 +1,122 @@
-import PriceStore
+package import PriceStore
+
+/// The laws that every engine obeys, as lists of sentences that say what is broken; empty lists are what tests want.
+package enum Laws {
+    /// Where a survey differs from what the judge says.
+    package static func differences(_ survey: Survey, _ expected: Survey) -> [String] {
+        var found: [String] = []
+        func compare<T: Equatable>(_ name: String, _ said: T, _ right: T) {
+            if said != right { found.append("\(name) is \(said), should be \(right)") }
+        }
+        // Rows may go uncounted where an index shows that none is expired; what is counted is exact.
+        if let rowCount = survey.rowCount { compare("rowCount", rowCount, expected.rowCount ?? -1) }
+        if let readableCount = survey.readableCount {
+            compare("readableCount", readableCount, expected.readableCount ?? -1)
+        }
+        compare("expiredCount", survey.expiredCount, expected.expiredCount)
+        compare("expiredAloneCount", survey.expiredAloneCount, expected.expiredAloneCount)
+        compare("keptByRuleCount", survey.keptByRuleCount, expected.keptByRuleCount)
+        compare("unreadable", counts(survey), counts(expected))
+        compare("oldest", survey.oldest, expected.oldest)
+        compare("newest", survey.newest, expected.newest)
+        compare("newestOfEntity", survey.newestOfEntity, expected.newestOfEntity)
+        compare("newestExpired", survey.newestExpired, expected.newestExpired)
+        let (said, right) = (survey.newestValue ?? .null, expected.newestValue ?? .null)
+        if !ReferenceValue.isSame(said, right) { found.append("newestValue is \(said), should be \(right)") }
+        compare("leavesReadableRows", survey.leavesReadableRows, expected.leavesReadableRows)
+        compare("obstacles", obstacles(survey), obstacles(expected))
+        if expected.obstacles.isEmpty {
+            // Of a delete that is refused nothing is carried out, so that it does not matter what it would reach.
+            compare("cascadedCount", survey.cascadedCount, expected.cascadedCount)
+            compare("nullifiedCount", survey.nullifiedCount, expected.nullifiedCount)
+        }
+        return found
+    }
+
+    private static func counts(_ survey: Survey) -> [Survey.Unreadable: Int] {
+        Dictionary(survey.unreadable.map { ($0.reason, $0.rowCount) }, uniquingKeysWith: +)
+    }
+
+    private static func obstacles(_ survey: Survey) -> [String] {
+        survey.obstacles.map { "\($0.relationship.source)(\($0.relationship.sourceAttributes)): \($0.rowCount)" }
+            .sorted()
+    }
+
+    /// What a sequence of batches did.
+    package struct Execution {
+        package var total = BatchDeleteResult(deletedCount: 0)
+        package var batchCounts: [Int] = []
+        /// Whether the last batch was reached.
+        package var isComplete = false
+    }
+
+    /// Carries out a rule's delete batch by batch.
+    ///
+    /// - Parameters:
+    ///   - batchRows: the limit of each batch; nil: none.
+    ///   - batchCount: stop after so many batches; nil: go on to the end.
+    package static func carryOut(
+        _ request: SurveyRequest, strategy: DeleteStrategy, batchRows: Int?, stopAfter batchCount: Int? = nil,
+        on writer: any StoreWriter
+    ) throws -> Execution {
+        var execution = Execution()
+        var batch = BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: request.entity, predicate: request.deletion,
+                sortDescriptors: [SortDescriptor(request.date.name)], fetchLimit: batchRows),
+            resultType: .count, strategy: strategy)
+        while execution.batchCounts.count < batchCount ?? .max {
+            let result = try writer.execute(batch)
+            execution.total.deletedCount += result.deletedCount
+            execution.total.cascadedCount += result.cascadedCount
+            execution.total.nullifiedCount += result.nullifiedCount
+            execution.batchCounts.append(result.deletedCount)
+            guard let next = result.continuation else {
+                execution.isComplete = true
+                return execution
+            }
+            guard result.deletedCount > 0 || next != batch.continuation else { return execution }
+            batch.continuation = next
+        }
+        return execution
+    }
+
+    /// Where batches did other than the judge says.
+    ///
+    /// - Parameter isBounded: whether no batch may delete more rows than its limit; not where cascades lead back to the
+    ///   entity, whose rows then go whole families at a time.
+    package static func differences(
+        _ execution: Execution, _ verdict: ReferenceJudge.Verdict, batchRows: Int?, isBounded: Bool
+    ) -> [String] {
+        var found: [String] = []
+        if !execution.isComplete { found.append("the batches do not come to their end") }
+        func compare(_ name: String, _ said: Int, _ right: Int) {
+            if said != right { found.append("batches: \(name) is \(said), should be \(right)") }
+        }
+        compare("deletedCount", execution.total.deletedCount, verdict.survey.expiredCount)
+        compare("cascadedCount", execution.total.cascadedCount, verdict.survey.cascadedCount)
+        compare("nullifiedCount", execution.total.nullifiedCount, verdict.survey.nullifiedCount)
+        if isBounded, let batchRows, let most = execution.batchCounts.max(), most > batchRows {
+            found.append("a batch of \(batchRows) deleted \(most) rows")
+        }
+        return found
+    }
+
+    /// Breaches of the order law: of the rows that a rule expires, every one that is left is at least as new as every
+    /// one that is gone.
+    package static func orderBreaches(
+        _ request: SurveyRequest, _ table: ReferenceStore.Table, expired: Set<Int64>, left: Set<Int64>
+    ) -> [String] {
+        let readings = table.rows.filter { expired.contains($0.id) }.compactMap { row in
+            ReferenceDate(row[request.date.name], request.date, cutoff: request.cutoff).reading
+                .map { (id: row.id, reading: $0) }
+        }
+        var newestGone: ReferenceDate.Reading?
+        for (_, reading) in readings.filter({ !left.contains($0.id) }) {
+            if newestGone.map({ reading.isNewer(than: $0) }) ?? true { newestGone = reading }
+        }
+        guard let newestGone else { return [] }
+        return readings.filter { left.contains($0.id) && newestGone.isNewer(than: $0.reading) }
+            .map { "row \($0.id) of \($0.reading.start) is left, and one of \(newestGone.start) is gone" }
+    }
+}

@@ -145,7 +145,7 @@ struct ChosenRows {
     private func deleteLeavesFirst(_ keys: [Relationship]) throws {
         let isPointedAt = keys.map { key in
             let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
-                "\(scope.prefix).\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
+                "\(RowScope.alias).\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
             }
             return "EXISTS (SELECT 1 FROM \(scope.table.sql) AS child WHERE \(refers.joined(separator: " AND ")))"
         }

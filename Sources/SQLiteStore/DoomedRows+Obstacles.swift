@@ -1,0 +1,131 @@
+import GRDB
+import PriceStore
+
+/// What stands in the way of a delete that was followed through its foreign keys.
+extension SQLiteConnection {
+    /// Rows that stay and point at rows that would go, where the schema or the rule forbids it.
+    func obstacles(
+        _ request: SurveyRequest, _ doomed: DoomedRows, step: Int, _ db: Database
+    ) throws -> [Survey.Obstacle] {
+        var found: [Survey.Obstacle] = []
+        for parent in try losing(doomed, step: step, db) {
+            for key in try incoming(parent, db) {
+                let gone: String
+                switch key.deleteRule {
+                // RESTRICT holds even if the row would go in the same statement, and a reference that cannot be changed
+                // fails at once as well; rows of earlier rules are gone by then.
+                case .restrict: gone = "< \(step)"
+                case .nullify where try !isNullable(key, db): gone = "< \(step)"
+                case .setDefault where try !hasDefault(key, doomed, step: step, db): gone = "< \(step)"
+                case .noAction: gone = "<= \(step)"
+                case .cascade, .nullify, .setDefault:
+                    guard request.deniesRelationships else { continue }
+                    gone = "<= \(step)"
+                }
+                let stays = "NOT " + (try childIsDoomed(key, doomed, steps: gone, db))
+                let rows = try references(key, doomed, "doomed.step = ? AND \(stays)", [step], db)
+                let number = try count(
+                    SQLFragment("SELECT count(*) FROM (" + (try distinctChildren(key, db))) + rows + ")", db)
+                if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
+            }
+        }
+        return found
+    }
+
+    private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {
+        guard let child = try catalog.table(key.source, db) else { return true }
+        return key.sourceAttributes.allSatisfy { child.isNullable($0) }
+    }
+
+    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
+    private func hasDefault(_ key: Relationship, _ doomed: DoomedRows, step: Int, _ db: Database) throws -> Bool {
+        guard let child = try catalog.table(key.source, db) else { return true }
+        let defaults = key.sourceAttributes.map { child.defaults[$0.lowercased()] ?? "NULL" }
+        let parent = try scope(key.destination, db)
+        let table = try doomedTable(parent.table, doomed, db)
+        let own = zip(parent.key.indices, parent.key).map { "own.k\($0) = \($1)" }.joined(separator: " AND ")
+        // The defaults are texts of the schema, in parentheses where they are no literals.
+        for (name, text) in zip(key.sourceAttributes, defaults) {
+            guard try row(SQLFragment("SELECT (\(text)) IS NULL"), db) == [.integer(1)] else { continue }
+            return child.isNullable(name)
+        }
+        let points = zip(key.destinationAttributes, defaults).map {
+            "\(RowScope.alias).\($0.quotedIdentifier) = (\($1))"
+        }
+        let query = SQLFragment(
+            "SELECT 1 FROM \(parent.from()) WHERE \(points.joined(separator: " AND ")) AND NOT EXISTS "
+                + "(SELECT 1 FROM temp.\(table) AS own WHERE \(own) AND own.step <= ?) LIMIT 1", [step.databaseValue])
+        return try row(query, db) != nil
+    }
+
+    /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
+    /// for a rule before, the very attributes by which the rule chooses. All rules decide on the store as it was, and a
+    /// delete by the changed values could take rows that none of them has chosen. Nil: none does.
+    func changeOfMind(
+        _ request: SurveyRequest, _ table: SQLiteTable, _ doomed: DoomedRows, step: Int, _ db: Database
+    ) throws -> String? {
+        let chooses = Set(
+            request.deletion.attributeNames.compactMap { table.entity.attribute(named: $0) })
+        // What a generated column is made of is not known.
+        let isOpen = chooses.contains(where: \.isGenerated)
+        for key in table.entity.relationships where [.nullify, .setDefault].contains(key.deleteRule) {
+            let columns = key.sourceAttributes.compactMap { table.entity.attribute(named: $0) }
+            guard isOpen || !chooses.isDisjoint(with: columns) else { continue }
+            let isThere = "NOT " + (try childIsDoomed(key, doomed, steps: "< \(step)", db))
+            let rows = try references(key, doomed, "doomed.step <= ? AND \(isThere)", [step], db)
+            guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
+            return
+                "a delete from \(key.destination) changes \(key.sourceAttributes.joined(separator: ", ")) in rows of "
+                + "\(table.name), and the rule chooses its rows by it"
+        }
+        return try losingDefaults(doomed, step: step, db)
+    }
+
+    /// Why rows that an earlier rule gave the default of a key stand where this rule's rows go. Nil: there are none.
+    /// What they point at is no longer what the store says, and following it is not worth the while for SET DEFAULT.
+    private func losingDefaults(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> String? {
+        for parent in try losing(doomed, step: step, db) {
+            for key in try incoming(parent, db) where key.deleteRule == .setDefault {
+                let child = try catalog.table(key.source, db)
+                guard key.sourceAttributes.allSatisfy({ child?.defaults[$0.lowercased()] != nil }) else { continue }
+                let isThere = "NOT " + (try childIsDoomed(key, doomed, steps: "< \(step)", db))
+                let rows = try references(key, doomed, "doomed.step < ? AND \(isThere)", [step], db)
+                guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
+                return
+                    "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to "
+                    + "its default, and what points at the rows that this rule deletes is not known then"
+            }
+        }
+        return nil
+    }
+
+    /// Whether rows that go in a step point, without a cascade, at other rows that go in it: in which batch each goes
+    /// is not known, so all must go at once.
+    func crossesBatches(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Bool {
+        for parent in try losing(doomed, step: step, db) {
+            for key in try incoming(parent, db) where key.deleteRule == .noAction {
+                let goes = try childIsDoomed(key, doomed, steps: "= \(step)", db)
+                let rows = try references(key, doomed, "doomed.step = ? AND \(goes)", [step], db)
+                if try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil { return true }
+            }
+        }
+        return false
+    }
+}
+
+extension Predicate {
+    /// The names of all attributes that the predicate looks at.
+    fileprivate var attributeNames: [String] {
+        switch self {
+        case .all, .key: []
+        case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
+        case .and(let parts), .or(let parts): parts.flatMap(\.attributeNames)
+        case .notTrue(let part), .not(let part): part.attributeNames
+        case .between(let name, _, _), .begins(let name, _), .contains(let name, _): [name]
+        case .date(let range): [range.date.name]
+        case .dateCompare(let date, _, _): [date.name]
+        case .objectIDs: []
+        case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.attributeNames
+        }
+    }
+}

@@ -1,0 +1,155 @@
+import GRDB
+import PriceStore
+
+/// A row to be inserted: its values by the columns' own names, and what to do where a key is there already.
+struct NewRow {
+    /// The values in the order of the columns' names, so that rows of the same columns share a statement.
+    var values: [(column: String, value: StoreValue)]
+    var onConflict: ConflictPolicy
+    /// A rowid to be given beside the values: its name in SQL and its value; nil: SQLite chooses.
+    var rowID: (name: String, value: Int64)?
+
+    /// The policy of a row that meets no other.
+    static let alone = ConflictPolicy.fail
+
+    init(_ values: [(column: String, value: StoreValue)], _ onConflict: ConflictPolicy) {
+        self.values = values
+        self.onConflict = onConflict
+    }
+
+    /// Whether the row has a value, which may be NULL, for a column.
+    func names(_ column: String?) -> Bool { values.contains { $0.column == column } }
+}
+
+/// What became of an insert.
+enum Insertion {
+    /// The row as it is now, in the columns that were asked for.
+    case row([StoreValue])
+    /// Nothing: the key was there already.
+    case nothing
+    /// A constraint refused it.
+    case refused(String)
+}
+
+extension SQLiteConnection {
+    /// The row of an insert, its values under the columns' own names.
+    ///
+    /// NULL for a rowid means that SQLite chooses one, so that it is left out: a row that replaces another must not get
+    /// a new rowid by it.
+    func newRow(
+        _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope
+    ) throws(StoreError) -> NewRow {
+        var named: [(column: String, value: StoreValue)] = []
+        for (name, value) in values {
+            let column = try scope.attribute(name, store: self.name).name
+            if !value.isNull || column != scope.table.rowIDAlias { named.append((column, value)) }
+        }
+        return NewRow(named.sorted { $0.column < $1.column }, onConflict)
+    }
+
+    /// Inserts one row into a table; a broken constraint is told, everything else is thrown.
+    func insert(
+        _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy, _ db: Database
+    ) throws -> Insertion {
+        let wasInTransaction = db.isInsideTransaction
+        do {
+            let found = try rows(insertStatement(row, into: target, returning: names, onConflict), db)
+            if names.isEmpty { return db.changesCount == 0 ? .nothing : .row([]) }
+            return found.first.map(Insertion.row) ?? .nothing
+        } catch let error as DatabaseError
+            where error.resultCode == .SQLITE_CONSTRAINT || error.resultCode == .SQLITE_MISMATCH
+        {
+            // A trigger may have raised ROLLBACK: then all rows of the transaction are gone, not only this one.
+            guard db.isInsideTransaction == wasInTransaction else { throw error }
+            return .refused(error.message ?? "a constraint of the store")
+        }
+    }
+
+    /// Inserts one row by its own policy and tells whether it has replaced another: it is tried as if it were not to
+    /// replace first. Not for tables with triggers on INSERT, which would fire twice.
+    func insertOrReplace(
+        _ row: NewRow, into target: String, returning names: [String], _ db: Database
+    ) throws -> (inserted: Insertion, replaces: Bool) {
+        guard row.onConflict == .replace else {
+            return (try insert(row, into: target, returning: names, row.onConflict, db), false)
+        }
+        let first = try insert(row, into: target, returning: names, .ignore, db)
+        guard case .nothing = first else { return (first, false) }
+        return (try insert(row, into: target, returning: names, .replace, db), true)
+    }
+
+    private func insertStatement(
+        _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy
+    ) -> SQLFragment {
+        var brought = row.values
+        if let rowID = row.rowID { brought.append((rowID.name, .integer(rowID.value))) }
+        let columns = brought.map(\.column.quotedIdentifier)
+        var text = "INSERT OR ABORT INTO \(target) "
+        if columns.isEmpty {
+            text += "DEFAULT VALUES"
+        } else {
+            text += "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+        }
+        let replaced = row.values.map(\.column.quotedIdentifier)
+        switch onConflict {
+        case .ignore where !row.values.isEmpty: text += " ON CONFLICT DO NOTHING"
+        case .replace where !replaced.isEmpty:
+            // Not REPLACE, which deletes the old row and with it whatever cascades from it.
+            text += " ON CONFLICT DO UPDATE SET \(replaced.map { "\($0) = excluded.\($0)" }.joined(separator: ", "))"
+        default: break
+        }
+        if !names.isEmpty { text += " RETURNING " + names.map(\.quotedIdentifier).joined(separator: ", ") }
+        return SQLFragment(text, brought.map(\.value.databaseValue))
+    }
+
+    /// Adds a row to the store.
+    func insert(
+        entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
+    ) throws(StoreError) -> InsertOutcome {
+        try run("saving a row of \(entity)") { db in
+            let scope = try scope(entity, db)
+            let row = try newRow(values, onConflict, scope)
+            let deferred =
+                scope.table.defersKeys && scope.table.insertTriggers.isEmpty ? scope.table.entity.relationships : []
+            guard deferred.isEmpty else { return try insert(row, checking: deferred, scope, db) }
+            switch try insert(row, into: scope.table.sql, returning: [], onConflict, db) {
+            case .row: return .saved
+            case .nothing: return .ignored
+            case .refused(let reason): return .rejected(reason)
+            }
+        }
+    }
+
+    /// Adds a row whose foreign keys SQLite checks only when the transaction ends. They are checked at once instead:
+    /// one bad row would undo all the others, and nobody could say which it was. A row must come after the one it
+    /// points at.
+    private func insert(
+        _ row: NewRow, checking keys: [Relationship], _ scope: RowScope, _ db: Database
+    ) throws -> InsertOutcome {
+        try db.execute(sql: "SAVEPOINT retention_row")
+        do {
+            let names = keys.flatMap(\.sourceAttributes)
+            var outcome = InsertOutcome.ignored
+            let (inserted, replaces) = try insertOrReplace(row, into: scope.table.sql, returning: names, db)
+            switch inserted {
+            case .nothing: break
+            case .refused(let reason): outcome = .rejected(reason)
+            case .row(var values):
+                outcome = .saved
+                for key in keys {
+                    let given = Array(values.prefix(key.sourceAttributes.count))
+                    values.removeFirst(given.count)
+                    // A row that replaces another is not asked for references that it keeps.
+                    if replaces, !key.sourceAttributes.contains(where: { row.names($0) }) { continue }
+                    if try !pointsAtRow(key, given, db) { outcome = .rejected("FOREIGN KEY constraint failed") }
+                }
+            }
+            if case .rejected = outcome { try db.execute(sql: "ROLLBACK TO retention_row") }
+            try db.execute(sql: "RELEASE retention_row")
+            return outcome
+        } catch {
+            if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK TO retention_row; RELEASE retention_row") }
+            throw error
+        }
+    }
+}

@@ -1,0 +1,208 @@
+import GRDB
+import PriceStore
+
+/// Foretells inserts: rows go into the shadow of their table, where SQLite itself decides.
+extension SQLiteConnection {
+    /// Foretells the insert of one row.
+    func rehearseInsert(
+        entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
+    ) throws(StoreError) -> InsertOutcome {
+        try run("rehearsing a row of \(entity)") { db in
+            let scope = try scope(entity, db)
+            let key = scope.table.name.lowercased()
+            var shadow: ShadowTable
+            if let known = temporaries.shadows[key] {
+                shadow = known
+            } else {
+                shadow = try makeShadow(scope.table, db)
+                temporaries.shadows[key] = shadow
+            }
+            let row = try newRow(values, onConflict, scope)
+            try checkReplacement(row, scope.table)
+            let outcome = try savepoint(db) {
+                try rehearse(row, in: &shadow, scope: RowScope(scope.table, source: shadow.view), db)
+            }
+            temporaries.shadows[key] = shadow
+            guard case .rejected(let reason) = outcome else { return outcome }
+            return .rejected(
+                reason.replacing("\(shadow.name).", with: "\(scope.table.name).")
+                    .replacing("\(shadow.probe.dropFirst("temp.".count)).", with: "\(scope.table.name)."))
+        }
+    }
+
+    private func savepoint(_ db: Database, _ body: () throws -> InsertOutcome) throws -> InsertOutcome {
+        try db.execute(sql: "SAVEPOINT retention_rehearsal")
+        do {
+            let outcome = try body()
+            if case .rejected = outcome { try db.execute(sql: "ROLLBACK TO retention_rehearsal") }
+            try db.execute(sql: "RELEASE retention_rehearsal")
+            return outcome
+        } catch {
+            try? db.execute(sql: "ROLLBACK TO retention_rehearsal; RELEASE retention_rehearsal")
+            throw error
+        }
+    }
+
+    private func rehearse(
+        _ row: NewRow, in shadow: inout ShadowTable, scope: RowScope, _ db: Database
+    ) throws -> InsertOutcome {
+        let table = scope.table
+        var given = row
+        if let rowID = table.rowID, !row.names(table.rowIDAlias) {
+            // SQLite gives a new row the largest rowid plus one; a shadow must not begin at 1 again.
+            given.rowID = (rowID, try nextRowID(shadow, table, db))
+        }
+        // What the row is by itself, with its defaults, affinities and generated columns.
+        let fresh: [StoreValue]
+        switch try insert(given, into: shadow.probe, returning: shadow.returned, NewRow.alone, db) {
+        case .refused(let reason): return .rejected(reason)
+        case .row(let values): fresh = values
+        case .nothing: return .ignored
+        }
+        try execute(SQLFragment("DELETE FROM \(shadow.probe)"), db)
+        for key in try collisions(fresh, shadow, table, db) { try hide(key, shadow, table, db) }
+
+        while true {
+            try db.execute(sql: "SAVEPOINT retention_attempt")
+            let (inserted, replaces) = try insertOrReplace(given, into: shadow.table, returning: shadow.returned, db)
+            guard case .row(let values) = inserted else {
+                try db.execute(sql: "RELEASE retention_attempt")
+                if case .refused(let reason) = inserted { return .rejected(reason) }
+                // AUTOINCREMENT counts a row that came to nothing.
+                if shadow.isAutoincrement { shadow.nextRowID = nil }
+                return .ignored
+            }
+            // A row that replaces another keeps what it does not bring, and may so meet a third one.
+            let further = values == fresh ? [] : try collisions(values, shadow, table, db)
+            guard further.isEmpty else {
+                try db.execute(sql: "ROLLBACK TO retention_attempt; RELEASE retention_attempt")
+                for key in further { try hide(key, shadow, table, db) }
+                continue
+            }
+            try db.execute(sql: "RELEASE retention_attempt")
+            if let broken = try brokenReference(values, of: row, replaces: replaces, shadow.returned, scope, db) {
+                return .rejected(broken)
+            }
+            // A replaced row may have had, or may have got, the largest rowid.
+            shadow.nextRowID = given.rowID.flatMap { row.onConflict == .replace ? nil : $0.value &+ 1 }
+            return .saved
+        }
+    }
+
+    /// The rowid that SQLite gives the next row.
+    private func nextRowID(_ shadow: ShadowTable, _ table: SQLiteTable, _ db: Database) throws -> Int64 {
+        if let known = shadow.nextRowID { return known }
+        guard let rowID = table.keySQL.first else { return 1 }
+        let stored = try rows(
+            SQLFragment(
+                "SELECT \(rowID) FROM \(table.sql) AS stored WHERE \(table.isNotHidden(by: shadow.hidden)) "
+                    + "ORDER BY \(rowID) DESC LIMIT 1"), db
+        ).first?.first
+        var largest: [StoreValue?] = [
+            stored, try self.row(SQLFragment("SELECT max(\(rowID)) FROM \(shadow.table)"), db)?[0],
+        ]
+        if shadow.isAutoincrement {
+            largest.append(
+                try self.row(
+                    SQLFragment("SELECT seq FROM temp.sqlite_sequence WHERE name = ?", [shadow.name.databaseValue]), db)?[
+                        0])
+        }
+        let numbers = largest.compactMap { value -> Int64? in
+            if case .integer(let number) = value { number } else { nil }
+        }
+        guard let last = numbers.max() else { return 1 }
+        guard last < .max else {
+            throw StoreError(
+                .unsupported, store: name,
+                message:
+                    "\(table.name) has a row with the largest possible rowid, so that the next one cannot be foretold")
+        }
+        // Below 1 it is 1 without AUTOINCREMENT only if there is no row at all.
+        return last + 1
+    }
+
+    /// The keys of stored rows, not yet hidden, that share a unique key with a row of these values.
+    private func collisions(
+        _ values: [StoreValue], _ shadow: ShadowTable, _ table: SQLiteTable, _ db: Database
+    ) throws -> [[StoreValue]] {
+        let keyList = table.keySQL.map { "stored.\($0)" }.joined(separator: ", ")
+        var found: [[StoreValue]] = []
+        for key in shadow.uniqueKeys {
+            let given = key.columns.map { column in
+                shadow.returned.firstIndex(of: column.name).map { values[$0] } ?? .null
+            }
+            // NULL is unequal to everything, itself included.
+            guard !given.contains(.null) else { continue }
+            let matches = key.columns.map {
+                "stored.\($0.name.quotedIdentifier) COLLATE \($0.collation.quotedIdentifier) = ?"
+            }
+            let condition = key.condition.map { " AND (\($0))" } ?? ""
+            let query = SQLFragment(
+                "SELECT \(keyList) FROM \(table.sql) AS stored WHERE \(matches.joined(separator: " AND "))\(condition) "
+                    + "AND \(table.isNotHidden(by: shadow.hidden))", given.map(\.databaseValue))
+            for row in try rows(query, db) where !found.contains(row) { found.append(row) }
+        }
+        return found
+    }
+
+    /// Moves a stored row into the shadow.
+    private func hide(_ key: [StoreValue], _ shadow: ShadowTable, _ table: SQLiteTable, _ db: Database) throws {
+        var columns = table.entity.attributes.filter { !$0.isGenerated }.map(\.name.quotedIdentifier)
+        if let rowID = table.rowID, table.rowIDAlias == nil { columns.insert(rowID.quotedIdentifier, at: 0) }
+        let list = columns.joined(separator: ", ")
+        let isRow = table.keySQL.map { "stored.\($0) = ?" }.joined(separator: " AND ")
+        let arguments = key.map(\.databaseValue)
+        try execute(
+            SQLFragment(
+                "INSERT INTO \(shadow.hidden) VALUES (\(key.map { _ in "?" }.joined(separator: ", ")))", arguments), db)
+        try execute(
+            SQLFragment(
+                "INSERT INTO \(shadow.table) (\(list)) SELECT \(list) FROM \(table.sql) AS stored WHERE \(isRow)",
+                arguments), db)
+    }
+
+    /// What replacing does beyond the row itself cannot be foretold.
+    private func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
+        guard row.onConflict == .replace else { return }
+        guard table.updateTriggers.isEmpty else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "\(table.name) has a trigger on UPDATE (\(table.updateTriggers.joined(separator: ", "))), "
+                    + "whose effect a dry run cannot foretell with on_conflict: replace")
+        }
+        let keyCount = table.indexes.filter(\.isUnique).count + (table.rowIDAlias == nil ? 0 : 1)
+        for key in table.entity.incomingRelationships
+        where keyCount > 1 && key.destinationAttributes.contains(where: { row.names($0) }) {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "on_conflict: replace may change \(key.destinationAttributes.joined(separator: ", ")) of "
+                    + "\(table.name), to which \(key.source) refers, and a dry run cannot foretell what becomes of that"
+            )
+        }
+    }
+
+    /// Which foreign key of a saved row points at nothing, or nil.
+    ///
+    /// - Parameter replaces: whether the row has replaced another: then it is not asked for references that it keeps.
+    private func brokenReference(
+        _ values: [StoreValue], of row: NewRow, replaces: Bool, _ names: [String], _ scope: RowScope, _ db: Database
+    ) throws -> String? {
+        for key in scope.table.entity.relationships {
+            if replaces, !key.sourceAttributes.contains(where: { row.names($0) }) { continue }
+            let given = key.sourceAttributes.compactMap { name in names.firstIndex(of: name).map { values[$0] } }
+            if try !pointsAtRow(key, given, db) { return "FOREIGN KEY constraint failed" }
+        }
+        return nil
+    }
+
+    /// Whether the row that a foreign key's values point at is there; NULL points at nothing and is no fault.
+    func pointsAtRow(_ key: Relationship, _ values: [StoreValue], _ db: Database) throws -> Bool {
+        guard !values.contains(.null) else { return true }
+        let parent = try scope(key.destination, db)
+        let matches = key.destinationAttributes.map { "\(RowScope.alias).\($0.quotedIdentifier) = ?" }
+        let query = SQLFragment(
+            "SELECT 1 FROM \(parent.from()) WHERE \(matches.joined(separator: " AND ")) LIMIT 1",
+            values.map(\.databaseValue))
+        return try row(query, db) != nil
+    }
+}

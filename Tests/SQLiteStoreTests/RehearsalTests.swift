@@ -1,0 +1,83 @@
+import Foundation
+import GRDB
+import PriceStore
+import SQLiteStore
+import StoreConformance
+import Testing
+
+/// What a reader foretells of new rows is what a writer does with them. A failure names its seed, as in
+/// ``RandomStoreTests``.
+struct RehearsalTests {
+    static let portions = Array(stride(from: 0, to: RandomStoreTests.storeCount * 3, by: 60))
+
+    @Test(arguments: portions)
+    func foretellsEveryRowAndWhatIsExpiredThen(_ first: Int) throws {
+        for offset in first..<min(first + 60, RandomStoreTests.storeCount * 3) {
+            let seed = RandomStoreTests.firstSeed &+ UInt64(offset)
+            let pending = RandomPending(seed: seed)
+            do {
+                if let problem = try Self.compare(pending) {
+                    Issue.record("RETENTION_SEED=\(seed)\n  \(problem)\n  \(Self.story(pending))")
+                }
+            } catch {
+                Issue.record("RETENTION_SEED=\(seed)\n  throws \(error)\n  \(Self.story(pending))")
+            }
+        }
+    }
+
+    static func story(_ pending: RandomPending) -> String {
+        (["\(pending.policy)"] + pending.statements + pending.rows.map { "\($0.sorted { $0.key < $1.key })" })
+            .joined(separator: "\n    ")
+    }
+
+    /// Says what differs, or nil.
+    static func compare(_ pending: RandomPending) throws -> String? {
+        let store = try TemporaryStore(inMemory: true)
+        try store.change { db in
+            try db.execute(sql: "PRAGMA foreign_keys = OFF")
+            for statement in pending.statements {
+                do { try db.execute(sql: statement) } catch  where statement.hasPrefix("INSERT") {}
+            }
+        }
+        let before = try store.bytes()
+        let reader = try store.reader()
+        let foretold: [InsertOutcome]
+        do {
+            foretold = try insert(pending, into: reader)
+        } catch let error as StoreError where error.kind == .unsupported {
+            // What cannot be foretold is said so, for reasons that are known.
+            let reasons = ["trigger on", "expression", "may change id of t", "does not point at", "largest possible"]
+            return reasons.contains { error.message.contains($0) } ? nil : "unsupported: \(error.message)"
+        }
+        let expected = try state(of: reader)
+        guard try store.bytes() == before else { return "the rehearsal changed the file" }
+        let writer = try store.writer()
+        let done = try insert(pending, into: writer)
+        if let index = zip(foretold, done).enumerated().first(where: { $1.0 != $1.1 })?.offset {
+            return "row \(index) is foretold as \(foretold[index]) and became \(done[index])"
+        }
+        let real = try state(of: writer)
+        if expected.survey != real.survey { return "surveys differ: \(expected.survey) and \(real.survey)" }
+        if expected.rows != real.rows { return "rows differ:\n  \(expected.rows)\n  \(real.rows)" }
+        return nil
+    }
+
+    static func insert(_ pending: RandomPending, into store: some StoreInserter) throws -> [InsertOutcome] {
+        try store.transaction(.full) {
+            try pending.rows.map { try store.insert(entity: "t", values: $0, onConflict: pending.policy) }
+        }
+    }
+
+    static func state(of store: some StoreReader) throws -> (survey: Survey, rows: [String]) {
+        let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+        let request = SurveyRequest(
+            entity: "t", date: date, cutoff: Instant(unixSeconds: 500),
+            keepLast: KeepLast(count: 1, groupedBy: ["b"], among: .all, date: date))
+        let names = try store.entity(named: "t")?.attributes.map(\.name) ?? []
+        let rows = try store.fetch(FetchRequest(entity: "t"), attributes: names).map { "\($0)" }.sorted()
+        var survey = try store.survey(request)
+        // Which of several unreadable values is shown does not matter.
+        for index in survey.unreadable.indices { survey.unreadable[index].example = .null }
+        return (survey, rows)
+    }
+}

@@ -1,0 +1,149 @@
+package import PriceStore
+
+extension ReferenceJudge {
+    private struct Place: Hashable {
+        var table: String
+        var id: Int64
+    }
+
+    /// Follows the foreign keys of the rows in `verdict.deleted` and completes the verdict; unless it is refused, the
+    /// rows go from ``current``.
+    mutating func carryOut(_ request: SurveyRequest, into verdict: inout Verdict) {
+        let named = Set(verdict.deleted.map { Place(table: request.entity, id: $0) })
+        var gone = named
+        if !request.deniesRelationships {
+            var frontier = gone
+            while !frontier.isEmpty {
+                var reached: Set<Place> = []
+                for key in current.relationships where key.deleteRule == .cascade {
+                    reached.formUnion(sources(of: key, pointingAt: frontier).subtracting(gone))
+                }
+                gone.formUnion(reached)
+                frontier = reached
+            }
+        }
+        for place in gone.subtracting(named) { verdict.cascaded[place.table, default: []].insert(place.id) }
+        verdict.survey.cascadedCount = gone.count - named.count
+
+        var changes: [Place: Set<String>] = [:]
+        var looksAt = request.attributes
+        if original.tables[request.entity]?.attributes.contains(where: { looksAt.contains($0.name) && $0.isGenerated })
+            == true
+        {
+            // What a generated column is made of is nobody's business here.
+            looksAt.formUnion(current.relationships.filter { $0.source == request.entity }.flatMap(\.sourceAttributes))
+        }
+        for key in current.relationships {
+            let all = sources(of: key, pointingAt: gone)
+            let staying = all.subtracting(gone)
+            let obstacles: Set<Place>
+            switch key.deleteRule {
+            // It acts at once, so that a row that would go a moment later stands in the way too.
+            case .restrict: obstacles = all
+            case .noAction: obstacles = staying
+            case .nullify where !isNullable(key), .setDefault where !hasDefault(key, gone): obstacles = all
+            case .nullify, .setDefault, .cascade: obstacles = request.deniesRelationships ? staying : []
+            }
+            if !obstacles.isEmpty {
+                verdict.survey.obstacles.append(.init(relationship: key, rowCount: obstacles.count))
+            }
+            guard [.nullify, .setDefault].contains(key.deleteRule) else { continue }
+            for place in staying { changes[place, default: []].formUnion(key.sourceAttributes) }
+            if key.source == request.entity, !all.isEmpty, !looksAt.isDisjoint(with: key.sourceAttributes) {
+                verdict.dependsOnNullified = true
+            }
+        }
+        for place in changes.keys { verdict.nullified[place.table, default: []].insert(place.id) }
+        verdict.survey.nullifiedCount = changes.count
+        let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
+        if changedBefore { verdict.dependsOnNullified = true }
+        for key in current.relationships
+        where key.deleteRule == .setDefault && gone.contains(where: { $0.table == key.destination }) {
+            let defaults = key.sourceAttributes.map { current.tables[key.source]?.defaults[$0] ?? .null }
+            let isChanged = changedRows[key.source]?.contains { !$0.isDisjoint(with: key.sourceAttributes) } ?? false
+            if isChanged, !defaults.contains(.null) { verdict.dependsOnNullified = true }
+        }
+        // A rule that expires nothing is not carried out, so that it does not matter.
+        if verdict.survey.expiredAloneCount == 0 { verdict.dependsOnNullified = false }
+        guard !verdict.isRefused, !verdict.dependsOnNullified else { return }
+        for (place, names) in changes {
+            guard var table = current.tables[place.table],
+                let index = table.rows.firstIndex(where: { $0.id == place.id })
+            else { continue }
+            for name in names { table.rows[index].values[name] = table.defaults[name] ?? .null }
+            current.tables[place.table] = table
+        }
+        for table in current.tables.keys {
+            current.tables[table]?.rows.removeAll { gone.contains(Place(table: table, id: $0.id)) }
+        }
+    }
+
+    /// The columns of an entity that rules before this one have changed.
+    private var changedRows: [String: [Set<String>]] {
+        var changed: [String: [Set<String>]] = [:]
+        for (name, table) in current.tables {
+            for row in table.rows {
+                guard let before = original.tables[name]?.rows.first(where: { $0.id == row.id }) else { continue }
+                let columns = row.values.filter { !ReferenceValue.isSame($0.value, before[$0.key]) }.map(\.key)
+                if !columns.isEmpty { changed[name, default: []].append(Set(columns)) }
+            }
+        }
+        return changed
+    }
+
+    private func isNullable(_ key: Relationship) -> Bool {
+        key.sourceAttributes.allSatisfy { name in
+            current.tables[key.source]?.attributes.first { $0.name == name }?.isRequired != true
+        }
+    }
+
+    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
+    private func hasDefault(_ key: Relationship, _ gone: Set<Place>) -> Bool {
+        guard let child = current.tables[key.source], let parent = current.tables[key.destination] else { return true }
+        let values = key.sourceAttributes.map { child.defaults[$0] ?? .null }
+        if let index = values.firstIndex(of: .null) {
+            return child.attributes.first { $0.name == key.sourceAttributes[index] }?.isRequired != true
+        }
+        return parent.rows.contains { row in
+            !gone.contains(Place(table: key.destination, id: row.id))
+                && zip(key.destinationAttributes, values).allSatisfy {
+                    ReferenceValue.compare(row[$0], $1, parent.collation($0)) == 0
+                }
+        }
+    }
+
+    /// The rows that point by a key at one of some rows.
+    private func sources(of key: Relationship, pointingAt places: Set<Place>) -> Set<Place> {
+        guard let parent = current.tables[key.destination], let child = current.tables[key.source] else { return [] }
+        let parents = parent.rows.filter { places.contains(Place(table: key.destination, id: $0.id)) }
+        var found: Set<Place> = []
+        for row in child.rows {
+            let points = parents.contains { target in
+                zip(key.sourceAttributes, key.destinationAttributes).allSatisfy {
+                    ReferenceValue.compare(target[$1], row[$0], parent.collation($1)) == 0
+                }
+            }
+            if points { found.insert(Place(table: key.source, id: row.id)) }
+        }
+        return found
+    }
+}
+
+extension SurveyRequest {
+    /// The attributes by which the rule chooses its rows.
+    package var attributes: Set<String> {
+        Set([date.name] + filter.attributes + (keepLast?.groupedBy ?? []))
+    }
+}
+
+extension Predicate {
+    /// The attributes that a `where` looks at.
+    fileprivate var attributes: [String] {
+        switch self {
+        case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
+        case .and(let parts), .or(let parts): parts.flatMap(\.attributes)
+        case .notTrue(let part), .not(let part): part.attributes
+        case .all, .date, .notKept, .key, .between, .begins, .contains, .dateCompare, .objectIDs: []
+        }
+    }
+}
