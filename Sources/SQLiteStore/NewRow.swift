@@ -9,9 +9,6 @@ struct NewRow {
     /// A rowid to be given beside the values: its name in SQL and its value; nil: SQLite chooses.
     var rowID: (name: String, value: Int64)?
 
-    /// The policy of a row that meets no other.
-    static let alone = ConflictPolicy.fail
-
     init(_ values: [(column: String, value: StoreValue)], _ onConflict: ConflictPolicy) {
         self.values = values
         self.onConflict = onConflict
@@ -126,7 +123,7 @@ extension SQLiteConnection {
     private func insert(
         _ row: NewRow, checking keys: [Relationship], _ scope: RowScope, _ db: Database
     ) throws -> InsertOutcome {
-        try db.execute(sql: "SAVEPOINT retention_row")
+        try execute(SQLFragment("SAVEPOINT retention_row"), db)
         do {
             let names = keys.flatMap(\.sourceAttributes)
             var outcome = InsertOutcome.ignored
@@ -144,8 +141,8 @@ extension SQLiteConnection {
                     if try !pointsAtRow(key, given, db) { outcome = .rejected("FOREIGN KEY constraint failed") }
                 }
             }
-            if case .rejected = outcome { try db.execute(sql: "ROLLBACK TO retention_row") }
-            try db.execute(sql: "RELEASE retention_row")
+            if case .rejected = outcome { try execute(SQLFragment("ROLLBACK TO retention_row"), db) }
+            try execute(SQLFragment("RELEASE retention_row"), db)
             return outcome
         } catch {
             if db.isInsideTransaction { try? db.execute(sql: "ROLLBACK TO retention_row; RELEASE retention_row") }

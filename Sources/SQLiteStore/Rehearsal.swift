@@ -19,27 +19,13 @@ extension SQLiteConnection {
             }
             let row = try newRow(values, onConflict, scope)
             try checkReplacement(row, scope.table)
-            let outcome = try savepoint(db) {
-                try rehearse(row, in: &shadow, scope: RowScope(scope.table, source: shadow.view), db)
-            }
+            let outcome = try rehearse(row, in: &shadow, scope: RowScope(scope.table, source: shadow.view), db)
             temporaries.shadows[key] = shadow
             guard case .rejected(let reason) = outcome else { return outcome }
             return .rejected(
-                reason.replacing("\(shadow.name).", with: "\(scope.table.name).")
-                    .replacing("\(shadow.probe.dropFirst("temp.".count)).", with: "\(scope.table.name)."))
-        }
-    }
-
-    private func savepoint(_ db: Database, _ body: () throws -> InsertOutcome) throws -> InsertOutcome {
-        try db.execute(sql: "SAVEPOINT retention_rehearsal")
-        do {
-            let outcome = try body()
-            if case .rejected = outcome { try db.execute(sql: "ROLLBACK TO retention_rehearsal") }
-            try db.execute(sql: "RELEASE retention_rehearsal")
-            return outcome
-        } catch {
-            try? db.execute(sql: "ROLLBACK TO retention_rehearsal; RELEASE retention_rehearsal")
-            throw error
+                [shadow.name, String(shadow.probe.dropFirst("temp.".count))].reduce(reason) {
+                    $0.replacing("\($1).", with: "\(scope.table.name).")
+                })
         }
     }
 
@@ -52,41 +38,72 @@ extension SQLiteConnection {
             // SQLite gives a new row the largest rowid plus one; a shadow must not begin at 1 again.
             given.rowID = (rowID, try nextRowID(shadow, table, db))
         }
-        // What the row is by itself, with its defaults, affinities and generated columns.
-        let fresh: [StoreValue]
-        switch try insert(given, into: shadow.probe, returning: shadow.returned, NewRow.alone, db) {
+        switch try values(of: given, byItself: shadow, table, db) {
         case .refused(let reason): return .rejected(reason)
-        case .row(let values): fresh = values
         case .nothing: return .ignored
+        case .row(let values):
+            for key in try collisions(values, shadow, table, db) { try hide(key, shadow, table, db) }
         }
-        try execute(SQLFragment("DELETE FROM \(shadow.probe)"), db)
-        for key in try collisions(fresh, shadow, table, db) { try hide(key, shadow, table, db) }
-
+        // Only then may a row that is in the shadow have to leave it again.
+        let mayBeUndone = row.onConflict == .replace || !table.entity.relationships.isEmpty
         while true {
-            try db.execute(sql: "SAVEPOINT retention_attempt")
+            if mayBeUndone { try execute(SQLFragment("SAVEPOINT retention_attempt"), db) }
             let (inserted, replaces) = try insertOrReplace(given, into: shadow.table, returning: shadow.returned, db)
-            guard case .row(let values) = inserted else {
-                try db.execute(sql: "RELEASE retention_attempt")
-                if case .refused(let reason) = inserted { return .rejected(reason) }
-                // AUTOINCREMENT counts a row that came to nothing.
-                if shadow.isAutoincrement { shadow.nextRowID = nil }
-                return .ignored
+            var outcome = InsertOutcome.ignored
+            var further: [[StoreValue]] = []
+            switch inserted {
+            case .nothing: break
+            case .refused(let reason): outcome = .rejected(reason)
+            case .row(let values):
+                // A row that replaces another keeps what it does not bring, and may so meet a third one.
+                if replaces { further = try collisions(values, shadow, table, db) }
+                let broken = try brokenReference(values, of: row, replaces: replaces, shadow.returned, scope, db)
+                outcome = broken.map(InsertOutcome.rejected) ?? .saved
             }
-            // A row that replaces another keeps what it does not bring, and may so meet a third one.
-            let further = values == fresh ? [] : try collisions(values, shadow, table, db)
+            if mayBeUndone {
+                var isUndone = !further.isEmpty
+                if case .rejected = outcome { isUndone = true }
+                if isUndone {
+                    try execute(SQLFragment("ROLLBACK TO retention_attempt"), db)
+                }
+                try execute(SQLFragment("RELEASE retention_attempt"), db)
+            }
             guard further.isEmpty else {
-                try db.execute(sql: "ROLLBACK TO retention_attempt; RELEASE retention_attempt")
                 for key in further { try hide(key, shadow, table, db) }
                 continue
             }
-            try db.execute(sql: "RELEASE retention_attempt")
-            if let broken = try brokenReference(values, of: row, replaces: replaces, shadow.returned, scope, db) {
-                return .rejected(broken)
+            if outcome == .saved {
+                // A replaced row may have had, or may have got, the largest rowid.
+                shadow.nextRowID = given.rowID.flatMap { row.onConflict == .replace ? nil : $0.value &+ 1 }
+            } else if shadow.isAutoincrement {
+                // A row that came to nothing is counted all the same.
+                shadow.nextRowID = nil
             }
-            // A replaced row may have had, or may have got, the largest rowid.
-            shadow.nextRowID = given.rowID.flatMap { row.onConflict == .replace ? nil : $0.value &+ 1 }
-            return .saved
+            return outcome
         }
+    }
+
+    /// What the row is before it meets another, in the columns of the unique keys: as it was given, unless a default or
+    /// a generated column has a say.
+    private func values(
+        of row: NewRow, byItself shadow: ShadowTable, _ table: SQLiteTable, _ db: Database
+    ) throws -> Insertion {
+        let columns = Set(shadow.uniqueKeys.flatMap { $0.columns.map(\.name) })
+        let isOpen = columns.contains { column in
+            !row.names(column) && column != row.rowID?.name
+                && (table.defaults[column.lowercased()] != nil
+                    || table.entity.attribute(named: column)?.isGenerated == true)
+        }
+        guard isOpen else {
+            return .row(
+                shadow.returned.map { name in
+                    if let rowID = row.rowID, rowID.name == name { return .integer(rowID.value) }
+                    return row.values.first { $0.column == name }?.value ?? .null
+                })
+        }
+        let probed = try insert(row, into: shadow.probe, returning: shadow.returned, .fail, db)
+        try execute(SQLFragment("DELETE FROM \(shadow.probe)"), db)
+        return probed
     }
 
     /// The rowid that SQLite gives the next row.

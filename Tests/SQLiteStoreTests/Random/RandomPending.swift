@@ -76,7 +76,8 @@ struct RandomPending {
                     "TEXT REFERENCES parent (name)\(deferred)",
                     "INTEGER /* a ( comment */ REFERENCES parent (id) ON DELETE CASCADE",
                 ]))
-        let selfKey = (0...5).contains(key) || key >= 8
+        // SQLite takes a row that points at itself in another spelling for one that points at nothing.
+        let selfKey = (0...5).contains(key) && (key != 3 || collation.isEmpty) || key >= 8
         columns.append(
             selfKey && chance(30) ? "up \(key == 3 ? "TEXT" : "INTEGER") REFERENCES t (id)\(deferred)" : "up")
         columns.append("at INTEGER")
