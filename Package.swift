@@ -77,7 +77,10 @@ let package = Package(
         .target(
             name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance",
             swiftSettings: settings),
-        .testTarget(name: "PriceStoreTests", dependencies: ["PriceStore"], swiftSettings: settings),
+        .testTarget(
+            name: "PriceStoreTests",
+            dependencies: ["PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
+            swiftSettings: settings),
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: [

@@ -1,38 +1,70 @@
 /// A delete that the store carries out itself, without loading objects, in one transaction.
 ///
-/// It does not see unsaved changes of any context: save first. Contexts that hold deleted objects are brought up to
-/// date afterwards by ``StoreContext/mergeChanges(deleted:)``.
+/// It does not see unsaved changes of any context: save first. Objects that a context holds do not learn of it by
+/// themselves either; ``BatchDeleteResult/objectIDs`` says which they are. It runs no validation, and deletes all rows
+/// that it names or, if anything fails, none.
 public struct BatchDeleteRequest: Hashable, Sendable {
     /// What the result tells.
-    public enum ResultType: Hashable, Sendable {
-        /// Nothing but success.
-        case statusOnly
-        /// How many rows of the entity went.
-        case count
-        /// Which rows of the entity went.
-        case objectIDs
+    public typealias ResultType = BatchResultType
+
+    /// What becomes of the rows of other entities, and of the same one, that point at rows which go.
+    public enum RelationshipRule: String, Hashable, Sendable, CaseIterable {
+        /// What each relationship declares.
+        case asDeclared
+        /// The request fails if there are any, with each relationship and its number of rows.
+        case deny
+        /// They are deleted too, whatever the relationship declares.
+        case cascade
+        /// Their reference becomes NULL, whatever the relationship declares.
+        case nullify
     }
 
-    /// The rows to delete. Its sort descriptors and limit are obeyed: with a limit of 10 and the date ascending, the
-    /// ten oldest rows go.
+    /// The rows to delete. Its sort descriptors, limit and offset are obeyed: with a limit of 10 and the date ascending,
+    /// the ten oldest rows go.
     public var fetchRequest: FetchRequest
     /// What the result tells.
     public var resultType: ResultType
     /// How the engine finds the rows.
     public var strategy: DeleteStrategy
+    /// What becomes of rows that point at rows which go. It holds for the relationships that point at this entity; what
+    /// points at rows which go for that reason follows its own declaration.
+    public var relationships: RelationshipRule
     /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
     public var continuation: BatchContinuation?
 
     /// Makes a request that deletes the rows of a fetch request.
     public init(
         fetchRequest: FetchRequest, resultType: ResultType = .statusOnly, strategy: DeleteStrategy = .whole,
-        continuation: BatchContinuation? = nil
+        relationships: RelationshipRule = .asDeclared, continuation: BatchContinuation? = nil
     ) {
         self.fetchRequest = fetchRequest
         self.resultType = resultType
         self.strategy = strategy
+        self.relationships = relationships
         self.continuation = continuation
     }
+
+    /// Makes a request that deletes these rows; those that are gone already do not matter.
+    ///
+    /// An empty list deletes nothing, and the store is not asked. IDs of several entities, or of another store than the
+    /// one that carries the request out, make it fail with ``StoreError/Kind/unsupported``; the error names them.
+    public init(
+        objectIDs: [ObjectID], resultType: ResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
+    ) {
+        self.init(
+            fetchRequest: FetchRequest(entity: objectIDs.first?.entity ?? "", predicate: .objectIDs(objectIDs)),
+            resultType: resultType, relationships: relationships)
+    }
+}
+
+/// What the result of a batch request tells.
+public enum BatchResultType: Hashable, Sendable {
+    /// Nothing but success; counts are told where they cost nothing.
+    case statusOnly
+    /// How many rows of the entity there were.
+    case count
+    /// Which rows of the entity there were, and how many.
+    case objectIDs
 }
 
 /// How an engine finds the rows of a batch.

@@ -68,17 +68,20 @@ public struct Attribute: Hashable, Sendable {
     public let isRequired: Bool
     /// Whether the value is computed by the store from other columns, so that it cannot be written.
     public let isGenerated: Bool
+    /// Whether the store has a value of its own for a new row that names none.
+    public let hasDefault: Bool
 
     /// Makes a description of an attribute.
     public init(
         name: String, affinity: Affinity, declaredType: String = "", isRequired: Bool = false,
-        isGenerated: Bool = false
+        isGenerated: Bool = false, hasDefault: Bool = false
     ) {
         self.name = name
         self.affinity = affinity
         self.declaredType = declaredType
         self.isRequired = isRequired
         self.isGenerated = isGenerated
+        self.hasDefault = hasDefault
     }
 }
 

@@ -8,15 +8,23 @@ public struct FetchRequest: Hashable, Sendable {
     public var sortDescriptors: [SortDescriptor]
     /// At most this many rows; nil: all.
     public var fetchLimit: Int?
+    /// How many rows are passed over first, in the order of the sort descriptors; 0: none.
+    public var fetchOffset: Int
+    /// Whether rows of the entity's sub-entities are meant too. Only stores that know sub-entities heed it: a table of
+    /// a plain SQLite store has none, so it changes nothing there.
+    public var includesSubentities: Bool
 
     /// Makes a request for the rows of an entity.
     public init(
-        entity: String, predicate: Predicate = .all, sortDescriptors: [SortDescriptor] = [], fetchLimit: Int? = nil
+        entity: String, predicate: Predicate = .all, sortDescriptors: [SortDescriptor] = [], fetchLimit: Int? = nil,
+        fetchOffset: Int = 0, includesSubentities: Bool = true
     ) {
         self.entity = entity
         self.predicate = predicate
         self.sortDescriptors = sortDescriptors
         self.fetchLimit = fetchLimit
+        self.fetchOffset = fetchOffset
+        self.includesSubentities = includesSubentities
     }
 }
 
@@ -31,5 +39,12 @@ public struct SortDescriptor: Hashable, Sendable {
     public init(_ attribute: String, ascending: Bool = true) {
         self.attribute = attribute
         self.ascending = ascending
+    }
+}
+
+extension StoreReader {
+    /// The identities alone of the rows that a request finds, in its order. All are held in memory.
+    public func fetchObjectIDs(_ request: FetchRequest) throws(StoreError) -> [ObjectID] {
+        try fetchRows(request, attributes: []).map(\.objectID)
     }
 }

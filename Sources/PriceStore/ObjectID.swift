@@ -1,13 +1,33 @@
-/// The identity of a saved row: its entity and its key.
-public struct ObjectID: Hashable, Sendable {
+/// The identity of a saved row: its store, its entity and its key.
+///
+/// Two connections to the same store give the same row the same ID. An ID says nothing about whether its row is still
+/// there.
+public struct ObjectID: Sendable {
     /// The entity's name.
     public let entity: String
     /// The key: the rowid alone, or the values of the primary key of a table without one.
     public let key: [StoreValue]
+    /// The store that the row is in, as ``StoreReader/storeIdentifier`` names it; nil: the ID was made by hand and is of
+    /// whichever store it is given to.
+    public let storeIdentifier: String?
 
     /// Makes an object ID; engines do.
-    public init(entity: String, key: [StoreValue]) {
+    public init(entity: String, key: [StoreValue], storeIdentifier: String? = nil) {
         self.entity = entity
         self.key = key
+        self.storeIdentifier = storeIdentifier
+    }
+}
+
+extension ObjectID: Hashable {
+    /// Whether both are of the same row of the same store.
+    public static func == (a: ObjectID, b: ObjectID) -> Bool {
+        a.key == b.key && a.entity == b.entity && a.storeIdentifier == b.storeIdentifier
+    }
+
+    /// Hashes the key and the entity: the store is nearly always the same, and its path is long.
+    public func hash(into hasher: inout Hasher) {
+        hasher.combine(key)
+        hasher.combine(entity)
     }
 }

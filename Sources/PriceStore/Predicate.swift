@@ -1,7 +1,10 @@
 /// A condition on the rows of an entity, in the store's own terms: attributes, values, dates, keys.
 ///
-/// A predicate is true, false or unknown for a row, as in SQL: a comparison with NULL is unknown, and only rows for
-/// which the whole is true are fetched or deleted. Values are compared with the column's own affinity and collation.
+/// A predicate is true, false or unknown for a row, as in SQL, and only rows for which the whole is true are fetched,
+/// changed or deleted. A comparison with NULL is unknown. ``and(_:)`` is false as soon as one part is false, and
+/// ``or(_:)`` true as soon as one part is true; otherwise an unknown part makes them unknown. ``not(_:)`` of unknown is
+/// unknown, so that neither `p` nor `not(p)` finds a row whose attribute is NULL; ``notTrue(_:)`` finds it.
+/// Dates and keys are never unknown. Values are compared with the column's own affinity and collation.
 public indirect enum Predicate: Hashable, Sendable {
     /// How two values are compared.
     public enum Operator: String, Hashable, Sendable, CaseIterable {
@@ -23,6 +26,14 @@ public indirect enum Predicate: Hashable, Sendable {
     case all
     /// The attribute compared with a value.
     case compare(String, Operator, StoreValue)
+    /// The attribute is at least the first value and at most the second.
+    case between(String, StoreValue, StoreValue)
+    /// The attribute is a text that begins with this one. Texts are compared scalar by scalar, whatever the column's
+    /// collation: upper and lower case differ, and no character is a wildcard. Unknown for NULL, false for any other
+    /// value that is no text.
+    case begins(String, with: String)
+    /// The attribute is a text that contains this one; compared as in ``begins(_:with:)``.
+    case contains(String, String)
     /// The attribute equals one of the values; never matches NULL.
     case isIn(String, [StoreValue])
     /// The attribute has no value.
@@ -33,14 +44,23 @@ public indirect enum Predicate: Hashable, Sendable {
     case and([Predicate])
     /// One part at least is true. Empty: false.
     case or([Predicate])
+    /// The part is false. Unknown if the part is unknown.
+    case not(Predicate)
     /// The part is not true (false or unknown).
     case notTrue(Predicate)
     /// The date attribute can be read and lies in the range.
     case date(DateRange)
+    /// The date attribute can be read, is believed, and its first instant compares so with the instant. Rows whose date
+    /// is unreadable never match, with ``Operator/notEqual`` neither. A value that stands for a span (a day, a month)
+    /// is compared by its beginning; see ``date(_:)`` for spans that must lie wholly before an instant.
+    case dateCompare(DateAttribute, Operator, Instant)
     /// The row is none of the newest rows that ``KeepLast`` protects.
     case notKept(KeepLast)
     /// The row's key lies in a range; see ``KeyRange``.
     case key(KeyRange)
+    /// The row is one of these. IDs of another entity or of another store are an error, not a condition that no row
+    /// meets. Empty: false.
+    case objectIDs([ObjectID])
 
     /// Both predicates; ``all`` is left out.
     public static func && (a: Predicate, b: Predicate) -> Predicate {
@@ -52,6 +72,19 @@ public indirect enum Predicate: Hashable, Sendable {
         default: .and([a, b])
         }
     }
+
+    /// One of the predicates at least.
+    public static func || (a: Predicate, b: Predicate) -> Predicate {
+        switch (a, b) {
+        case (.or(let first), .or(let second)): .or(first + second)
+        case (.or(let parts), let other): .or(parts + [other])
+        case (let other, .or(let parts)): .or([other] + parts)
+        default: .or([a, b])
+        }
+    }
+
+    /// The opposite, as ``not(_:)``.
+    public static prefix func ! (part: Predicate) -> Predicate { .not(part) }
 }
 
 /// A date attribute with all that is needed to read it.

@@ -5,6 +5,10 @@ public protocol StoreReader: AnyObject {
     /// The path or address of the store, as messages name it; never with a password.
     var name: String { get }
 
+    /// Which store this is, whatever way it was named: the same for every connection to it, different for any other.
+    /// For a file it is the path without links.
+    var storeIdentifier: String { get }
+
     /// The engine's name: `sqlite` or `postgresql`.
     var engine: String { get }
 
@@ -19,6 +23,10 @@ public protocol StoreReader: AnyObject {
 
     /// The values of the named attributes of the rows that a request finds, in its order. All are held in memory.
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]]
+
+    /// The rows that a request finds, in its order, with their identities and the named attributes. All are held in
+    /// memory.
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow]
 
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
@@ -46,6 +54,36 @@ public protocol StoreWriter: StoreInserter {
     /// Carries out a batch delete in one transaction of its own.
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
 
+    /// Saves new rows in one transaction of its own.
+    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult
+
+    /// Changes rows in one transaction of its own.
+    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult
+
+    /// Adds one row and says which it is; values that are not named take the store's default.
+    ///
+    /// - Throws: ``StoreError`` of kind `constraint` if the row breaks one, and nothing is left behind.
+    func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID
+
+    /// Sets attributes of one row if it is still as expected.
+    ///
+    /// - Parameters:
+    ///   - id: the row.
+    ///   - values: the attributes to set. An attribute of the key may be among them: the row then has another ID.
+    ///   - expected: what attributes must still be, in value and in storage class; empty: the row need only exist.
+    /// - Returns: whether the row was there and as expected; else nothing was changed.
+    func updateObject(
+        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
+    ) throws(StoreError) -> Bool
+
+    /// Deletes one row if it is still as expected; foreign keys do what the schema declares.
+    ///
+    /// - Parameters:
+    ///   - id: the row.
+    ///   - expected: what attributes must still be, in value and in storage class; empty: the row need only exist.
+    /// - Returns: whether the row was there and as expected, and is gone now.
+    func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool
+
     /// Sets attributes of the rows that a request finds, and says how many there were.
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
 
@@ -54,6 +92,10 @@ public protocol StoreWriter: StoreInserter {
 
     /// Removes an entity and its rows; nothing happens if there is none.
     func dropEntity(named name: String) throws(StoreError)
+
+    /// Whether others are at work on the store: another connection has it open, or one has written since this was last
+    /// asked.
+    func hasCompany() throws(StoreError) -> Bool
 
     /// Gives unused room in the file back to the file system.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult
@@ -127,5 +169,19 @@ public struct ReclaimResult: Hashable, Sendable {
         self.sizeBytesBefore = sizeBytesBefore
         self.sizeBytesAfter = sizeBytesAfter
         self.warning = warning
+    }
+}
+
+/// A row as a store hands it out: its identity and the values that were asked for.
+public struct StoredRow: Hashable, Sendable {
+    /// Which row it is.
+    public let objectID: ObjectID
+    /// The values of the attributes that were asked for, in that order.
+    public let values: [StoreValue]
+
+    /// Makes a row; engines do.
+    public init(objectID: ObjectID, values: [StoreValue]) {
+        self.objectID = objectID
+        self.values = values
     }
 }

@@ -1,5 +1,5 @@
 /// A value as a store holds it: one of five storage classes, as in SQLite.
-public enum StoreValue: Hashable, Sendable {
+public enum StoreValue: Sendable {
     /// No value.
     case null
     /// A signed integer of 64 bits.
@@ -12,5 +12,39 @@ public enum StoreValue: Hashable, Sendable {
     case blob([UInt8])
 
     /// Whether this is ``null``.
-    public var isNull: Bool { self == .null }
+    public var isNull: Bool { if case .null = self { true } else { false } }
+}
+
+extension StoreValue: Hashable {
+    /// Whether both are of one storage class and equal. Texts are equal if their bytes are, as in a store: an `é` of
+    /// one code point and an `é` of two are different keys there, though Swift takes the strings for equal.
+    public static func == (a: StoreValue, b: StoreValue) -> Bool {
+        switch (a, b) {
+        case (.null, .null): true
+        case (.integer(let a), .integer(let b)): a == b
+        case (.real(let a), .real(let b)): a == b
+        case (.text(let a), .text(let b)): a == b && a.utf8.elementsEqual(b.utf8)
+        case (.blob(let a), .blob(let b)): a == b
+        default: false
+        }
+    }
+
+    /// Hashes the storage class and the value. Texts that Swift takes for equal collide, which is harmless.
+    public func hash(into hasher: inout Hasher) {
+        switch self {
+        case .null: hasher.combine(0 as UInt8)
+        case .integer(let value):
+            hasher.combine(1 as UInt8)
+            hasher.combine(value)
+        case .real(let value):
+            hasher.combine(2 as UInt8)
+            hasher.combine(value)
+        case .text(let value):
+            hasher.combine(3 as UInt8)
+            hasher.combine(value)
+        case .blob(let bytes):
+            hasher.combine(4 as UInt8)
+            hasher.combine(bytes)
+        }
+    }
 }

@@ -22,11 +22,29 @@ extension PolicyBuilder {
         let limits = group.group("limits")
         rule.limits = Rule.Limits(maxRows: limits?.integer("max_rows"), maxFraction: limits?.fraction("max_fraction"))
         rule.accept = Set(group.texts("accept").compactMap(RefusalCode.init(rawValue:)))
-        if let rows = group.group("batch")?.integer("rows") { rule.batchRows = rows }
+        if let batch = group.group("batch") { rule.batch = Self.batch(batch) }
         rule.strategy = group.word("strategy", as: DeleteStrategy.self)
         rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto
         rule.isEnabled = group.flag("enabled") ?? true
         return rule
+    }
+
+    /// `rows` alone is a size that stays; with a `target`, or without `rows`, the size follows the target.
+    private static func batch(_ group: SettingGroup) -> Rule.BatchSetting {
+        var setting = Rule.BatchSetting()
+        let target = group.duration("target")
+        if let rows = group.integer("rows") {
+            setting = .fixed(rows: rows)
+            setting.target = target
+        } else if let target {
+            setting.target = target
+        }
+        switch group["pause"]?.value {
+        case .text("none"): setting.pause = .none
+        case .duration(let length): setting.pause = .fixed(length)
+        default: setting.pause = .auto
+        }
+        return setting
     }
 
     private mutating func checkDates(_ group: SettingGroup) {

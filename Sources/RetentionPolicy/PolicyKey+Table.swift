@@ -104,9 +104,11 @@ extension PolicyKey {
 
     static let batch: [PolicyKey] = [
         PolicyKey("rows", .integer(1...1_000_000), "Rows of one transaction; default 5000"),
-        .later("target", .duration(milliseconds: true), "How long one transaction should take"),
-        .later(
-            "pause", .wordOr(["auto", "none"], .duration(milliseconds: true)), "How long to wait between transactions"),
+        PolicyKey(
+            "target", .duration(milliseconds: true), "How long one transaction should take; default 8ms without rows"),
+        PolicyKey(
+            "pause", .wordOr(["auto", "none"], .duration(milliseconds: true)),
+            "How long to wait between transactions; default auto"),
     ]
 
     static let operators: [PolicyKey] = [

@@ -19,7 +19,7 @@ package struct Rule: Sendable {
     package var allowEmpty = false
     package var limits = Limits()
     package var accept: Set<RefusalCode> = []
-    package var batchRows: Int = 5000
+    package var batch = BatchSetting()
     /// Nil: `auto`.
     package var strategy: DeleteStrategy?
     package var reclaim: ReclaimMode = .auto
@@ -33,6 +33,32 @@ package struct Rule: Sendable {
         self.dateAttribute = dateAttribute
         self.maxAge = maxAge
         self.marks = marks
+    }
+
+    /// How much goes in one transaction, and what comes between two.
+    package struct BatchSetting: Hashable, Sendable {
+        /// What comes between two batches.
+        package enum Pause: Hashable, Sendable {
+            /// As long as the batch took while others are at work on the store, else nothing.
+            case auto
+            case none
+            case fixed(Duration)
+        }
+        /// Rows of the first batch; of every batch where there is no target.
+        package var rows = 5000
+        /// How long a batch should take: the number of rows follows it. Nil: it stays what it is.
+        package var target: Duration? = .milliseconds(8)
+        package var pause = Pause.auto
+
+        package init() {}
+
+        /// A size that stays what it is.
+        package static func fixed(rows: Int) -> BatchSetting {
+            var setting = BatchSetting()
+            setting.rows = rows
+            setting.target = nil
+            return setting
+        }
     }
 
     /// The newest rows of each group are never deleted.

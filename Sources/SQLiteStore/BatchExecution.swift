@@ -4,20 +4,32 @@ import PriceStore
 extension SQLiteConnection {
     /// Carries out one batch delete request in one transaction.
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
-        try run("deleting rows of \(request.fetchRequest.entity)") { db in
-            try countRelationships(of: request.fetchRequest, db)
+        // No ID names no row, whatever the entity.
+        if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
+        return try run("deleting rows of \(request.fetchRequest.entity)") { db in
+            try countRelationships(of: request, db)
             let counter = relationshipCounter
             let before = (counter?.cascadedCount ?? 0, counter?.nullifiedCount ?? 0, counter?.directCount ?? 0)
             do {
-                return try transaction(.normal) {
+                let result = try transaction(.normal) {
                     var batch = try BatchDelete(request, self, db)
                     let continuation = try batch.run()
-                    return BatchDeleteResult(
-                        deletedCount: counter?.directCount.map { $0 - before.2 } ?? batch.deletedCount,
-                        cascadedCount: (counter?.cascadedCount ?? 0) - before.0,
-                        nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1,
-                        objectIDs: batch.objectIDs, continuation: continuation)
+                    var result = BatchDeleteResult(
+                        deletedCount: batch.deletedCount, cascadedCount: (counter?.cascadedCount ?? 0) - before.0,
+                        nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs,
+                        continuation: continuation)
+                    if let directCount = counter?.directCount {
+                        if request.choosesRows {
+                            // The counter knows no predicate here: it took the chosen rows for cascaded ones too.
+                            result.cascadedCount -= batch.deletedCount
+                        } else {
+                            result.deletedCount = directCount - before.2
+                        }
+                    }
+                    return result
                 }
+                if result.continuation == nil, relationshipCounter != nil { try removeRelationshipCounter(db) }
+                return result
             } catch {
                 // What the undone batch counted did not happen.
                 counter?.cascadedCount = before.0
@@ -29,18 +41,47 @@ extension SQLiteConnection {
     }
 
     /// Puts the counting triggers in place for a delete, once for all its batches.
-    private func countRelationships(of fetch: FetchRequest, _ db: Database) throws {
-        var whole = fetch
+    private func countRelationships(of request: BatchDeleteRequest, _ db: Database) throws {
+        var whole = request.fetchRequest
         whole.fetchLimit = nil
+        whole.fetchOffset = 0
         whole.sortDescriptors = []
-        if let counter = relationshipCounter {
-            if counter.request == whole { return }
-            try RelationshipCounter.remove(db)
-            relationshipCounter = nil
-        }
-        guard let table = try catalog.table(fetch.entity, db), !table.entity.incomingRelationships.isEmpty else {
+        // Rows that are chosen before the delete cannot be told by a predicate in a trigger.
+        if request.choosesRows { whole.predicate = .or([]) }
+        if let counter = relationshipCounter, counter.request == whole, counter.rule == request.relationships,
+            request.continuation != nil
+        {
             return
         }
-        relationshipCounter = try RelationshipCounter.make(whole, self, db)
+        try removeRelationshipCounter(db)
+        guard let table = try catalog.table(whole.entity, db), !table.entity.incomingRelationships.isEmpty else {
+            return
+        }
+        relationshipCounter = try RelationshipCounter.make(whole, request.relationships, self, db)
+    }
+
+    /// Removes the triggers, also those of an older counter that a rollback has brought back.
+    private func removeRelationshipCounter(_ db: Database) throws {
+        try RelationshipCounter.remove(db)
+        relationshipCounter = nil
+    }
+}
+
+extension BatchDeleteRequest {
+    /// Whether the rows to go are chosen first and noted, since they must be known one by one.
+    var choosesRows: Bool {
+        resultType == .objectIDs || relationships != .asDeclared || fetchRequest.predicate.namesObjectIDs
+    }
+}
+
+extension Predicate {
+    /// Whether object IDs are part of the condition.
+    fileprivate var namesObjectIDs: Bool {
+        switch self {
+        case .objectIDs: true
+        case .and(let parts), .or(let parts): parts.contains(where: \.namesObjectIDs)
+        case .not(let part), .notTrue(let part): part.namesObjectIDs
+        default: false
+        }
     }
 }

@@ -48,8 +48,20 @@ struct DateSQL {
         }
         if let latest = date.latest { parts.append(compare(.lessOrEqual, encoding.latestBound(latest))) }
         if before == nil, date.latest == nil { parts.append(isFinite) }
-        parts += untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
+        parts += untrusted(before: before).map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
         return .joined(parts, by: " AND ", empty: .always)
+    }
+
+    /// The untrusted values that the bounds alone do not leave out.
+    private func untrusted(before: Instant?) -> [StoreValue] {
+        let earliest = date.encoding.lowerBound(date.earliest)
+        let cutoff = before.map(date.encoding.cutoffBound)
+        return untrusted.filter { value in
+            let number = value.asDouble
+            // A double may stand for a neighbouring integer; values near a bound are compared by SQLite.
+            return number >= min(earliest.real, Double(earliest.integer)).nextDown
+                && cutoff.map { number <= max($0.real, Double($0.integer)).nextUp } ?? true
+        }
     }
 
     /// Numbers below infinity; text and blobs sort after every number.
@@ -83,7 +95,7 @@ struct DateSQL {
 
     /// A comparison that an index can answer and that no row before the instant fails: the local date of a text is at
     /// most one day after its date in UTC.
-    private func prefilter(_ before: Instant) -> SQLFragment? {
+    func prefilter(_ before: Instant) -> SQLFragment? {
         let civil = CalendarZone.utc.civil(of: before.advanced(byMicroseconds: 2 * 86_400_000_000)).date
         guard (1000...9999).contains(civil.year) else { return nil }
         let digits = Int64(civil.year * 10_000 + civil.month * 100 + civil.day)
@@ -107,6 +119,7 @@ struct DateSQL {
     enum Comparison: String {
         case less = "<"
         case lessOrEqual = "<="
+        case greater = ">"
         case greaterOrEqual = ">="
     }
 
@@ -114,13 +127,15 @@ struct DateSQL {
     func compare(_ comparison: Comparison, _ bound: NumericBound) -> SQLFragment {
         let sign = comparison.rawValue
         if affinity == .real { return SQLFragment("\(column) \(sign) ?", [bound.real.databaseValue]) }
-        let single = comparison == .lessOrEqual ? bound.singleInclusiveParameter : bound.singleParameter
+        let single =
+            comparison == .lessOrEqual || comparison == .greater
+            ? bound.singleInclusiveParameter : bound.singleParameter
         if let single {
             return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
         }
         // The wider of the two bounds serves the index; then each storage class is held to its own.
         let realIsWider =
-            comparison == .greaterOrEqual
+            comparison == .greaterOrEqual || comparison == .greater
             ? bound.real < Double(bound.integer) : bound.real > Double(bound.integer)
         let outer = realIsWider ? bound.real.databaseValue : bound.integer.databaseValue
         return SQLFragment(

@@ -120,8 +120,11 @@ extension Predicate {
         case .all, .key: []
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .and(let parts), .or(let parts): parts.flatMap(\.attributeNames)
-        case .notTrue(let part): part.attributeNames
+        case .notTrue(let part), .not(let part): part.attributeNames
+        case .between(let name, _, _), .begins(let name, _), .contains(let name, _): [name]
         case .date(let range): [range.date.name]
+        case .dateCompare(let date, _, _): [date.name]
+        case .objectIDs: []
         case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.attributeNames
         }
     }

@@ -33,6 +33,13 @@ extension SQLiteConnection {
         case .compare(let attribute, let comparison, let value):
             let column = scope.column(try scope.attribute(attribute, store: name))
             return SQLFragment("\(column) \(comparison.sql) ?", [value.databaseValue])
+        case .between(let attribute, let low, let high):
+            let column = scope.column(try scope.attribute(attribute, store: name))
+            return SQLFragment("\(column) BETWEEN ? AND ?", [low.databaseValue, high.databaseValue])
+        case .begins(let attribute, let text):
+            return TextSQL(try scope.attribute(attribute, store: name), scope).begins(with: text)
+        case .contains(let attribute, let text):
+            return TextSQL(try scope.attribute(attribute, store: name), scope).contains(text)
         case .isIn(let attribute, let values):
             let column = scope.column(try scope.attribute(attribute, store: name))
             let marks = values.map { _ in "?" }.joined(separator: ", ")
@@ -46,15 +53,21 @@ extension SQLiteConnection {
         case .or(let parts):
             return .joined(
                 try parts.map { SQLFragment("(") + (try condition($0, scope, db)) + ")" }, by: " OR ", empty: .never)
+        case .not(let part):
+            return SQLFragment("NOT (") + (try condition(part, scope, db)) + ")"
         case .notTrue(let part):
             return SQLFragment("(") + (try condition(part, scope, db)) + ") IS NOT TRUE"
         case .date(let range):
             return try dateSQL(range.date, scope, db).readable(before: range.before)
+        case .dateCompare(let date, let comparison, let instant):
+            return try dateSQL(date, scope, db).readable(comparison, instant)
         case .notKept(let keepLast):
             return try keptRows(keepLast, entity: scope, db)
                 .notKept(keepLast, dateSQL(keepLast.date, scope, db), scope, store: name)
         case .key(let range):
             return keyCondition(range, scope)
+        case .objectIDs(let ids):
+            return try keyCondition(ids, scope, db)
         }
     }
 

@@ -11,6 +11,8 @@ import PriceStore
 final class RelationshipCounter {
     /// The delete that is counted, without its limit and place.
     let request: FetchRequest
+    /// What the request makes of the relationships that point at its entity.
+    let rule: BatchDeleteRequest.RelationshipRule
     /// Rows that went by a cascade so far.
     var cascadedCount = 0
     /// Rows that lost a reference so far and are still there.
@@ -20,23 +22,28 @@ final class RelationshipCounter {
     /// What the predicate in a trigger is compared with: a trigger cannot have parameters.
     let arguments: [DatabaseValue]
 
-    private init(_ request: FetchRequest, arguments: [DatabaseValue], countsDirect: Bool) {
+    private init(
+        _ request: FetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, arguments: [DatabaseValue],
+        countsDirect: Bool
+    ) {
         self.request = request
+        self.rule = rule
         self.arguments = arguments
         directCount = countsDirect ? 0 : nil
     }
 
     /// Makes the triggers for a delete; nil if no relationship can be touched by it.
-    static func make(_ request: FetchRequest, _ connection: SQLiteConnection, _ db: Database) throws
-        -> RelationshipCounter?
-    {
-        let reach = try Reach(of: request.entity, connection, db)
+    static func make(
+        _ request: FetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection,
+        _ db: Database
+    ) throws -> RelationshipCounter? {
+        let reach = try Reach(of: request.entity, rule, connection, db)
         guard !reach.cascading.isEmpty || !reach.nullifying.isEmpty else { return nil }
         let scope = try connection.scope(request.entity, db)
         let table = scope.table
         let isOwn = reach.cascading.contains(table.name)
         let named = isOwn ? try connection.condition(request.predicate, scope, db) : .always
-        let counter = RelationshipCounter(request, arguments: named.arguments, countsDirect: isOwn)
+        let counter = RelationshipCounter(request, rule, arguments: named.arguments, countsDirect: isOwn)
         try counter.addFunctions(db)
         for (index, entity) in reach.cascading.sorted().enumerated() {
             let target = try connection.scope(entity, db).table
@@ -93,14 +100,17 @@ final class RelationshipCounter {
     }
 
     private func addFunctions(_ db: Database) throws {
-        // The connection keeps this object as long as triggers call the functions.
-        let context = Unmanaged.passUnretained(self).toOpaque()
+        // The functions keep this object: a rollback can bring triggers back that were removed with an older counter.
         for (name, function) in [
             ("retention_count_delete", countDelete), ("retention_count_nullify", countNullify),
             ("retention_argument", argument),
         ] as [(String, @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)] {
+            let context = Unmanaged.passRetained(self).toOpaque()
             let code = sqlite3_create_function_v2(
-                db.sqliteConnection, name, 1, SQLITE_UTF8, context, function, nil, nil, nil)
+                db.sqliteConnection, name, 1, SQLITE_UTF8, context, function, nil, nil,
+                { context in
+                    if let context { Unmanaged<RelationshipCounter>.fromOpaque(context).release() }
+                })
             guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         }
     }
@@ -146,7 +156,9 @@ private struct Reach {
     /// Entities whose rows lose references, with the attributes that hold them.
     var nullifying: [String: [String]] = [:]
 
-    init(of entity: String, _ connection: SQLiteConnection, _ db: Database) throws {
+    init(
+        of entity: String, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection, _ db: Database
+    ) throws {
         var waiting = [entity]
         var seen: Set<String> = []
         while let next = waiting.popLast() {
@@ -155,7 +167,7 @@ private struct Reach {
             }
             for key in table.entity.incomingRelationships {
                 guard let source = try connection.catalog.table(key.source, db)?.name else { continue }
-                switch key.deleteRule {
+                switch next == entity ? rule.deleteRule ?? key.deleteRule : key.deleteRule {
                 case .cascade:
                     cascading.insert(source)
                     waiting.append(source)
@@ -165,6 +177,17 @@ private struct Reach {
                 case .restrict, .noAction: break
                 }
             }
+        }
+    }
+}
+
+extension BatchDeleteRequest.RelationshipRule {
+    /// The rule that takes the place of the declared one; nil: none does.
+    var deleteRule: Relationship.DeleteRule? {
+        switch self {
+        case .asDeclared, .deny: nil
+        case .cascade: .cascade
+        case .nullify: .nullify
         }
     }
 }

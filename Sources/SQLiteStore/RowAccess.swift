@@ -7,12 +7,12 @@ extension SQLiteConnection {
         try run("counting the rows of \(request.entity)") { db in
             let scope = try scope(request.entity, db)
             let condition = whereClause(try condition(request.predicate, scope, db))
-            guard let limit = request.fetchLimit else {
+            guard request.fetchLimit != nil || request.fetchOffset > 0 else {
                 return try count(SQLFragment("SELECT count(*) FROM \(scope.from())") + condition, db)
             }
             return try count(
                 SQLFragment("SELECT count(*) FROM (SELECT 1 FROM \(scope.from())") + condition
-                    + SQLFragment(" LIMIT ?)", [limit.databaseValue]), db)
+                    + limits(request) + ")", db)
         }
     }
 
@@ -20,12 +20,42 @@ extension SQLiteConnection {
         try run("reading the rows of \(request.entity)") { db in
             let scope = try scope(request.entity, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
-            var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
-            query += whereClause(try condition(request.predicate, scope, db))
-            query = query + " ORDER BY " + (try order(request.sortDescriptors, scope))
-            if let limit = request.fetchLimit { query += SQLFragment(" LIMIT ?", [limit.databaseValue]) }
-            return try rows(query, db)
+            return try rows(try select(columns, request, scope, db), db)
         }
+    }
+
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+        try run("reading the rows of \(request.entity)") { db in
+            let scope = try scope(request.entity, db)
+            let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
+            let key = scope.key
+            guard !key.isEmpty else { throw keyless(scope.table) }
+            return try rows(try select(key + columns, request, scope, db), db).map { row in
+                StoredRow(
+                    objectID: objectID(scope, Array(row[..<key.count])),
+                    values: Array(row[key.count...]))
+            }
+        }
+    }
+
+    private func select(
+        _ columns: [String], _ request: FetchRequest, _ scope: RowScope, _ db: Database
+    ) throws -> SQLFragment {
+        var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
+        query += whereClause(try condition(request.predicate, scope, db))
+        let order = try order(request.sortDescriptors, scope)
+        // A view's rows have no key to break ties by.
+        if !order.isEmpty { query = query + " ORDER BY " + order }
+        return query + limits(request)
+    }
+
+    /// The LIMIT and OFFSET of a request; empty if it wants all rows.
+    func limits(_ request: FetchRequest) -> SQLFragment {
+        guard request.fetchLimit != nil || request.fetchOffset > 0 else { return SQLFragment("") }
+        // SQLite takes a negative limit for none; ours is then 0.
+        let limit = request.fetchLimit.map { max(0, $0) } ?? -1
+        return SQLFragment(
+            " LIMIT ? OFFSET ?", [limit.databaseValue, max(0, request.fetchOffset).databaseValue])
     }
 
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {

@@ -113,7 +113,7 @@ struct SQLiteCatalog {
         var defaults: [String: String] = [:]
         var collations: [String: String] = [:]
         for column in try Row.fetchAll(
-            db, sql: "SELECT name, type, \"notnull\", pk, hidden, dflt_value FROM pragma_table_xinfo(?, 'main')",
+            db, sql: "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')",
             arguments: [spelled])
         {
             let hidden: Int = column["hidden"]
@@ -123,7 +123,8 @@ struct SQLiteCatalog {
             attributes.append(
                 Attribute(
                     name: columnName, affinity: Attribute.Affinity(declaredType: declared, isStrict: isStrict),
-                    declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2))
+                    declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2,
+                    hasDefault: column["dflt_value"] as String? != nil))
             defaults[columnName.lowercased()] = column["dflt_value"]
             collations[columnName.lowercased()] = Self.collation(of: columnName, in: spelled, db)
             let position: Int = column["pk"]
@@ -136,7 +137,8 @@ struct SQLiteCatalog {
             key.count == 1 && !isWithoutRowID && key[0].type.uppercased() == "INTEGER"
                 && !indexes.contains { $0.origin == "pk" } ? key[0].name : nil
         let taken = Set(attributes.map { $0.name.lowercased() })
-        let rowID = isWithoutRowID ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
+        let rowID =
+            isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
         let text = type == "table" ? try definition(of: spelled, db).uppercased() : ""
         return SQLiteTable(
             entity: Entity(

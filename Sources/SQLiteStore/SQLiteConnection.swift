@@ -7,6 +7,8 @@ import PriceStore
 final class SQLiteConnection {
     /// The path as the user named it, for messages.
     let name: String
+    /// The path without links, which object IDs carry.
+    let storeIdentifier: String
     let isReadOnly: Bool
     private let queue: DatabaseQueue
     private var transactionDepth = 0
@@ -20,7 +22,11 @@ final class SQLiteConnection {
     var dateFunctions: [DateFunction.Key: DateFunction] = [:]
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
+    /// Temporary tables of keys that the statements at work refer to; see ``keyList(_:columns:_:)``.
+    var keyLists: [String] = []
     private var temporaryCount = 0
+    /// SQLite's count of others' commits when it was last asked.
+    var dataVersion: Int?
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
@@ -53,13 +59,29 @@ final class SQLiteConnection {
         } catch {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
+        storeIdentifier = StoreFile.identifier(of: path)
         if create { StoreFile.makePrivate(path) }
+        if !readOnly { try preferFewSyncs() }
+    }
+
+    /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
+    /// run deletes them again; the file is sound. What must not be lost asks for ``Durability/full``.
+    private func preferFewSyncs() throws(StoreError) {
+        try run("setting the connection up") { db in
+            if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
+                try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
+            }
+        }
     }
 
     /// Runs a piece of work on the connection and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         do {
-            return try queue.unsafeReentrantWrite(body)
+            return try queue.unsafeReentrantWrite { db in
+                let known = keyLists.count
+                defer { dropKeyLists(beyond: known, db) }
+                return try body(db)
+            }
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
@@ -105,6 +127,7 @@ final class SQLiteConnection {
         }
         let known = temporaries
         let knownCatalog = catalog
+        let knownCounter = relationshipCounter
         do {
             let value = try body()
             try db.execute(sql: end)
@@ -116,6 +139,7 @@ final class SQLiteConnection {
             temporaries = known
             temporaries.doomedRows = nil
             catalog = knownCatalog
+            if relationshipCounter !== knownCounter { relationshipCounter = nil }
             guard error is DatabaseError else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is undone")
         }
@@ -136,6 +160,12 @@ final class SQLiteConnection {
         let statement = try db.cachedStatement(sql: fragment.text)
         try statement.setArguments(fragment.statementArguments)
         return statement
+    }
+
+    /// A statement from the cache, whose arguments the caller binds.
+    func unboundStatement(_ text: String, _ db: Database) throws -> Statement {
+        if let trace, traced.insert(text).inserted { trace(text, []) }
+        return try db.cachedStatement(sql: text)
     }
 
     func execute(_ fragment: SQLFragment, _ db: Database) throws {

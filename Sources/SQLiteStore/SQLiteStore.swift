@@ -10,6 +10,8 @@ public class SQLiteStore {
 
     /// The path as the user named it.
     public var name: String { connection.name }
+    /// The file's path without links.
+    public var storeIdentifier: String { connection.storeIdentifier }
     /// `sqlite`.
     public var engine: String { "sqlite" }
 
@@ -35,6 +37,13 @@ public class SQLiteStore {
     /// The values of rows that a request finds.
     public func fetch(_ request: PriceStore.FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try connection.fetch(request, attributes: attributes)
+    }
+
+    /// The rows that a request finds, with their identities.
+    public func fetchRows(
+        _ request: PriceStore.FetchRequest, attributes: [String]
+    ) throws(StoreError) -> [StoredRow] {
+        try connection.fetchRows(request, attributes: attributes)
     }
 
     /// What a rule would find and delete.

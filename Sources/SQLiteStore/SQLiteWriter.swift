@@ -20,8 +20,35 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
         try connection.insert(entity: entity, values: values, onConflict: onConflict)
     }
 
+    /// Adds one row and says which it is.
+    public func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
+        try connection.insertObject(entity: entity, values: values)
+    }
+
+    /// Sets attributes of one row if it is still as expected.
+    public func updateObject(
+        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
+    ) throws(StoreError) -> Bool {
+        try connection.updateObject(id, set: values, ifStill: expected)
+    }
+
+    /// Deletes one row if it is still as expected.
+    public func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
+        try connection.deleteObject(id, ifStill: expected)
+    }
+
     /// Carries out a batch delete in one transaction of its own.
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+        try connection.execute(request)
+    }
+
+    /// Saves new rows in one transaction of its own.
+    public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+        try connection.execute(request)
+    }
+
+    /// Changes rows in one transaction of its own.
+    public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         try connection.execute(request)
     }
 
@@ -38,6 +65,12 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
     /// Removes an entity and its rows.
     public func dropEntity(named name: String) throws(StoreError) {
         try connection.dropEntity(named: name)
+    }
+
+    /// Whether another process has the store open in WAL mode, or any other connection has written since this was
+    /// last asked. In rollback-journal mode an idle connection leaves no trace.
+    public func hasCompany() throws(StoreError) -> Bool {
+        try connection.hasCompany()
     }
 
     /// Gives unused room back to the file system.

@@ -42,9 +42,11 @@ extension SQLiteConnection {
     func makeShadow(_ table: SQLiteTable, _ db: Database) throws -> ShadowTable {
         func unsupported(_ reason: String) -> StoreError { StoreError(.unsupported, store: name, message: reason) }
         guard table.insertTriggers.isEmpty else {
-            throw unsupported(
-                "\(table.name) has a trigger on INSERT (\(table.insertTriggers.joined(separator: ", "))), "
-                    + "whose effect a dry run cannot foretell")
+            throw StoreError(
+                .unsupported, store: name,
+                message: "refusing to foretell the pending rows of \(table.name): it has a trigger on INSERT "
+                    + "(\(table.insertTriggers.joined(separator: ", "))) (unsupported_schema)",
+                hint: "a run saves the rows and the trigger fires; only a dry run cannot tell its effect")
         }
         guard table.entity.kind == .table, !table.keySQL.isEmpty else {
             throw unsupported("rows cannot be saved into \(table.name)")
@@ -56,7 +58,7 @@ extension SQLiteConnection {
             let definition = try String.fetchOne(
                 db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", arguments: [table.name]
             ),
-            let body = SchemaText.afterName(definition, keyword: "TABLE")
+            let body = SchemaText.afterName(definition, keyword: "TABLE").map(SchemaText.withoutForeignKeys)
         else { throw unsupported("the definition of \(table.name) cannot be read") }
         let (own, probe) = (temporaryName("shadow"), temporaryName("probe"))
         try db.execute(sql: "CREATE TEMP TABLE \(own) \(body); CREATE TEMP TABLE \(probe) \(body)")
@@ -101,9 +103,9 @@ extension SQLiteConnection {
             guard columns.count == index.columns.count else {
                 throw StoreError(
                     .unsupported, store: name,
-                    message:
-                        "\(table.name) has a unique index on an expression (\(index.name)), which a dry run cannot foretell"
-                )
+                    message: "refusing to foretell the pending rows of \(table.name): it has a unique index on an "
+                        + "expression (\(index.name)) (unsupported_schema)",
+                    hint: "a run saves the rows as the index allows; only a dry run cannot tell which")
             }
             var key = ShadowTable.UniqueKey(columns: columns)
             let text = try String.fetchOne(

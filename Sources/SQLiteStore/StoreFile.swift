@@ -50,6 +50,20 @@ enum StoreFile {
         }
     }
 
+    /// The path without links; a file that is not there yet is named by its folder's.
+    static func identifier(of path: String) -> String {
+        if let resolved = resolved(path) { return resolved }
+        guard let folder = resolved(folder(of: path)) else { return path }
+        let name = path.split(separator: "/").last.map(String.init) ?? path
+        return folder == "/" ? "/" + name : folder + "/" + name
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let text = realpath(path, nil) else { return nil }
+        defer { free(text) }
+        return String(cString: text)
+    }
+
     /// Makes a file that was just created readable by its owner and group alone.
     static func makePrivate(_ path: String) {
         var status = stat()

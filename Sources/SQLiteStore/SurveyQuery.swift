@@ -198,12 +198,13 @@ extension SQLiteConnection {
     private func countUnreadableByIndex(_ rows: SurveyRows, into survey: inout Survey, _ db: Database) throws {
         let column = rows.date.column
         let encoding = rows.date.date.encoding
+        let isRequired = try rows.scope.attribute(rows.date.date.name, store: name).isRequired
         func add(_ reason: Survey.Unreadable, _ condition: SQLFragment) throws {
             let query = select("count(*), min(\(column))", rows, .all([condition, rows.filter]))
             guard let found = try row(query, db), case .integer(let number) = found[0], number > 0 else { return }
             survey.add(reason, Int(number), found[1])
         }
-        try add(.null, SQLFragment("\(column) IS NULL"))
+        if !isRequired { try add(.null, SQLFragment("\(column) IS NULL")) }
         guard rows.date.affinity != .text else {
             return try add(.wrongType, SQLFragment("\(column) IS NOT NULL"))
         }

@@ -90,6 +90,7 @@ struct RunSession {
             runID: RunID.make(
                 at: SystemClock.now(), random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) }),
             asOf: asOf, options: options, maxRuntime: budget, clock: SystemClock.now, uptime: SystemClock.uptime,
+            sleep: SystemClock.sleep,
             savePending: { [policy, log] inserter in
                 try PendingFolder(policy).save(
                     into: inserter, now: SystemClock.now(), logger: log.logger,

@@ -60,10 +60,17 @@ struct StoreOpening {
     func requireStore() throws {
         let path = try storePath()
         var facts = stat()
-        guard stat(path, &facts) != 0, errno == ENOENT || errno == ENOTDIR else { return }
-        throw StoreError(
-            .missing, store: policy.store.written, message: "the store is not there",
-            hint: "paths in the policy file are relative to its folder: looked for \(path)")
+        guard stat(path, &facts) != 0 else { return }
+        switch errno {
+        case ENOENT, ENOTDIR:
+            throw StoreError(
+                .missing, store: policy.store.written, message: "the store is not there",
+                hint: "paths in the policy file are relative to its folder: looked for \(path)")
+        case EACCES: return
+        case let code:
+            throw StoreError(
+                .inputOutput, store: path, message: "the store cannot be looked at: \(String(cString: strerror(code)))")
+        }
     }
 
     /// The store's file with symbolic links followed, by which the ledger knows it.

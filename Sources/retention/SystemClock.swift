@@ -14,6 +14,13 @@ enum SystemClock {
         return Instant(unixSeconds: Int64(time.tv_sec)).advanced(byMicroseconds: Int64(time.tv_usec))
     }
 
+    /// Waits for a time; a signal may end it earlier.
+    static func sleep(_ length: Duration) {
+        let parts = length.components
+        var time = timespec(tv_sec: Int(parts.seconds), tv_nsec: Int(parts.attoseconds / 1_000_000_000))
+        nanosleep(&time, nil)
+    }
+
     /// The time since some moment in the past; never goes back.
     static func uptime() -> Duration { ContinuousClock.now - start }
 }

@@ -67,7 +67,7 @@ struct PolicyFileTests {
         #expect(rule.align == .day && rule.relationships == .deny && rule.allowEmpty)
         #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 1))
         #expect(rule.accept == [.wouldEmptyEntity, .wrongUnit])
-        #expect(rule.batchRows == 5000 && rule.strategy == .range && rule.reclaim == .incremental)
+        #expect(rule.batch.rows == 5000 && rule.strategy == .range && rule.reclaim == .incremental)
         #expect(!rule.isEnabled)
     }
 
@@ -77,7 +77,7 @@ struct PolicyFileTests {
             rule.filter == .and([.compare("symbol", .equal, .text("XAUUSD")), .compare("kind", .equal, .integer(1))]))
         #expect(rule.keepLast == Rule.KeepLastSetting(count: 1, per: ["symbol"]))
         #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 0.5))
-        #expect(rule.batchRows == 1000 && rule.reclaim == .none && rule.align == .month)
+        #expect(rule.batch == .fixed(rows: 1000) && rule.reclaim == .none && rule.align == .month)
         #expect(rule.accept == [.futureDates])
         #expect(rule.maxAge.written == "1y6mo" && rule.isEnabled && rule.strategy == nil && rule.dateFormat == nil)
         #expect(rule.marks.value("batch.rows").line == 20)
@@ -106,7 +106,7 @@ struct PolicyFileTests {
         let rule = policy.rules[0]
         #expect(rule.filter == .all && rule.keepLast == nil && rule.earliest == nil && rule.latest == nil)
         #expect(rule.align == nil && rule.relationships == .asDeclared && !rule.allowEmpty)
-        #expect(rule.limits == Rule.Limits() && rule.accept.isEmpty && rule.batchRows == 5000)
+        #expect(rule.limits == Rule.Limits() && rule.accept.isEmpty && rule.batch == Rule.BatchSetting())
         #expect(rule.strategy == nil && rule.reclaim == .auto && rule.isEnabled && rule.dateFormat == nil)
     }
 
@@ -120,7 +120,7 @@ struct PolicyFileTests {
                 max_agee: 30m
                 entity:
                 date_attribute: at
-                batch: { rows: many, target: 8ms }
+                batch: { rows: many, size: 8ms }
               - name: b
                 name: c
                 entity: B

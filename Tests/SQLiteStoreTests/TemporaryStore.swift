@@ -51,6 +51,13 @@ final class TemporaryStore {
     func writer() throws -> SQLiteWriter { try SQLiteWriter(path: path) }
     func reader() throws -> SQLiteReader { try SQLiteReader(path: path) }
 
+    /// Makes a symbolic link to the file and returns its path.
+    func link() throws -> String {
+        let place = folder.appending(path: "link.sqlite")
+        try FileManager.default.createSymbolicLink(at: place, withDestinationURL: URL(fileURLWithPath: path))
+        return place.path
+    }
+
     /// The bytes of the file.
     func bytes() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
 }

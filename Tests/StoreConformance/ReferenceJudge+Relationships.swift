@@ -142,8 +142,8 @@ extension Predicate {
         switch self {
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .and(let parts), .or(let parts): parts.flatMap(\.attributes)
-        case .notTrue(let part): part.attributes
-        case .all, .date, .notKept, .key: []
+        case .notTrue(let part), .not(let part): part.attributes
+        case .all, .date, .notKept, .key, .between, .begins, .contains, .dateCompare, .objectIDs: []
         }
     }
 }

@@ -158,7 +158,9 @@ package struct ReferenceJudge {
             let truths = parts.map { truth($0, row, table) }
             return truths.contains(true) ? true : truths.contains(nil) ? nil : false
         case .notTrue(let part): return truth(part, row, table) != true
-        case .date, .notKept, .key: return nil
+        case .not(let part): return truth(part, row, table).map { !$0 }
+        // The generator makes none of these.
+        case .date, .notKept, .key, .between, .begins, .contains, .dateCompare, .objectIDs: return nil
         }
     }
 }

@@ -53,8 +53,11 @@ struct TakenFiles {
     /// Removes the entry of a file that is in `done/`, and the whole record with the last one.
     static func remove(path: String, from writer: any StoreWriter) throws {
         let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
-        _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
-        try dropIfEmpty(from: writer)
+        // Surely on disk: an entry that came back after a power failure would pass off a new file for the taken one.
+        try writer.transaction(.full) {
+            _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
+            try dropIfEmpty(from: writer)
+        }
     }
 
     /// Removes the record if it names no file; a run can have died just before it would have.

@@ -81,4 +81,14 @@ extension Plan.Step {
         report.elapsed = elapsed
         return report
     }
+
+    /// The step as a dry run tells it: with what relationships would do besides.
+    package var foretellingReport: RunReport.RuleReport {
+        var report = report
+        if case .planned = disposition {
+            report.cascaded = survey.cascadedCount
+            report.nullified = survey.nullifiedCount
+        }
+        return report
+    }
 }

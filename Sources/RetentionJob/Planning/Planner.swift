@@ -160,7 +160,7 @@ package struct Planner {
                 entity: rule.entity, predicate: request.deletion,
                 sortDescriptors: [SortDescriptor(rule.dateAttribute, ascending: true)],
                 // `whole` is one statement for all rows by its meaning.
-                fetchLimit: strategy == .whole ? nil : rule.batchRows),
+                fetchLimit: strategy == .whole ? nil : rule.batch.rows),
             resultType: .count, strategy: strategy)
     }
 

@@ -118,7 +118,7 @@ package struct Refusals {
         return refusal(
             .futureDates,
             "the newest row reads as \(newest.rfc3339) in \(date.encoding.rawValue), more than a day after the system "
-                + "clock, \(clock.rfc3339). Are date_format and the clock right?")
+                + "clock, \(clock.toSecond.rfc3339). Are date_format and the clock right?")
     }
 
     /// Only what cannot be read in the format counts: NULL, sentinels and dates out of bounds are no sign of a mixture.
@@ -145,7 +145,8 @@ package struct Refusals {
             ? "its only readable row is" : "all \(Figures.grouped(survey.expiredAloneCount)) readable rows are"
         return Refusal(
             .wouldEmptyEntity,
-            reason: begin("\(rows) older than the cutoff \(cutoff.rfc3339) and would go. Do new rows still arrive?"),
+            reason: begin(
+                "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would go. Do new rows still arrive?"),
             wayPast: "if the entity may be emptied, write allow_empty: true in the rule, or give --accept "
                 + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
     }
@@ -175,7 +176,7 @@ package struct Refusals {
         guard let last = memory.lastRun, ClockGuard.isMovedBack(clock: clock, memory: memory) else { return nil }
         return refusal(
             .clockMovedBack,
-            "the system clock says \(clock.rfc3339), but a run has ended at \(last.rfc3339) already. Is the clock right?"
+            "the system clock says \(clock.toSecond.rfc3339), but a run has ended at \(last.toSecond.rfc3339) already. Is the clock right?"
         )
     }
 
@@ -187,7 +188,7 @@ package struct Refusals {
             memory.longestGap.map { ", where the longest time between two runs was \(Figures.duration($0))" } ?? ""
         return refusal(
             .clockJumped,
-            "the system clock says \(clock.rfc3339), \(Figures.duration(clock.since(last))) after the last run"
+            "the system clock says \(clock.toSecond.rfc3339), \(Figures.duration(clock.since(last))) after the last run"
                 + "\(gap), and no entity of the rules has a row newer than that run. Is the clock right?")
     }
 

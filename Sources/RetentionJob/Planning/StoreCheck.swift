@@ -83,11 +83,21 @@ private struct RuleCheck {
         for name in rule.keepLast?.per ?? [] where entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.value("keep_last.per"))
         }
-        guard let attribute, diagnostics.isEmpty, entity.kind == .table else { return }
+        guard let attribute, diagnostics.isEmpty else { return }
+        guard entity.kind == .table else {
+            let kind = entity.kind == .view ? "a view" : "a virtual table"
+            return warnOfRefusal("\(entity.name) is \(kind)")
+        }
         guard let date = rule.date(zone: zone) else { return try complainOfMissingFormat(entity, attribute) }
         adviseOnStorage(entity, attribute, date)
         guard includingAdvice || rule.strategy != nil else { return }
         try survey(entity, date, includingAdvice: includingAdvice)
+    }
+
+    private mutating func warnOfRefusal(_ reason: String) {
+        diagnostics.append(
+            Diagnostic(
+                .warning, at: rule.marks.value("entity"), "the rule will be refused (unsupported_schema): \(reason)"))
     }
 
     private mutating func complain(_ name: String, _ entity: Entity, at mark: Mark) {
@@ -140,7 +150,7 @@ private struct RuleCheck {
         } catch  where error.kind == .unsupported {
             return
         }
-        guard survey.unsupported == nil else { return }
+        if let reason = survey.unsupported { return warnOfRefusal(reason) }
         if let strategy = rule.strategy, !survey.possibleStrategies.contains(strategy) {
             diagnostics.append(
                 StoreCheck.strategyMistake(
@@ -160,11 +170,12 @@ extension Predicate {
         var names: [String] = []
         func collect(_ predicate: Predicate) {
             switch predicate {
-            case .all, .date, .notKept, .key: break
-            case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name):
+            case .all, .date, .dateCompare, .notKept, .key, .objectIDs: break
+            case .compare(let name, _, _), .between(let name, _, _), .begins(let name, _), .contains(let name, _),
+                .isIn(let name, _), .isNull(let name), .isNotNull(let name):
                 if !names.contains(name) { names.append(name) }
             case .and(let parts), .or(let parts): parts.forEach(collect)
-            case .notTrue(let part): collect(part)
+            case .not(let part), .notTrue(let part): collect(part)
             }
         }
         collect(self)

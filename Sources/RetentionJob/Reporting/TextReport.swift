@@ -185,7 +185,9 @@ package struct TextReport {
         if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
         if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
         if isDryRun {
-            let deleted = report.expiredCount == 0 ? "no row" : Figures.count(report.expiredCount, "row")
+            // What a refused rule would have deleted stays.
+            let planned = report.rules.reduce(0) { $0 + ($1.outcome == .planned ? $1.expired : 0) }
+            let deleted = planned == 0 ? "no row" : Figures.count(planned, "row")
             parts.insert("\(deleted) would be deleted", at: 0)
             return "Nothing was changed. Without --dry-run, \(Self.list(parts))\(exit)."
         }

@@ -1,4 +1,5 @@
 package import PriceStore
+package import RetentionPolicy
 
 /// What a rule does next: delete a batch, count what is left, or stop. Pure: it is told results, never asks a store.
 ///
@@ -10,6 +11,8 @@ package struct BatchLoop {
     package enum Action: Hashable, Sendable {
         /// Delete at most so many rows (nil: all), from the continuation on.
         case delete(limit: Int?, continuation: BatchContinuation?)
+        /// Wait, so that others get at the store, and tell so.
+        case pause(Duration)
         /// Count the expired rows that are in the store.
         case countResidue
         /// Nothing more to do.
@@ -32,8 +35,10 @@ package struct BatchLoop {
         case stopped(Reason, residue: Int)
     }
 
-    private let batchRows: Int?
+    private var pacing: Pacing
+    private let isLimited: Bool
     private let maxRows: Int?
+    private var pendingPause: Duration?
     private var state: State
     private var deletedInPass = 0
 
@@ -46,13 +51,18 @@ package struct BatchLoop {
     ///
     /// - Parameters:
     ///   - expiredCount: the plan's count; 0: the loop stops at once, because the survey has just looked.
-    ///   - batchRows: rows in a batch, at least 1; nil: no limit.
+    ///   - batch: the size of batches and what comes between them.
+    ///   - isLimited: whether batches have a size at all; false: all rows go in one.
     ///   - maxRows: never delete more than this; nil: no limit.
-    package init(expiredCount: Int, batchRows: Int?, maxRows: Int? = nil) {
-        self.batchRows = batchRows
+    package init(expiredCount: Int, batch: Rule.BatchSetting, isLimited: Bool = true, maxRows: Int? = nil) {
+        pacing = Pacing(batch)
+        self.isLimited = isLimited
         self.maxRows = maxRows
         state = expiredCount == 0 ? .stopped(.finished, residue: 0) : .deleting(nil)
     }
+
+    /// Rows of a batch that is not cut short by `maxRows`; nil: no limit.
+    package var batchRows: Int? { isLimited ? pacing.rows : nil }
 
     /// What to do now. Asking twice without telling a result between gives the same answer.
     ///
@@ -64,6 +74,8 @@ package struct BatchLoop {
                 state = .counting(because: .interrupted)
             } else if let remaining, remaining <= 0 {
                 state = .counting(because: .limitReached)
+            } else if let pendingPause {
+                return .pause(pendingPause)
             } else {
                 let limit = [batchRows, remaining].compactMap { $0 }.min()
                 return .delete(limit: limit, continuation: continuation)
@@ -73,14 +85,25 @@ package struct BatchLoop {
         return .countResidue
     }
 
+    /// Tells that the pause asked for is over.
+    package mutating func didPause() { pendingPause = nil }
+
     /// Tells what the batch asked for did.
-    package mutating func didDelete(_ result: BatchDeleteResult) {
+    ///
+    /// - Parameters:
+    ///   - elapsed: how long it took.
+    ///   - hasCompany: asked only where the answer decides: whether others are at work on the store.
+    package mutating func didDelete(
+        _ result: BatchDeleteResult, elapsed: Duration = .zero, hasCompany: () -> Bool = { false }
+    ) {
         guard case .deleting(let previous) = state else { return }
+        pacing.didDelete(elapsed: elapsed)
         deletedCount += result.deletedCount
         deletedInPass += result.deletedCount
         if result.deletedCount > 0 { batchCount += 1 }
         if let next = result.continuation, result.deletedCount > 0 || next != previous {
             state = .deleting(next)
+            pendingPause = pacing.pause(after: elapsed, hasCompany: hasCompany)
         } else {
             // The end of the pass; or neither rows nor place moved, and the next batch would do the same again.
             state = .counting(because: .finished)

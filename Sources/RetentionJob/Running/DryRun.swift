@@ -23,7 +23,8 @@ package struct DryRun {
         // All counts are of one state of the store, whatever others write meanwhile.
         try rehearsal.transaction(.normal) {
             report.pending = try setup.pending(rehearsal)
-            report.rules = try setup.plan(rehearsal, memory: memory, countsAllRows: true).steps.map(\.report)
+            report.rules = try setup.plan(rehearsal, memory: memory, countsAllRows: true).steps
+                .map(\.foretellingReport)
         }
         var status = RunStatus()
         status.note(report)

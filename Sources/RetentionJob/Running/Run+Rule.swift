@@ -11,7 +11,8 @@ extension Run {
         guard case .planned = step.disposition, let request = step.request else { return }
         let began = setup.uptime()
         var loop = BatchLoop(
-            expiredCount: step.survey.expiredCount, batchRows: request.fetchRequest.fetchLimit, maxRows: step.maxRows)
+            expiredCount: step.survey.expiredCount, batch: step.rule.batch,
+            isLimited: request.fetchRequest.fetchLimit != nil, maxRows: step.maxRows)
         let residue = residueRequest(of: step, preceding: preceding)
         if step.survey.expiredCount > 0, mayContinue {
             setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: step.survey.expiredCount)
@@ -33,13 +34,19 @@ extension Run {
         while true {
             switch loop.next(mayContinue: mayContinue) {
             case .delete(let limit, let continuation):
-                let result = try execute(batch(request, limit: limit, continuation: continuation))
-                loop.didDelete(result)
+                let began = setup.uptime()
+                let result = try execute(
+                    batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
+                // Whether others are there is worth a pause, not an error.
+                loop.didDelete(result, elapsed: setup.uptime() - began) { (try? writer.hasCompany()) ?? true }
                 report.rules[index].deleted += result.deletedCount
                 report.rules[index].cascaded += result.cascadedCount
                 report.rules[index].nullified += result.nullifiedCount
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
+            case .pause(let length):
+                wait(length)
+                loop.didPause()
             case .countResidue where isOver:
                 // The store is in trouble already; the plan's figure is the best there is.
                 loop.didCount(residue: max(1, report.rules[index].expired - loop.deletedCount))
@@ -51,17 +58,27 @@ extension Run {
         }
     }
 
+    /// Waits, in portions, so that a signal or the end of the budget is noticed.
+    private func wait(_ length: Duration) {
+        let end = setup.uptime() + length
+        while mayContinue {
+            let left = end - setup.uptime()
+            guard left > .zero else { return }
+            setup.sleep(min(left, .milliseconds(50)))
+        }
+    }
+
     /// The batch that the loop asks for.
     ///
     /// The last rows below `max_rows` are picked in one statement where batches are windows of the key: windows as
     /// small as what is left to delete would be very many.
     private func batch(
-        _ request: BatchDeleteRequest, limit: Int?, continuation: BatchContinuation?
+        _ request: BatchDeleteRequest, limit: Int?, of batchRows: Int?, continuation: BatchContinuation?
     ) -> BatchDeleteRequest {
         var batch = request
         batch.fetchRequest.fetchLimit = limit
         batch.continuation = continuation
-        if let limit, let batchRows = request.fetchRequest.fetchLimit, limit < batchRows,
+        if let limit, let batchRows, limit < batchRows,
             request.strategy == .windows || request.strategy == .keys
         {
             batch.strategy = .whole

@@ -15,6 +15,8 @@ package struct RunSetup {
     package var clock: () -> Instant
     /// A clock that never jumps, for budgets and for how long things take.
     package var uptime: () -> Duration
+    /// Waits for a time.
+    package var sleep: (Duration) -> Void
     /// Saves the pending files into a store, or into a rehearsal of one. Not called where the policy names none.
     package var savePending: (any StoreInserter) throws -> RunReport.Pending
     package var observer: (any RunObserver)?
@@ -22,6 +24,7 @@ package struct RunSetup {
     package init(
         policy: Policy, runID: String, asOf: Instant, options: Planner.Options = Planner.Options(),
         maxRuntime: Duration? = nil, clock: @escaping () -> Instant, uptime: @escaping () -> Duration,
+        sleep: @escaping (Duration) -> Void = { _ in },
         savePending: @escaping (any StoreInserter) throws -> RunReport.Pending,
         observer: (any RunObserver)? = nil
     ) {
@@ -32,6 +35,7 @@ package struct RunSetup {
         self.maxRuntime = maxRuntime ?? policy.maxRuntime
         self.clock = clock
         self.uptime = uptime
+        self.sleep = sleep
         self.savePending = savePending
         self.observer = observer
     }

@@ -31,10 +31,14 @@ struct BatchDelete {
 
     /// Deletes the rows of a condition.
     mutating func delete(_ condition: SQLFragment, byDate: Bool) throws {
-        if request.resultType == .objectIDs {
-            let entity = statement.scope.table.name
-            objectIDs += try connection.rows(statement.keys(condition, byDate: byDate), db)
-                .map { ObjectID(entity: entity, key: $0) }
+        if request.choosesRows {
+            let scope = try connection.tableScope(request.fetchRequest.entity, db)
+            let chosen = try ChosenRows(statement.keys(condition, byDate: byDate), scope, connection, db)
+            try chosen.delete(request.relationships)
+            let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
+            deletedCount += gone.count
+            objectIDs += gone.keys.map { connection.objectID(scope, $0) }
+            return
         }
         try connection.execute(statement.delete(condition, byDate: byDate), db)
         deletedCount += db.changesCount
@@ -42,7 +46,13 @@ struct BatchDelete {
 
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
-        switch request.strategy {
+        guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "a delete in batches by the strategy \(request.strategy.rawValue) has no offset",
+                hint: "use the strategy whole")
+        }
+        return switch request.strategy {
         case .whole: try whole()
         case .range: try range()
         case .windows, .keys: try window()
@@ -52,16 +62,16 @@ struct BatchDelete {
     /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws -> BatchContinuation? {
         let fetch = request.fetchRequest
-        guard let limit = fetch.fetchLimit else {
+        guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
             try delete(statement.condition(), byDate: statement.access != nil)
             return nil
         }
-        let scope = statement.scope
+        let scope = try connection.tableScope(fetch.entity, db)
         let key = scope.key.joined(separator: ", ")
         let order = try connection.order(fetch.sortDescriptors, scope)
         let chosen =
             statement.keys(statement.condition(), byDate: false)
-            + SQLFragment(" ORDER BY \(order) LIMIT ?", [limit.databaseValue])
+            + SQLFragment(" ORDER BY \(order)") + connection.limits(fetch)
         try delete(
             SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", byDate: false)
         return nil

@@ -14,13 +14,19 @@ final class HookedWriter: StoreWriter {
     }
 
     var name: String { writer.name }
+    var storeIdentifier: String { writer.storeIdentifier }
     var engine: String { writer.engine }
     func entityNames() throws(StoreError) -> [String] { try writer.entityNames() }
     func entity(named name: String) throws(StoreError) -> Entity? { try writer.entity(named: name) }
     func count(_ request: FetchRequest) throws(StoreError) -> Int { try writer.count(request) }
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+        try writer.fetchRows(request, attributes: attributes)
+    }
+
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try writer.fetch(request, attributes: attributes)
     }
+    func hasCompany() throws(StoreError) -> Bool { try writer.hasCompany() }
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try writer.survey(request) }
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try writer.sample(entity: entity, attribute: attribute, limit: limit)
@@ -43,9 +49,34 @@ final class HookedWriter: StoreWriter {
         }
     }
 
+    func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
+        try willChange(.insert)
+        return try writer.insertObject(entity: entity, values: values)
+    }
+
+    func updateObject(
+        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
+    ) throws(StoreError) -> Bool {
+        try writer.updateObject(id, set: values, ifStill: expected)
+    }
+
+    func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
+        try willChange(.delete)
+        return try writer.deleteObject(id, ifStill: expected)
+    }
+
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         try willChange(.delete)
         return try writer.execute(request)
+    }
+
+    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+        try willChange(.insert)
+        return try writer.execute(request)
+    }
+
+    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
+        try writer.execute(request)
     }
 
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {

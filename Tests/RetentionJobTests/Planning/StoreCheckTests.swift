@@ -72,9 +72,11 @@ import Testing
         #expect(empty.contains("no values"))
     }
 
-    @Test func aViewIsNoMistakeOfTheFile() throws {
+    @Test func aViewIsNoMistakeOfTheFileButWorthAWarning() throws {
         let file = try PriceFile("CREATE VIEW recent AS SELECT * FROM price")
-        #expect(try check(file, .prices { $0.entity = "recent" }).isEmpty)
+        let found = try check(file, .prices { $0.entity = "recent" })
+        #expect(found.map(\.severity) == [.warning])
+        #expect(found.first?.message.contains("unsupported_schema") == true)
     }
 
     @Test func aStrategyThatCannotBeHadIsAMistakeInARunToo() throws {

@@ -1,5 +1,6 @@
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 import Testing
 
 @Suite struct BatchLoopTests {
@@ -7,17 +8,17 @@ import Testing
     private let next = BatchContinuation(position: [.integer(8)])
 
     @Test func stopsAtOnceWhenNothingIsExpired() {
-        var loop = BatchLoop(expiredCount: 0, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 0, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
     }
 
     @Test func nothingExpiredIsFinishedEvenWhenInterrupted() {
-        var loop = BatchLoop(expiredCount: 0, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 0, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: false) == .stop(.finished, residue: 0))
     }
 
     @Test func goesOnWhereTheBatchBeforeEnded() {
-        var loop = BatchLoop(expiredCount: 25, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
         loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
         #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
@@ -32,21 +33,21 @@ import Testing
     }
 
     @Test func askingTwiceGivesTheSameAnswer() {
-        var loop = BatchLoop(expiredCount: 25, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))
         loop.didDelete(BatchDeleteResult(deletedCount: 25))
         #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))
     }
 
     @Test func aWindowWithoutExpiredRowsIsNotTheEnd() {
-        var loop = BatchLoop(expiredCount: 3, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 3, batch: .fixed(rows: 10))
         loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
         #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
         #expect(loop.batchCount == 0)
     }
 
     @Test func endsWhenNeitherRowsNorPlaceMove() {
-        var loop = BatchLoop(expiredCount: 3, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 3, batch: .fixed(rows: 10))
         loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
         loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
         #expect(loop.next(mayContinue: true) == .countResidue)
@@ -55,7 +56,7 @@ import Testing
     }
 
     @Test func rowsThatArrivedAreDeletedInAnotherPass() {
-        var loop = BatchLoop(expiredCount: 5, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10))
         loop.didDelete(BatchDeleteResult(deletedCount: 5))
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 2)
@@ -67,7 +68,7 @@ import Testing
     }
 
     @Test func aPassWithoutProgressIsTheLast() {
-        var loop = BatchLoop(expiredCount: 5, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10))
         loop.didDelete(BatchDeleteResult(deletedCount: 4))
         loop.didCount(residue: 1)
         loop.didDelete(BatchDeleteResult(deletedCount: 0))
@@ -76,7 +77,7 @@ import Testing
     }
 
     @Test func neverDeletesMoreThanMaxRows() {
-        var loop = BatchLoop(expiredCount: 12, batchRows: 10, maxRows: 12)
+        var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), maxRows: 12)
         #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
         loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
         #expect(loop.next(mayContinue: true) == .delete(limit: 2, continuation: place))
@@ -88,14 +89,14 @@ import Testing
     }
 
     @Test func maxRowsBoundABatchWithoutALimitOfItsOwn() {
-        var loop = BatchLoop(expiredCount: 12, batchRows: nil, maxRows: 12)
+        var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false, maxRows: 12)
         #expect(loop.next(mayContinue: true) == .delete(limit: 12, continuation: nil))
-        var free = BatchLoop(expiredCount: 12, batchRows: nil)
+        var free = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false)
         #expect(free.next(mayContinue: true) == .delete(limit: nil, continuation: nil))
     }
 
     @Test func maxRowsReachedWithNothingLeftIsFinished() {
-        var loop = BatchLoop(expiredCount: 12, batchRows: nil, maxRows: 12)
+        var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false, maxRows: 12)
         loop.didDelete(BatchDeleteResult(deletedCount: 12, continuation: place))
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 0)
@@ -103,7 +104,7 @@ import Testing
     }
 
     @Test func maxRowsHoldAcrossPasses() {
-        var loop = BatchLoop(expiredCount: 5, batchRows: 10, maxRows: 6)
+        var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10), maxRows: 6)
         loop.didDelete(BatchDeleteResult(deletedCount: 5))
         loop.didCount(residue: 9)
         #expect(loop.next(mayContinue: true) == .delete(limit: 1, continuation: nil))
@@ -115,7 +116,7 @@ import Testing
     }
 
     @Test func beginsNoBatchOnceInterrupted() {
-        var loop = BatchLoop(expiredCount: 25, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
         loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
         #expect(loop.next(mayContinue: false) == .countResidue)
         loop.didCount(residue: 15)
@@ -123,7 +124,7 @@ import Testing
     }
 
     @Test func interruptedWithNothingLeftIsFinished() {
-        var loop = BatchLoop(expiredCount: 10, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 10, batch: .fixed(rows: 10))
         loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
         #expect(loop.next(mayContinue: false) == .countResidue)
         loop.didCount(residue: 0)
@@ -131,12 +132,60 @@ import Testing
     }
 
     @Test func anInterruptionBeforeAnotherPassStopsIt() {
-        var loop = BatchLoop(expiredCount: 5, batchRows: 10)
+        var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10))
         loop.didDelete(BatchDeleteResult(deletedCount: 5))
         #expect(loop.next(mayContinue: false) == .countResidue)
         loop.didCount(residue: 2)
         #expect(loop.next(mayContinue: false) == .countResidue)
         loop.didCount(residue: 2)
         #expect(loop.next(mayContinue: false) == .stop(.interrupted, residue: 2))
+    }
+
+    // MARK: Size and pauses
+
+    @Test func theSizeFollowsTheTargetByAtMostHalfOrTwice() {
+        var setting = Rule.BatchSetting()
+        setting.rows = 1000
+        setting.target = .milliseconds(8)
+        var loop = BatchLoop(expiredCount: 100_000, batch: setting)
+        func took(_ milliseconds: Int) -> Int? {
+            guard case .delete = loop.next(mayContinue: true) else { return nil }
+            loop.didDelete(
+                BatchDeleteResult(deletedCount: 10, continuation: BatchContinuation(position: [.integer(1)])),
+                elapsed: .milliseconds(milliseconds))
+            return loop.batchRows
+        }
+        #expect(took(8) == 1000)
+        #expect(took(10) == 800)
+        #expect(took(80) == 400)
+        #expect(took(80) == 250)
+        #expect(took(1) == 500)
+    }
+
+    @Test func rowsAloneIsASizeThatStays() {
+        var loop = BatchLoop(expiredCount: 100, batch: .fixed(rows: 10))
+        loop.didDelete(BatchDeleteResult(deletedCount: 10), elapsed: .seconds(1))
+        #expect(loop.batchRows == 10)
+    }
+
+    @Test func waitsAsLongAsTheBatchTookIfOthersAreAtWork() {
+        for (pause, hasCompany, expected) in [
+            (.auto, true, .milliseconds(5)), (.auto, false, nil), (.none, true, nil),
+            (.fixed(.milliseconds(70)), false, .milliseconds(70)),
+        ] as [(Rule.BatchSetting.Pause, Bool, Duration?)] {
+            var setting = Rule.BatchSetting.fixed(rows: 10)
+            setting.pause = pause
+            var loop = BatchLoop(expiredCount: 100, batch: setting)
+            let place = BatchContinuation(position: [.integer(1)])
+            loop.didDelete(
+                BatchDeleteResult(deletedCount: 10, continuation: place), elapsed: .milliseconds(5),
+                hasCompany: { hasCompany })
+            if let expected {
+                #expect(loop.next(mayContinue: true) == .pause(expected))
+                #expect(loop.next(mayContinue: false) == .countResidue, "no pause outlasts the end of the run")
+            } else {
+                #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
+            }
+        }
     }
 }

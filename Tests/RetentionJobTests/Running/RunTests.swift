@@ -402,7 +402,7 @@ import Testing
         let report = try bench.run(
             file,
             .prices {
-                $0.batchRows = 5000; $0.reclaim = .vacuum
+                $0.batch = .fixed(rows: 5000); $0.reclaim = .vacuum
             }, .prices("b"))
         #expect(report.deletedCount == 4969)
         #expect(report.reclaimedBytes > 0)

@@ -77,7 +77,7 @@ extension Rule {
             name: name, entity: "price", dateAttribute: "at", maxAge: age,
             marks: Marks(whole: Mark(line: line, column: 5), keys: marks, values: marks))
         rule.dateFormat = .unixSeconds
-        rule.batchRows = 10
+        rule.batch = .fixed(rows: 10)
         change(&rule)
         return rule
     }

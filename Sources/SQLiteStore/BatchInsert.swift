@@ -1,0 +1,160 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+extension SQLiteConnection {
+    /// Carries out one batch insert request in one transaction.
+    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+        if case .objects(let objects) = request.source, objects.isEmpty { return BatchInsertResult(insertedCount: 0) }
+        return try run("saving rows of \(request.entity)") { db in
+            let scope = try tableScope(request.entity, db)
+            return try transaction(.normal) {
+                var insert = BatchInsert(request, scope, self, db)
+                switch request.source {
+                case .objects(let objects):
+                    for object in objects { try insert.add(object) }
+                case .handler(let handler):
+                    var row: [String: StoreValue] = [:]
+                    while try insert.fill(&row, by: handler) == .insert { try insert.add(row) }
+                }
+                return insert.result
+            }
+        }
+    }
+}
+
+/// One batch insert request at work. It keeps a prepared statement for the attributes that the row before named, and
+/// binds values by SQLite's C interface: GRDB's arguments are an array of boxes for each row.
+private struct BatchInsert {
+    private let request: BatchInsertRequest
+    private let scope: RowScope
+    private let connection: SQLiteConnection
+    private let db: Database
+    /// The attributes that the prepared statement names, as the rows spell them, in order of its parameters.
+    private var names: [String] = []
+    private var statement: Statement?
+    private var rowCount = 0
+    private(set) var result = BatchInsertResult(insertedCount: 0)
+
+    init(_ request: BatchInsertRequest, _ scope: RowScope, _ connection: SQLiteConnection, _ db: Database) {
+        self.request = request
+        self.scope = scope
+        self.connection = connection
+        self.db = db
+    }
+
+    /// Lets a handler fill a row.
+    func fill(
+        _ row: inout [String: StoreValue], by handler: BatchInsertRequest.RowHandler
+    ) throws -> BatchInsertRequest.Step {
+        row.removeAll(keepingCapacity: true)
+        do {
+            return try handler(&row)
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw StoreError(
+                .inputOutput, store: connection.name,
+                message: "row \(rowCount + 1) for \(scope.table.name) could not be made, and none is saved: \(error)")
+        }
+    }
+
+    /// Inserts one row.
+    mutating func add(_ row: [String: StoreValue]) throws {
+        rowCount += 1
+        var prepared = statement
+        if let known = prepared, try !bind(row, known) { prepared = nil }
+        let current = try prepared ?? prepare(row)
+        if prepared == nil {
+            statement = current
+            _ = try bind(row, current)
+        }
+        let handle = current.sqliteStatement
+        defer { sqlite3_reset(handle) }
+        switch sqlite3_step(handle) {
+        case SQLITE_ROW:
+            let key = scope.table.keySQL.indices.map { StoreValue(handle, column: Int32($0)) }
+            result.objectIDs.append(connection.objectID(scope, key))
+            result.insertedCount += 1
+            // The row is in the store when the statement has come to its end.
+            guard sqlite3_step(handle) == SQLITE_DONE else { throw failure() }
+        case SQLITE_DONE:
+            if request.resultType != .objectIDs, sqlite3_changes(db.sqliteConnection) > 0 {
+                result.insertedCount += 1
+            } else {
+                result.ignoredCount += 1
+            }
+        default: throw failure()
+        }
+    }
+
+    /// Binds a row's values; false: the row names other attributes than the statement.
+    private func bind(_ row: [String: StoreValue], _ statement: Statement) throws -> Bool {
+        guard row.count == names.count else { return false }
+        let handle = statement.sqliteStatement
+        for (index, name) in names.enumerated() {
+            guard let value = row[name] else { return false }
+            guard value.bind(handle, Int32(index + 1)) == SQLITE_OK else { throw failure() }
+        }
+        return true
+    }
+
+    private mutating func prepare(_ row: [String: StoreValue]) throws -> Statement {
+        names = row.keys.sorted()
+        let columns = try names.map { try scope.attribute($0, store: connection.name).name.quotedIdentifier }
+        var text = "INSERT OR ABORT INTO \(scope.table.sql) "
+        if columns.isEmpty {
+            text += "DEFAULT VALUES"
+        } else {
+            text += "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+            switch request.onConflict {
+            case .fail: break
+            case .ignore: text += " ON CONFLICT DO NOTHING"
+            case .replace:
+                text +=
+                    " ON CONFLICT DO UPDATE SET "
+                    + columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
+            }
+        }
+        if request.resultType == .objectIDs {
+            text += " RETURNING " + scope.table.keySQL.joined(separator: ", ")
+        }
+        return try connection.unboundStatement(text, db)
+    }
+
+    private func failure() -> any Error {
+        let error = DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
+        let what = "saving row \(rowCount) for \(scope.table.name), so none is saved"
+        var told = StoreError(error, store: connection.name, doing: what)
+        // A value that the column cannot hold breaks a constraint.
+        if error.resultCode == .SQLITE_MISMATCH { told.kind = .constraint }
+        return told
+    }
+}
+
+extension StoreValue {
+    /// Binds the value to a parameter, and returns SQLite's result code; SQLite copies the value.
+    func bind(_ statement: OpaquePointer, _ index: Int32) -> Int32 {
+        // -1 is SQLITE_TRANSIENT, a macro that is not imported.
+        let transient = unsafeBitCast(-1, to: sqlite3_destructor_type.self)
+        switch self {
+        case .null: return sqlite3_bind_null(statement, index)
+        case .integer(let value): return sqlite3_bind_int64(statement, index, value)
+        case .real(let value): return sqlite3_bind_double(statement, index, value)
+        case .text(var text):
+            return text.withUTF8 { utf8 in
+                // An empty text may have no address, and would be bound as NULL.
+                guard let start = utf8.baseAddress else { return sqlite3_bind_text(statement, index, "", 0, transient) }
+                return start.withMemoryRebound(to: CChar.self, capacity: utf8.count) {
+                    sqlite3_bind_text64(statement, index, $0, UInt64(utf8.count), transient, UInt8(SQLITE_UTF8))
+                }
+            }
+        case .blob(let bytes):
+            // An empty blob has no address, and would be bound as NULL.
+            if bytes.isEmpty { return sqlite3_bind_zeroblob(statement, index, 0) }
+            return bytes.withUnsafeBytes {
+                sqlite3_bind_blob64(statement, index, $0.baseAddress, UInt64($0.count), transient)
+            }
+        }
+    }
+}

@@ -1,0 +1,34 @@
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// Carries out one batch update request in one transaction, by one statement.
+    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
+        if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
+        return try run("updating the rows of \(request.entity)") { db in
+            let scope = try tableScope(request.entity, db)
+            let named = request.propertiesToUpdate.sorted { $0.key < $1.key }
+            guard !named.isEmpty else {
+                throw StoreError(
+                    .unsupported, store: name, message: "the batch update of \(scope.table.name) names no property")
+            }
+            let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
+            return try transaction(.normal) {
+                let update =
+                    SQLFragment(
+                        "UPDATE OR ABORT \(scope.from()) SET \(sets.joined(separator: ", "))",
+                        named.map(\.value.databaseValue))
+                    + whereClause(try condition(request.predicate, scope, db))
+                return try constrained(scope.table.name) {
+                    guard request.resultType == .objectIDs else {
+                        try execute(update, db)
+                        return BatchUpdateResult(updatedCount: db.changesCount)
+                    }
+                    let keys = try rows(update + " RETURNING " + scope.table.keySQL.joined(separator: ", "), db)
+                    return BatchUpdateResult(
+                        updatedCount: keys.count, objectIDs: keys.map { objectID(scope, $0) })
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,49 @@
+@preconcurrency import Glibc
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// Whether others are at work on the store.
+    ///
+    /// `data_version` tells that somebody else has written. Who has a WAL store open holds a shared lock on its `-shm`
+    /// file, which the kernel lists: that file itself is never opened here, because closing it would drop the locks of
+    /// this process (sqlite.org/howtocorrupt.html, section 2.2).
+    func hasCompany() throws(StoreError) -> Bool {
+        try run("looking for others at work on the store") { db in
+            let version = try pragma("data_version", db)
+            defer { dataVersion = version }
+            return dataVersion.map { $0 != version } ?? false || Self.isLockedByOthers(name + "-shm")
+        }
+    }
+
+    /// Whether another process holds a lock on a file, by the kernel's list of locks; false where there is none.
+    private static func isLockedByOthers(_ path: String) -> Bool {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return false }
+        let inode = ":\(status.st_ino)"
+        let own = "\(getpid())"
+        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`.
+        return KernelFile.read("/proc/locks").split(separator: "\n").contains { line in
+            let fields = line.split(separator: " ")
+            guard let file = fields.firstIndex(where: { $0.hasSuffix(inode) }), file > 0 else { return false }
+            return fields[file - 1] != own
+        }
+    }
+}
+
+/// Files that the kernel makes up when they are read.
+private enum KernelFile {
+    /// All of the file as text; empty if it cannot be read.
+    static func read(_ path: String) -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return "" }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var portion = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = Glibc.read(descriptor, &portion, portion.count)
+            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            bytes += portion[..<count]
+        }
+    }
+}

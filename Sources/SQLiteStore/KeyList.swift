@@ -1,0 +1,107 @@
+import GRDB
+import PriceStore
+
+/// Object IDs in statements.
+extension SQLiteConnection {
+    /// The ID of a row of a scope.
+    func objectID(_ scope: RowScope, _ key: [StoreValue]) -> ObjectID {
+        ObjectID(entity: scope.table.name, key: key, storeIdentifier: storeIdentifier)
+    }
+
+    /// The condition that a row is one of these.
+    func keyCondition(_ ids: [ObjectID], _ scope: RowScope, _ db: Database) throws -> SQLFragment {
+        try check(ids, scope.table)
+        guard !ids.isEmpty else { return .never }
+        let columns = scope.key
+        let left = columns.count == 1 ? columns[0] : "(" + columns.joined(separator: ", ") + ")"
+        return SQLFragment(left + " IN (") + (try keyList(ids.map(\.key), columns: columns.count, db)) + ")"
+    }
+
+    /// The condition that a row is this one.
+    func keyCondition(_ id: ObjectID, _ scope: RowScope) throws -> SQLFragment {
+        try check([id], scope.table)
+        return .joined(
+            zip(scope.key, id.key).map { SQLFragment("\($0) = ?", [$1.databaseValue]) }, by: " AND ", empty: .never)
+    }
+
+    /// Throws if an ID is of another entity or store, or of a shape that the entity's key does not have.
+    func check(_ ids: [ObjectID], _ table: SQLiteTable) throws(StoreError) {
+        let entity = table.name.lowercased()
+        let width = table.keySQL.count
+        guard width > 0 else { throw keyless(table) }
+        var isMisfit = false
+        for id in ids {
+            guard id.entity == table.name || id.entity.lowercased() == entity,
+                id.storeIdentifier == nil || id.storeIdentifier == storeIdentifier
+            else { throw Self.foreignIDs(ids, table.name, self) }
+            if id.key.count != width { isMisfit = true }
+        }
+        guard !isMisfit else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "an object ID of \(table.name) does not have the \(width) values of its key")
+        }
+    }
+
+    /// The error for IDs of several entities or of another store; names them all.
+    private static func foreignIDs(_ ids: [ObjectID], _ entity: String, _ connection: SQLiteConnection) -> StoreError {
+        let others = Set(ids.compactMap(\.storeIdentifier)).subtracting([connection.storeIdentifier])
+        if let other = others.min() {
+            let entities = Set(ids.filter { $0.storeIdentifier == other }.map(\.entity)).sorted()
+            return StoreError(
+                .unsupported, store: connection.name,
+                message: "object IDs of \(entities.joined(separator: ", ")) are of another store, \(other)",
+                hint: "send each store a request of its own")
+        }
+        let entities = Set(ids.map(\.entity)).union([entity]).sorted()
+        return StoreError(
+            .unsupported, store: connection.name,
+            message: "the object IDs of one request are of several entities: \(entities.joined(separator: ", "))",
+            hint: "make one request for each entity")
+    }
+
+    /// Keys as the right side of an IN: one JSON text for rowids, else values, else a temporary table that goes when
+    /// the work at hand ends. The number of parameters of a statement is limited.
+    private func keyList(_ keys: [[StoreValue]], columns: Int, _ db: Database) throws -> SQLFragment {
+        if columns == 1, let rowIDs = Self.integers(keys) {
+            let text = "[" + rowIDs.map(String.init).joined(separator: ",") + "]"
+            return SQLFragment("SELECT value FROM json_each(?)", [text.databaseValue])
+        }
+        let row = "(" + Array(repeating: "?", count: columns).joined(separator: ", ") + ")"
+        // SQLITE_MAX_COMPOUND_SELECT does not hold for VALUES; SQLITE_MAX_VARIABLE_NUMBER is 32,766 at least.
+        if keys.count * columns <= 1000 {
+            return SQLFragment(
+                "VALUES " + Array(repeating: row, count: keys.count).joined(separator: ", "),
+                keys.joined().map(\.databaseValue))
+        }
+        let table = temporaryName("keys")
+        let names = (0..<columns).map { "k\($0)" }.joined(separator: ", ")
+        try execute(
+            SQLFragment("CREATE TEMP TABLE \(table) (\(names), PRIMARY KEY (\(names))) WITHOUT ROWID"), db)
+        keyLists.append(table)
+        let insert = try db.makeStatement(sql: "INSERT OR IGNORE INTO temp.\(table) VALUES \(row)")
+        for key in keys {
+            try insert.setArguments(StatementArguments(key.map(\.databaseValue)))
+            try insert.execute()
+        }
+        return SQLFragment("SELECT \(names) FROM temp.\(table)")
+    }
+
+    private static func integers(_ keys: [[StoreValue]]) -> [Int64]? {
+        var integers: [Int64] = []
+        integers.reserveCapacity(keys.count)
+        for key in keys {
+            guard case .integer(let value)? = key.first else { return nil }
+            integers.append(value)
+        }
+        return integers
+    }
+
+    /// Drops the key tables that were made since there were `known` of them.
+    func dropKeyLists(beyond known: Int, _ db: Database) {
+        while keyLists.count > known {
+            // A rollback may have taken it already.
+            try? db.execute(sql: "DROP TABLE IF EXISTS temp.\(keyLists.removeLast())")
+        }
+    }
+}

@@ -1,0 +1,116 @@
+import GRDB
+import PriceStore
+
+/// One row at a time, by its identity.
+extension SQLiteConnection {
+    func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
+        try run("saving a row of \(entity)") { db in
+            let scope = try tableScope(entity, db)
+            let named = values.sorted { $0.key < $1.key }
+            let columns = try named.map { try scope.attribute($0.key, store: name).name.quotedIdentifier }
+            let values =
+                columns.isEmpty
+                ? "DEFAULT VALUES"
+                : "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
+            let statement = SQLFragment(
+                "INSERT OR ABORT INTO \(scope.table.sql) \(values) "
+                    + "RETURNING \(scope.table.keySQL.joined(separator: ", "))",
+                named.map(\.value.databaseValue))
+            let key = try constrained(entity) { try rows(statement, db).first }
+            guard let key else {
+                throw StoreError(
+                    .constraint, store: name,
+                    message: "a trigger of the store left out a new row of \(scope.table.name)")
+            }
+            return objectID(scope, key)
+        }
+    }
+
+    func updateObject(
+        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
+    ) throws(StoreError) -> Bool {
+        try run("updating a row of \(id.entity)") { db in
+            let scope = try tableScope(id.entity, db)
+            let condition = try stillCondition(id, expected, scope)
+            guard !values.isEmpty else {
+                return try row(SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + condition, db) != nil
+            }
+            let named = values.sorted { $0.key < $1.key }
+            let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
+            let update = SQLFragment(
+                "UPDATE OR ABORT \(scope.from()) SET \(sets.joined(separator: ", ")) WHERE ",
+                named.map(\.value.databaseValue))
+            try constrained(id.entity) { try execute(update + condition, db) }
+            return db.changesCount > 0
+        }
+    }
+
+    func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
+        try run("deleting a row of \(id.entity)") { db in
+            let scope = try tableScope(id.entity, db)
+            try execute(
+                SQLFragment("DELETE FROM \(scope.from()) WHERE ") + (try stillCondition(id, expected, scope)), db)
+            return db.changesCount > 0
+        }
+    }
+
+    /// The scope of a table whose rows have a key; throws for views and the like.
+    func tableScope(_ entity: String, _ db: Database) throws -> RowScope {
+        let scope = try scope(entity, db)
+        guard scope.table.entity.kind == .table, !scope.table.keySQL.isEmpty else {
+            throw keyless(scope.table)
+        }
+        return scope
+    }
+
+    /// The error for rows that cannot be told apart: those of a view, or of a table whose columns hide its rowid.
+    func keyless(_ table: SQLiteTable) -> StoreError {
+        StoreError(
+            .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")
+    }
+
+    /// The row of an ID, as long as its attributes are still the expected ones: equal in every byte and of the same
+    /// storage class, whatever the column's collation and affinity.
+    private func stillCondition(
+        _ id: ObjectID, _ expected: [String: StoreValue], _ scope: RowScope
+    ) throws -> SQLFragment {
+        var parts = [try keyCondition(id, scope)]
+        for (attribute, value) in expected.sorted(by: { $0.key < $1.key }) {
+            let column = scope.column(try scope.attribute(attribute, store: name))
+            let bound = value.databaseValue
+            if bound.isNull {
+                parts.append(SQLFragment("\(column) IS NULL"))
+            } else {
+                parts.append(
+                    SQLFragment(
+                        "typeof(\(column)) = '\(value.storageClass)' AND \(column) COLLATE BINARY IS ?", [bound]))
+            }
+        }
+        return .joined(parts, by: " AND ", empty: .never)
+    }
+
+    /// Tells a value that a column cannot hold as what it is: a constraint that was broken.
+    func constrained<T>(_ entity: String, _ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_MISMATCH {
+            throw StoreError(
+                .constraint, store: name,
+                message: "a value for \(entity) is of a kind that its column cannot hold: "
+                    + (error.message ?? "datatype mismatch"))
+        }
+    }
+}
+
+extension StoreValue {
+    /// The name that SQLite's `typeof` has for the value's storage class.
+    var storageClass: String {
+        switch self {
+        case .null: "null"
+        case .integer: "integer"
+        case .real: "real"
+        case .text: "text"
+        case .blob: "blob"
+        }
+    }
+}

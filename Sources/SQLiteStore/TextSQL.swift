@@ -1,0 +1,44 @@
+import GRDB
+import PriceStore
+
+/// A column in SQL whose texts are searched. Not by LIKE and GLOB, which have wildcards and LIKE no case.
+struct TextSQL {
+    private let column: String
+    private let affinity: Attribute.Affinity
+
+    init(_ attribute: Attribute, _ scope: RowScope) {
+        column = scope.column(attribute)
+        affinity = attribute.affinity
+    }
+
+    /// The rows whose text begins with another.
+    func begins(with text: String) -> SQLFragment {
+        let found = search("instr(\(column), ?) = 1", text)
+        // An index can answer a range, if the column does not turn the text into a number first.
+        guard affinity == .text || affinity == .none, let end = Self.end(ofPrefix: text) else { return found }
+        return SQLFragment(
+            "\(column) COLLATE BINARY >= ? AND \(column) COLLATE BINARY < ? AND ",
+            [text.databaseValue, end.databaseValue]) + found
+    }
+
+    /// The rows whose text contains another.
+    func contains(_ text: String) -> SQLFragment { search("instr(\(column), ?) > 0", text) }
+
+    private func search(_ condition: String, _ text: String) -> SQLFragment {
+        SQLFragment(
+            "CASE typeof(\(column)) WHEN 'text' THEN \(condition) WHEN 'null' THEN NULL ELSE 0 END",
+            [text.databaseValue])
+    }
+
+    /// The first text behind all those that begin with a prefix; nil: there is none.
+    private static func end(ofPrefix text: String) -> String? {
+        var scalars = Array(text.unicodeScalars)
+        while let last = scalars.popLast() {
+            let next = last.value == 0xD7FF ? 0xE000 : last.value + 1
+            guard let scalar = Unicode.Scalar(next) else { continue }
+            scalars.append(scalar)
+            return String(String.UnicodeScalarView(scalars))
+        }
+        return nil
+    }
+}

@@ -1,0 +1,174 @@
+import GRDB
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// Batch delete requests as a program makes them.
+struct BatchDeleteTests {
+    /// Six rows with `v` 1…6 in a table of each kind of key; none has its keys in the order of `v`.
+    struct Table: Sendable, CustomTestStringConvertible {
+        let name: String
+        let statements: [String]
+        var testDescription: String { name }
+    }
+
+    static let tables = [
+        Table(
+            name: "rowid",
+            statements: [
+                "CREATE TABLE t (id INTEGER PRIMARY KEY, v)",
+                "INSERT INTO t VALUES (6, 1), (5, 2), (4, 3), (3, 4), (2, 5), (1, 6)",
+            ]),
+        Table(
+            name: "hidden rowid",
+            statements: ["CREATE TABLE t (v)", "INSERT INTO t VALUES (6), (5), (4), (3), (2), (1)"]),
+        Table(
+            name: "without rowid",
+            statements: [
+                "CREATE TABLE t (k TEXT PRIMARY KEY, v) WITHOUT ROWID",
+                "INSERT INTO t VALUES ('f', 1), ('e', 2), ('d', 3), ('c', 4), ('b', 5), ('a', 6)",
+            ]),
+        Table(
+            name: "composite",
+            statements: [
+                "CREATE TABLE t (n INTEGER, k TEXT, v, PRIMARY KEY (k, n)) WITHOUT ROWID",
+                "INSERT INTO t VALUES (1, 'b', 1), (2, 'b', 2), (3, 'a', 3), (3, 'b', 4), (2, 'a', 5), (1, 'a', 6)",
+            ]),
+    ]
+
+    private func store(_ table: Table) throws -> TemporaryStore {
+        let store = try TemporaryStore()
+        try store.change { db in for statement in table.statements { try db.execute(sql: statement) } }
+        return store
+    }
+
+    @Test(arguments: tables, [BatchResultType.count, .objectIDs])
+    func limitOffsetAndOrderAreObeyedByTheDelete(_ table: Table, _ resultType: BatchResultType) throws {
+        let store = try store(table)
+        let writer = try store.writer()
+        var fetch = FetchRequest(
+            entity: "t", predicate: .compare("v", .greater, .integer(1)), sortDescriptors: [SortDescriptor("v")],
+            fetchLimit: 2, fetchOffset: 1)
+        let ids = try writer.fetchObjectIDs(fetch)
+        let result = try writer.execute(BatchDeleteRequest(fetchRequest: fetch, resultType: resultType))
+        #expect(result.deletedCount == 2)
+        #expect(Set(result.objectIDs) == (resultType == .objectIDs ? Set(ids) : []))
+        #expect(try store.rows("SELECT v FROM t ORDER BY v") == ["1", "2", "5", "6"])
+        fetch = FetchRequest(entity: "t", sortDescriptors: [SortDescriptor("v", ascending: false)], fetchOffset: 3)
+        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: fetch)).deletedCount == 1)
+        #expect(try store.rows("SELECT v FROM t ORDER BY v") == ["2", "5", "6"])
+    }
+
+    @Test(arguments: tables) func rowsGoByTheirIDsAndThoseThatAreGoneDoNotMatter(_ table: Table) throws {
+        let store = try store(table)
+        let writer = try store.writer()
+        let ids = try writer.fetchObjectIDs(
+            FetchRequest(entity: "t", predicate: .isIn("v", [.integer(2), .integer(4), .integer(5)])))
+        #expect(try writer.deleteObject(ids[0], ifStill: [:]))
+        let result = try writer.execute(BatchDeleteRequest(objectIDs: ids + ids, resultType: .objectIDs))
+        #expect(result.deletedCount == 2)
+        #expect(Set(result.objectIDs) == Set(ids[1...]))
+        #expect(try store.rows("SELECT v FROM t ORDER BY v") == ["1", "3", "6"])
+    }
+
+    @Test func noIDsDeleteNothingAndIDsOfSeveralEntitiesOrAnotherStoreAreAnError() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (v)", "CREATE TABLE u (v)", "INSERT INTO t VALUES (1)", "INSERT INTO u VALUES (1)")
+        let other = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
+        let writer = try store.writer()
+        #expect(try writer.execute(BatchDeleteRequest(objectIDs: [])) == BatchDeleteResult(deletedCount: 0))
+        let (t, u) = (
+            try writer.fetchObjectIDs(FetchRequest(entity: "t")), try writer.fetchObjectIDs(FetchRequest(entity: "u"))
+        )
+        #expect {
+            try writer.execute(BatchDeleteRequest(objectIDs: t + u))
+        } throws: {
+            ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("several entities: t, u")
+        }
+        let foreign = try other.reader().fetchObjectIDs(FetchRequest(entity: "t"))
+        #expect {
+            try writer.execute(BatchDeleteRequest(objectIDs: t + foreign))
+        } throws: {
+            ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("object IDs of t are of another store")
+        }
+        #expect(try store.rows("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM u)") == ["1|1"])
+    }
+
+    @Test(arguments: [BatchResultType.statusOnly, .objectIDs])
+    func anErrorInMidRequestLeavesNothingOfItBehind(_ resultType: BatchResultType) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, t REFERENCES t ON DELETE CASCADE)",
+            "CREATE TABLE audit (id)", "INSERT INTO t VALUES (1), (2), (3)", "INSERT INTO c VALUES (1, 1), (2, 3)",
+            """
+            CREATE TRIGGER watch AFTER DELETE ON t BEGIN
+                INSERT INTO audit VALUES (OLD.id); SELECT RAISE(FAIL, 'row 3 stays') WHERE OLD.id = 3;
+            END
+            """)
+        let writer = try store.writer()
+        let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "t"), resultType: resultType)
+        #expect {
+            try writer.execute(request)
+        } throws: { ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("row 3 stays") }
+        #expect(
+            try store.rows("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM c), (SELECT count(*) FROM audit)")
+                == ["3|2|0"])
+        // What was undone is not counted by the next request.
+        var fetch = FetchRequest(entity: "t", predicate: .compare("id", .less, .integer(3)))
+        fetch.sortDescriptors = [SortDescriptor("id")]
+        let result = try writer.execute(BatchDeleteRequest(fetchRequest: fetch, resultType: resultType))
+        #expect(result.deletedCount == 2 && result.cascadedCount == 1)
+    }
+
+    @Test func aRowThatATriggerKeepsIsNotAmongTheDeleted() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)",
+            "CREATE TRIGGER keep BEFORE DELETE ON t WHEN OLD.id = 2 BEGIN SELECT RAISE(IGNORE); END")
+        let result = try store.writer().execute(
+            BatchDeleteRequest(fetchRequest: FetchRequest(entity: "t"), resultType: .objectIDs))
+        #expect(result.objectIDs.map(\.key) == [[.integer(1)], [.integer(3)]])
+        #expect(result.deletedCount == 2)
+    }
+
+    @Test func aDeleteInBatchesHasNoOffset() throws {
+        let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
+        let fetch = FetchRequest(entity: "t", fetchLimit: 1, fetchOffset: 1)
+        #expect {
+            try store.writer().execute(BatchDeleteRequest(fetchRequest: fetch, strategy: .windows))
+        } throws: { ($0 as? StoreError)?.kind == .unsupported }
+    }
+
+    @Test(arguments: [true, false], [true, false])
+    func requestsInATransactionThatIsUndoneLeaveTheNextOnesTheirCounts(
+        hasBegunBefore: Bool, endsUnfinished: Bool
+    ) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, t REFERENCES t ON DELETE CASCADE)",
+            "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)", "INSERT INTO c VALUES (1, 1), (2, 1), (3, 3)")
+        let writer = try store.writer()
+        let one = BatchDeleteRequest(
+            fetchRequest: FetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(2))))
+        var windows = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "t", fetchLimit: 1), strategy: .windows)
+        if hasBegunBefore {
+            windows.continuation = try writer.execute(windows).continuation
+        } else {
+            windows.continuation = BatchContinuation(position: [.integer(1)])
+        }
+        struct Undo: Error {}
+        for _ in 1...3 {
+            #expect(throws: Undo.self) {
+                try writer.transaction(.normal) {
+                    _ = try writer.execute(one)
+                    if endsUnfinished { _ = try writer.execute(windows) }
+                    throw Undo()
+                }
+            }
+        }
+        #expect(try writer.execute(windows).cascadedCount == 0)
+        windows.continuation = nil
+        let first = try writer.execute(windows)
+        #expect(first.deletedCount == 1 && first.cascadedCount == (hasBegunBefore ? 1 : 2))
+        #expect(try store.rows("SELECT id FROM c") == (hasBegunBefore ? [] : ["3"]))
+    }
+}

@@ -1,0 +1,164 @@
+import GRDB
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// Relationships as a request wants them, whatever the schema declares.
+struct RelationshipRuleTests {
+    static let actions = ["", "ON DELETE RESTRICT", "ON DELETE CASCADE", "ON DELETE SET NULL"]
+
+    /// Two parents that go and one that stays; a child of a kind of key, and a grandchild with an action of its own.
+    private func store(_ action: String, deeper: String = "ON DELETE CASCADE", key: String = "") throws
+        -> TemporaryStore
+    {
+        try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, code TEXT COLLATE NOCASE UNIQUE, at)",
+            key.isEmpty
+                ? "CREATE TABLE c (id INTEGER PRIMARY KEY, p TEXT REFERENCES p (code) \(action))"
+                : "CREATE TABLE c (id, k, p TEXT REFERENCES p (code) \(action), PRIMARY KEY (k, id)) WITHOUT ROWID",
+            "CREATE TABLE g (id INTEGER PRIMARY KEY, "
+                + (key.isEmpty
+                    ? "c REFERENCES c \(deeper))" : "c, k DEFAULT 1, FOREIGN KEY (k, c) REFERENCES c \(deeper))"),
+            "INSERT INTO p VALUES (1, 'a', 1), (2, 'b', 2), (3, 'c', 3)",
+            "INSERT INTO c (id, p\(key.isEmpty ? "" : ", k")) VALUES "
+                + [(1, "A"), (2, "a"), (3, "b"), (4, "c")].map { "(\($0.0), '\($0.1)'\(key))" }.joined(separator: ", "),
+            "INSERT INTO c (id\(key.isEmpty ? "" : ", k")) VALUES (5\(key))",
+            "INSERT INTO g (id, c) VALUES (1, 1), (2, 4), (3, NULL)")
+    }
+
+    private func request(_ rule: BatchDeleteRequest.RelationshipRule) -> BatchDeleteRequest {
+        BatchDeleteRequest(
+            fetchRequest: FetchRequest(entity: "p", predicate: .compare("id", .less, .integer(3))),
+            relationships: rule)
+    }
+
+    @Test(arguments: actions, ["", ", 1"])
+    func cascadeDeletesWhatPointsAtTheRows(_ action: String, _ key: String) throws {
+        let store = try store(action, key: key)
+        let result = try store.writer().execute(request(.cascade))
+        #expect(result == BatchDeleteResult(deletedCount: 2, cascadedCount: 4))
+        #expect(try store.rows("SELECT id FROM p") == ["3"])
+        #expect(try store.rows("SELECT id FROM c ORDER BY id") == ["4", "5"])
+        #expect(try store.rows("SELECT id FROM g ORDER BY id") == ["2", "3"])
+    }
+
+    @Test(arguments: actions, ["", ", 1"])
+    func nullifyTakesTheReferences(_ action: String, _ key: String) throws {
+        let store = try store(action, key: key)
+        let result = try store.writer().execute(request(.nullify))
+        #expect(result == BatchDeleteResult(deletedCount: 2, nullifiedCount: 3))
+        #expect(try store.rows("SELECT id FROM p") == ["3"])
+        #expect(
+            try store.rows("SELECT id, p FROM c ORDER BY id") == ["1|NULL", "2|NULL", "3|NULL", "4|c", "5|NULL"])
+        #expect(try store.rows("SELECT count(*) FROM g") == ["3"])
+    }
+
+    @Test(arguments: actions, ["", ", 1"])
+    func denyFailsWithTheRelationshipAndItsRows(_ action: String, _ key: String) throws {
+        let store = try store(action, key: key)
+        let writer = try store.writer()
+        #expect {
+            try writer.execute(request(.deny))
+        } throws: {
+            ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("pointed at by 3 rows of c (p)")
+        }
+        #expect(try store.rows("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM c)") == ["3|5"])
+        try store.change { try $0.execute(sql: "DELETE FROM g; DELETE FROM c WHERE p <> 'c'") }
+        #expect(try writer.execute(request(.deny)).deletedCount == 2)
+    }
+
+    @Test func deeperLevelsFollowTheirOwnDeclaration() throws {
+        let denying = try store("", deeper: "ON DELETE RESTRICT")
+        #expect {
+            try denying.writer().execute(request(.cascade))
+        } throws: { ($0 as? StoreError)?.kind == .constraint }
+        #expect(try denying.rows("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM c)") == ["3|5"])
+        let nullifying = try store("", deeper: "ON DELETE SET NULL")
+        let result = try nullifying.writer().execute(request(.cascade))
+        #expect(result == BatchDeleteResult(deletedCount: 2, cascadedCount: 3, nullifiedCount: 1))
+    }
+
+    @Test func aReferenceThatMustNotBeNullUndoesTheWholeRequest() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY)",
+            "CREATE TABLE b (id INTEGER PRIMARY KEY, p REFERENCES p)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p NOT NULL REFERENCES p ON DELETE CASCADE)",
+            "INSERT INTO p VALUES (1), (2)", "INSERT INTO b VALUES (1, 1)", "INSERT INTO c VALUES (1, 1)")
+        #expect {
+            try store.writer().execute(request(.nullify))
+        } throws: { ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("c.p") }
+        #expect(try store.rows("SELECT p FROM b") == ["1"])
+    }
+
+    /// 1 ← 2 ← 3 ← 4, and 5 ← 6; 1 and 2 are asked for.
+    private func tree(_ action: String) throws -> TemporaryStore {
+        try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, up INTEGER REFERENCES p \(action))",
+            "CREATE INDEX p_up ON p (up)",
+            "INSERT INTO p VALUES (1, NULL), (2, 1), (3, 2), (4, 3), (5, NULL), (6, 5)")
+    }
+
+    @Test(arguments: actions, [BatchResultType.count, .objectIDs])
+    func aTreeGoesWholeByCascadeAndOnlyItsNamedRowsCountAsDeleted(
+        _ action: String, _ resultType: BatchResultType
+    ) throws {
+        let store = try tree(action)
+        var request = request(.cascade)
+        request.resultType = resultType
+        let result = try store.writer().execute(request)
+        #expect(result.deletedCount == 2 && result.cascadedCount == 2 && result.nullifiedCount == 0)
+        #expect(result.objectIDs.map(\.key) == (resultType == .objectIDs ? [[.integer(1)], [.integer(2)]] : []))
+        #expect(try store.rows("SELECT id FROM p") == ["5", "6"])
+    }
+
+    @Test(arguments: actions) func aTreeLosesItsNamedRowsByNullifyAndTheRestStaysWithoutParents(_ action: String) throws
+    {
+        let store = try tree(action)
+        let result = try store.writer().execute(request(.nullify))
+        #expect(result == BatchDeleteResult(deletedCount: 2, nullifiedCount: 1))
+        #expect(try store.rows("SELECT id, up FROM p ORDER BY id") == ["3|NULL", "4|3", "5|NULL", "6|5"])
+    }
+
+    @Test(arguments: actions) func denyCountsOnlyRowsThatWouldStay(_ action: String) throws {
+        let store = try tree(action)
+        #expect {
+            try store.writer().execute(request(.deny))
+        } throws: { "\($0)".contains("pointed at by 1 row of p (up)") }
+        #expect(try store.rows("SELECT count(*) FROM p") == ["6"])
+    }
+
+    @Test func childrenThatPointAtEachOtherGoInAnOrderThatTheirKeysAllow() throws {
+        // In the order of their names, a would go before z, which points at it.
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY)",
+            "CREATE TABLE a (id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE RESTRICT)",
+            "CREATE TABLE z (id INTEGER PRIMARY KEY, p REFERENCES p, a REFERENCES a ON DELETE RESTRICT)",
+            "INSERT INTO p VALUES (1)", "INSERT INTO a VALUES (1, 1)", "INSERT INTO z VALUES (1, 1, 1)")
+        #expect(try store.writer().execute(request(.cascade)).cascadedCount == 2)
+        #expect(try store.rows("SELECT count(*) FROM z") == ["0"])
+    }
+
+    @Test func batchesOfEveryStrategyFollowTheRule() throws {
+        for strategy in [DeleteStrategy.range, .windows] {
+            let store = try TemporaryStore(
+                "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)",
+                "CREATE TABLE c (id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE RESTRICT)",
+                "INSERT INTO p VALUES (1, 50000000), (2, 60000000), (3, 70000000), (4, 200000000)",
+                "INSERT INTO c VALUES (1, 1), (2, 2), (3, 3), (4, 4)")
+            let writer = try store.writer()
+            let survey = RelationshipTests.request("p")
+            var request = BatchDeleteRequest(
+                fetchRequest: FetchRequest(
+                    entity: "p", predicate: survey.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: 2),
+                resultType: .count, strategy: strategy, relationships: .cascade)
+            var counts: [Int] = []
+            repeat {
+                let result = try writer.execute(request)
+                counts += [result.deletedCount, result.cascadedCount]
+                request.continuation = result.continuation
+            } while request.continuation != nil
+            #expect(counts.prefix(4) == [2, 2, 1, 1])
+            #expect(try store.rows("SELECT id FROM c") == ["4"])
+        }
+    }
+}

@@ -1,0 +1,86 @@
+import Foundation
+@preconcurrency import Glibc
+import Testing
+
+/// A dry run changes no byte of anything.
+struct DryRunBytesTests {
+    static let shell = "/usr/bin/sqlite3"
+
+    /// The bytes of every file below the job's folder.
+    private func bytes(_ job: LaunchedJob) throws -> [String: Data] {
+        var bytes: [String: Data] = [:]
+        for name in try job.listing() {
+            var isFolder: ObjCBool = false
+            _ = FileManager.default.fileExists(atPath: job.path(name), isDirectory: &isFolder)
+            bytes[name] = isFolder.boolValue ? Data() : try Data(contentsOf: URL(filePath: job.path(name)))
+        }
+        return bytes
+    }
+
+    /// A store with a ledger of a run before, a pending file with a bad line, and rows that are expired.
+    private func job(journal: String) throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            "PRAGMA journal_mode = \(journal);" + Sample.price + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(
+                Sample.rule(),
+                head: """
+                    log: { file: retention.log }
+                    pending: [ { files: 'new/*.csv', entity: Price, keep_done: 1d } ]
+                    """))
+        try job.folder.write("symbol,at\nXAUUSD,2026-11-20\n", to: "new/first.csv")
+        #expect(try job.report().pending.saved == 1)
+        try job.change(Sample.rows(500, daysAgo: 100))
+        try job.folder.write("symbol,at\nXAUUSD,2026-11-21\nXAUUSD,soon\nXAUUSD,2020-01-01\n", to: "new/second.csv")
+        return job
+    }
+
+    private func expectNoChange(_ job: LaunchedJob, expired: Int) throws {
+        let before = try bytes(job)
+        #expect(before.keys.contains("new/done/first.csv") && before.keys.contains("retention.history.sqlite"))
+        for _ in 1...2 {
+            let report = try job.report("--dry-run")
+            #expect(report.exitCode == 65 && report.totals.expired == expired, "\(report)")
+            #expect(report.pending == Report.Pending(files: 1, saved: 2, ignored: 0, rejected: 1))
+        }
+        #expect(try job.retention("check").status == 0)
+        for (name, bytes) in try bytes(job) {
+            if let old = before[name] {
+                #expect(bytes == old || name.hasSuffix("-shm"), "\(name)")
+            } else {
+                #expect(name.hasSuffix("-shm") || (name.hasSuffix("-wal") && bytes.isEmpty), "\(name)")
+            }
+        }
+        #expect(Set(before.keys).isSubset(of: Set(try job.listing())))
+    }
+
+    @Test(arguments: ["DELETE", "TRUNCATE", "PERSIST", "WAL"])
+    func nothingChanges(journal: String) throws {
+        try expectNoChange(job(journal: journal), expired: 501)
+    }
+
+    /// The store, with changes in its -wal by another program that is still there, or has died.
+    @Test(
+        .enabled(if: FileManager.default.isExecutableFile(atPath: shell), "there is no sqlite3 shell"),
+        arguments: [true, false])
+    func nothingChangesWithAFullWAL(isHeld: Bool) throws {
+        let job = try job(journal: "WAL")
+        let holder = try RunningProgram(Self.shell, ["prices.sqlite"], in: job.folder.url)
+        try holder.type("PRAGMA wal_autocheckpoint = 0;")
+        try holder.type("INSERT INTO Price(symbol, at) VALUES ('XAUUSD', 1600000000), ('XAUUSD', 1600000001);")
+        try holder.type(".shell touch ready")
+        #expect(eventually { FileManager.default.fileExists(atPath: job.path("ready")) })
+        if !isHeld {
+            holder.send(SIGKILL)
+            _ = holder.wait()
+        }
+        let sizeBytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite-wal"))).count
+        try #require(sizeBytes > 4096)
+        try expectNoChange(job, expired: 503)
+        // A run sees the same rows.
+        if isHeld {
+            holder.send(SIGKILL)
+            _ = holder.wait()
+        }
+        #expect(try job.report().totals.deleted == 503)
+    }
+}

@@ -1,0 +1,102 @@
+import Testing
+
+/// Pending rows that a dry run rehearses.
+extension DryRunTests {
+    private static func policy(_ rules: String..., onConflict: String = "fail", entity: String = "Price") -> String {
+        "version: 1\nstore: prices.sqlite\n"
+            + "pending: [ { files: 'new/*.csv', entity: \(entity), on_conflict: \(onConflict) } ]\nrules:\n"
+            + rules.map { "  - \($0)\n" }.joined()
+    }
+
+    static let pendingCases: [Case] = [
+        Case(
+            testDescription: "rows that constraints reject",
+            sql: """
+                CREATE TABLE Symbol(name TEXT PRIMARY KEY);
+                INSERT INTO Symbol VALUES ('XAUUSD'), ('XAUEUR');
+                CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT NOT NULL REFERENCES Symbol,
+                    price REAL CHECK (price > 0), at INTEGER, cents INTEGER AS (price * 100) STORED UNIQUE) STRICT;
+                CREATE UNIQUE INDEX Price_dear ON Price(symbol, at) WHERE price > 10;
+                INSERT INTO Price(symbol, price, at) VALUES ('XAUUSD', 20, 1600000000), ('XAUEUR', 5, 1600000000);
+                """,
+            policy: policy(Sample.rule("allow_empty: true")),
+            pending: [
+                "symbol,price,at", "XAUUSD,21,1600000000", "XAUUSD,6,1600000000", "XAGUSD,7,2026-11-20",
+                "XAUUSD,-1,2026-11-20", ",8,2026-11-20", "XAUUSD,20,2026-11-20", "XAUUSD,nine,2026-11-20",
+                "XAUUSD,9,2026-11-20", "XAUUSD,10,2020-01-01", "XAUUSD,9.001,2026-11-20",
+            ],
+            // By line: 2 the partial index, 4 the foreign key, 5 the check, 6 NOT NULL, 7 the generated column, 8 no
+            // number, 11 the generated column of 9.
+            saved: 3, rejected: 7, rules: [Figures(expired: 4)], status: 65),
+        Case(
+            testDescription: "keep_last counts pending rows",
+            sql: Sample.price
+                + """
+                INSERT INTO Price(symbol, at) VALUES ('A', 1600000000), ('A', 1600000001), ('B', 1600000000),
+                    ('C', unixepoch());
+                """,
+            policy: policy(Sample.rule("keep_last: { count: 1, per: [symbol] }")),
+            pending: ["symbol,at", "A,1600000002", "A,1500000000", "B,2026-11-20"],
+            saved: 3, rules: [Figures(expired: 4, kept: 1)]),
+        Case(
+            testDescription: "replacing a row whose children cascade",
+            sql: """
+                CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER);
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE CASCADE);
+                INSERT INTO Price VALUES (1, 1600000000), (2, 1600000000), (3, unixepoch());
+                INSERT INTO Quote(price) VALUES (1), (1), (2), (3);
+                """,
+            policy: policy(Sample.rule(), onConflict: "replace"),
+            pending: ["id,at", "1,1600000005", "3,1600000006", "4,2026-11-20"],
+            saved: 3, rules: [Figures(expired: 3, cascaded: 4)]),
+        Case(
+            testDescription: "a table without rowid, and text keys without case",
+            sql: """
+                CREATE TABLE Price(symbol TEXT COLLATE NOCASE, at TEXT, price REAL, PRIMARY KEY (symbol, at)) WITHOUT ROWID;
+                INSERT INTO Price VALUES ('xauusd', '2020-01-01T00:00:00Z', 1), ('xaueur', '2026-11-20', 2);
+                """,
+            policy: policy(Sample.rule(format: "iso8601"), onConflict: "ignore"),
+            // Written as 2020-01-01T00:00:00Z, which is there; the second text is another one than the store's.
+            pending: ["symbol,at,price", "XAUUSD,2020-01-01,9", "XAUEUR,2026-11-20,9", "XAUUSD,2020-01-02,9"],
+            saved: 2, ignored: 1, rules: [Figures(expired: 2)]),
+        Case(
+            testDescription: "pending children of rows that go",
+            sql: """
+                CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER);
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE SET NULL, at INTEGER);
+                INSERT INTO Price VALUES (1, 1600000000), (2, unixepoch());
+                INSERT INTO Quote(price, at) VALUES (1, unixepoch()), (2, 1600000000);
+                """,
+            policy: policy(
+                Sample.rule(), Sample.rule(name: "quotes", entity: "Quote"), entity: "Quote"),
+            pending: ["price,at", "1,2026-11-20", "1,1600000000", "2,2026-11-20", "9,2026-11-20"],
+            saved: 3, rejected: 1, rules: [Figures(expired: 1, nullified: 3), Figures(expired: 2)], status: 65),
+        Case(
+            testDescription: "pending rows that restrict",
+            sql: """
+                CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER);
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id), at INTEGER);
+                INSERT INTO Price VALUES (1, 1600000000), (2, unixepoch());
+                """,
+            policy: policy(
+                Sample.rule(), Sample.rule("enabled: false", name: "quotes", entity: "Quote"), entity: "Quote"),
+            pending: ["price,at", "1,2026-11-20"], saved: 1, rules: [Figures(expired: 1), Figures(expired: 0)],
+            status: 65),
+    ]
+
+    @Test func anInsertTriggerCannotBeForetold() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(2, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
+                + """
+                CREATE TRIGGER Price_new AFTER INSERT ON Price BEGIN
+                    INSERT INTO Price(symbol, at) SELECT 'twin', NEW.at WHERE NEW.symbol <> 'twin'; END;
+                """,
+            policy: Self.policy(Sample.rule()))
+        try job.folder.write("symbol,at\nXAUUSD,2020-01-01\n", to: "new/a.csv")
+        let end = try job.retention("run", "--dry-run", "--format", "json")
+        #expect((end.output + end.errors).contains("unsupported_schema"), "\(end)")
+        #expect(end.status == 65 && end.errors.contains("refusing to"), "\(end)")
+        let run = try job.report()
+        #expect(run.exitCode == 0 && run.pending.saved == 1 && run.totals.deleted == 4, "\(run)")
+    }
+}

@@ -1,0 +1,79 @@
+import Foundation
+@preconcurrency import Glibc
+import Testing
+
+/// Exit code 77, as a user who is not root meets it.
+extension ExitCodeTests {
+    /// Whether the program can be started by somebody who is not root: by this user, or by nobody.
+    static let canBeUnprivileged: Bool = {
+        guard geteuid() == 0 else { return true }
+        guard let folder = try? TemporaryFolder() else { return false }
+        return (try? unprivileged(["--version"], in: folder.url))?.status == 0
+    }()
+
+    private static func unprivileged(_ arguments: [String], in folder: URL) throws -> LaunchedProgram.Ending {
+        guard geteuid() == 0 else { return try LaunchedProgram.run("retention", arguments, in: folder) }
+        let program = LaunchedProgram.folder.appending(path: "retention").path
+        let user = ["--reuid=65534", "--regid=65534", "--clear-groups", program]
+        return try LaunchedProgram.run(
+            URL(filePath: "/usr/bin/setpriv"), user + arguments, in: folder, environment: nil)
+    }
+
+    struct Place: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var sql = ""
+        /// The file or folder whose mode is changed; "" is the folder of all.
+        var path: String
+        var mode: Int
+        var arguments: [String]
+        var says: String
+    }
+
+    @Test(
+        .enabled(if: canBeUnprivileged, "root may do everything, and there is no setpriv"),
+        arguments: [
+            Place(
+                testDescription: "policy that cannot be read", path: "retention.yaml", mode: 0, arguments: ["run"],
+                says: "retention.yaml"),
+            Place(
+                testDescription: "store that cannot be read", path: "prices.sqlite", mode: 0,
+                arguments: ["run", "--dry-run"], says: "prices.sqlite"),
+            Place(
+                testDescription: "store that cannot be written", path: "prices.sqlite", mode: 0o444,
+                arguments: ["run"], says: "prices.sqlite"),
+            Place(
+                testDescription: "folder that cannot be written", path: "", mode: 0o555, arguments: ["run"],
+                says: "folder"),
+            Place(
+                testDescription: "WAL store in a folder that cannot be written", sql: "PRAGMA journal_mode = WAL;",
+                path: "", mode: 0o555, arguments: ["run", "--dry-run"], says: "write permission on its folder"),
+        ])
+    func whatThePermissionsForbidExits77(_ place: Place) throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0) + place.sql,
+            policy: Sample.policy(Sample.rule()))
+        // In a folder that anybody may write, only the mode in question stands in the way.
+        chmod(job.folder.url.path, 0o777)
+        chmod(job.path("prices.sqlite"), 0o666)
+        chmod(job.folder.url.appending(path: place.path).path, mode_t(place.mode))
+        let end = try Self.unprivileged(place.arguments, in: job.folder.url)
+        chmod(job.folder.url.path, 0o755)
+        chmod(job.path("prices.sqlite"), 0o644)
+        #expect(end.status == 77 && end.output.isEmpty, "\(end)")
+        #expect(end.errors.contains(place.says), "\(end.errors)")
+        #expect(try job.number("SELECT count(*) FROM Price") == 13)
+        #expect(try job.listing().filter { $0.contains("-wal") || $0.contains("journal") }.isEmpty)
+    }
+
+    @Test(.enabled(if: canBeUnprivileged, "root may do everything, and there is no setpriv"))
+    func aDryRunNeedsNoWritePermissionWhereTheStoreIsNotInWALMode() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(Sample.rule()))
+        chmod(job.folder.url.path, 0o555)
+        defer { chmod(job.folder.url.path, 0o755) }
+        let end = try Self.unprivileged(["run", "--dry-run", "--format", "json"], in: job.folder.url)
+        #expect(end.status == 0)
+        #expect(try Report(json: end.output).totals.expired == 10)
+    }
+}

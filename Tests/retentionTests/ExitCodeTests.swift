@@ -1,0 +1,170 @@
+import Foundation
+@preconcurrency import Glibc
+import GRDB
+import Testing
+
+/// The exit codes of SPEC that `CommandTests` does not show already (64, 66, 73, 78, a held lock, a policy that others
+/// may write). 69 needs a server, which no engine reaches yet; 70 is a defect, which no input makes.
+struct ExitCodeTests {
+    private func job(_ more: String = "", keys: String = "", head: String = "") throws -> LaunchedJob {
+        try LaunchedJob(
+            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0) + more,
+            policy: Sample.policy(Sample.rule(keys), head: head))
+    }
+
+    @Test func deletingNothingIsSuccess() throws {
+        let job = try job(keys: "where: { symbol: XAGUSD }")
+        #expect(try job.report("--dry-run").exitCode == 0)
+        let report = try job.report()
+        #expect(report.exitCode == 0 && report.rules[0].outcome == "completed" && report.totals.deleted == 0)
+    }
+
+    @Test func aDisabledRuleIsSuccessAndDeletesNothing() throws {
+        let job = try job(keys: "enabled: false")
+        for report in [try job.report("--dry-run"), try job.report()] {
+            #expect(report.exitCode == 0 && report.rules[0].outcome == "disabled")
+        }
+        #expect(try job.number("SELECT count(*) FROM Price") == 13)
+    }
+
+    @Test func aTriggerThatRaisesFailsItsRuleAlone65() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0)
+                + """
+                CREATE TRIGGER Keep BEFORE DELETE ON Price WHEN OLD.id = 4 BEGIN SELECT raise(ABORT, 'keep the 4th'); END;
+                CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+                """ + Sample.rows(5, daysAgo: 100, in: "Tick") + Sample.rows(1, daysAgo: 0, in: "Tick"),
+            policy: Sample.policy(Sample.rule("batch: { rows: 5 }"), Sample.rule(name: "ticks", entity: "Tick")))
+        let report = try job.report()
+        #expect(report.exitCode == 65)
+        #expect(report.rules.map(\.outcome) == ["failed", "completed"])
+        #expect(report.rules[0].message?.contains("keep the 4th") == true)
+        // Rows are a second apart, the first is the newest: the batch of rows 10 to 6 is whole, the next one undone.
+        #expect(
+            try job.rows("SELECT group_concat(id) FROM (SELECT id FROM Price ORDER BY id)") == ["1,2,3,4,5,11,12,13"])
+        #expect(report.rules[0].deleted == 5 && report.rules[0].residue == 5)
+        #expect(try job.number("SELECT count(*) FROM Tick") == 1)
+    }
+
+    // MARK: 73, 74
+
+    @Test func aLogThatIsAFolderExits73() throws {
+        let job = try job(head: "log: { file: logs }")
+        try FileManager.default.createDirectory(atPath: job.path("logs"), withIntermediateDirectories: false)
+        let end = try job.retention("run")
+        #expect(end.status == 73 && end.output.isEmpty && end.errors.contains("logs"))
+        #expect(try job.number("SELECT count(*) FROM Price") == 13)
+    }
+
+    @Test func somethingInPlaceOfTheLockExits73() throws {
+        let job = try job()
+        try job.folder.write("precious", to: "precious.txt")
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("prices.sqlite.retention-lock"), withDestinationPath: "precious.txt")
+        let end = try job.retention("run")
+        #expect(end.status == 73 && end.errors.contains("retention-lock"))
+        #expect(try job.text("precious.txt") == "precious")
+        #expect(try job.number("SELECT count(*) FROM Price") == 13)
+    }
+
+    @Test func aDamagedStoreExits74() throws {
+        let job = try job(Sample.rows(5000, daysAgo: 50) + "DROP INDEX Price_at;")
+        var bytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite")))
+        bytes.replaceSubrange(3 * 4096..<bytes.count, with: Data(repeating: 0xFF, count: bytes.count - 3 * 4096))
+        try bytes.write(to: URL(filePath: job.path("prices.sqlite")))
+        for arguments in [["run", "--dry-run"], ["run"]] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 74 && end.errors.contains("SQLITE_CORRUPT"), "\(end)")
+        }
+        #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))) == bytes)
+    }
+
+    @Test func aStoreThatIsAFolderExits74() throws {
+        let job = try job()
+        try job.folder.write(Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "prices"), to: "p.yaml")
+        try FileManager.default.createDirectory(atPath: job.path("prices"), withIntermediateDirectories: false)
+        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
+            let end = try job.launch(arguments + ["-c", "p.yaml"])
+            #expect(end.status == 74 && end.errors.contains("folder"), "\(end)")
+        }
+    }
+
+    @Test func aWriteThatFailsExits74AndLosesNothing() throws {
+        let job = try job(Sample.rows(20000, daysAgo: 50), keys: "batch: { rows: 1000 }", head: "history: none")
+        // No byte may be written behind the first 64 KiB of any file.
+        let end = try LaunchedProgram.shell("trap '' XFSZ; ulimit -f 128; exec retention run", in: job.folder.url)
+        #expect(end.status == 74, "\(end)")
+        #expect(end.errors.contains("nothing was deleted"))
+        #expect(try job.rows("PRAGMA integrity_check") == ["ok"])
+        #expect(try job.number("SELECT count(*) FROM Price") == 20013)
+        #expect(try job.report().totals.deleted == 20010)
+    }
+
+    /// Whether this user may mount a small file system of its own.
+    static let mayMount: Bool = {
+        guard geteuid() == 0, let folder = try? TemporaryFolder() else { return false }
+        let end = try? LaunchedProgram.shell("mkdir m && mount -t tmpfs -o size=64k none m && umount m", in: folder.url)
+        return end?.status == 0
+    }()
+
+    @Test(.enabled(if: mayMount, "only root can make a disk that is small"))
+    func aFullDiskExits74AndTheNextRunFinishes() throws {
+        let job = try job(Sample.rows(5000, daysAgo: 50))
+        let head = "history: none\n"
+        try job.folder.write(
+            head + Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "disk/prices.sqlite"), to: "p.yaml")
+        let mounted = try LaunchedProgram.shell(
+            "mkdir disk && mount -t tmpfs -o size=2m none disk && cp prices.sqlite disk/ && "
+                + "{ cat /dev/zero >disk/filler 2>/dev/null || true; }", in: job.folder.url)
+        try #require(mounted.status == 0)
+        defer { _ = try? LaunchedProgram.shell("umount disk", in: job.folder.url) }
+        let end = try job.retention("run", "-c", "p.yaml")
+        #expect(end.status == 74 && end.errors.contains("full"), "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price", in: "disk/prices.sqlite") == 5013)
+        try FileManager.default.removeItem(atPath: job.path("disk/filler"))
+        let report = try job.report("-c", "p.yaml")
+        #expect(report.exitCode == 0 && report.totals.deleted == 5010, "\(report)")
+    }
+
+    // MARK: 75
+
+    @Test(arguments: ["DELETE", "WAL"])
+    func aStoreThatStaysBusyExits75(journal: String) throws {
+        let job = try job("PRAGMA journal_mode = \(journal);")
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(
+            policy.replacing("store: prices.sqlite", with: "store: { path: prices.sqlite, busy_timeout: 100ms }"),
+            to: "retention.yaml")
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let holder = try DatabaseQueue(path: job.path("prices.sqlite"), configuration: configuration)
+        try holder.inDatabase { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let report = try job.report()
+        #expect(report.exitCode == 75 && report.totals.deleted == 0 && report.totals.residue == 10)
+        #expect(report.failure?.contains("busy_timeout") == true || report.failure?.contains("BUSY") == true)
+        // Reading is possible all the time.
+        #expect(try job.report("--dry-run").totals.expired == 10)
+        try holder.inDatabase { try $0.execute(sql: "ROLLBACK") }
+        try holder.close()
+        #expect(try job.report().totals.deleted == 10)
+    }
+
+    @Test func aSpentBudgetExits75BeforeARefusals65() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.slowDeletes(steps: 20_000) + Sample.rows(500, daysAgo: 100)
+                + Sample.rows(3, daysAgo: 0)
+                + "CREATE TABLE Old(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
+                + Sample.rows(2, daysAgo: 100, in: "Old"),
+            policy: Sample.policy(Sample.rule(name: "old", entity: "Old"), Sample.rule("batch: { rows: 10 }")))
+        let report = try job.report("--max-runtime", "1s")
+        #expect(report.exitCode == 75)
+        #expect(report.rules.map(\.outcome) == ["refused", "interrupted"])
+        let gold = report.rules[1]
+        #expect(gold.deleted > 0 && gold.deleted.isMultiple(of: 10) && gold.deleted + gold.residue == 500)
+        #expect(gold.message?.contains("budget") == true)
+        #expect(try job.number("SELECT count(*) FROM Price") == 503 - gold.deleted)
+        #expect(try job.log().last?.outcome == "interrupted")
+        try job.change("DROP TRIGGER Price_slow")
+        #expect(try job.report().rules[1].deleted == 500 - gold.deleted)
+    }
+}

@@ -1,0 +1,137 @@
+import Foundation
+import Testing
+
+/// Files as data providers publish them, saved and expired in every format that a column may have.
+struct GoldPricesInputTests {
+    static let prices = LaunchedProgram.project.appending(path: "../shared/data/prices").standardizedFileURL
+    static let arePricesHere = FileManager.default.fileExists(atPath: prices.path)
+    private static let asOf = "2026-11-21T00:00:00Z"
+
+    /// A date format as a column stores it: units of some length since an epoch, or digits.
+    struct Format: CustomTestStringConvertible, Sendable {
+        var name: String
+        /// The declared type of the column.
+        var storage: String
+        /// The surviving dates as text `YYYY-MM-DD`, from the stored value `at`: written for this test alone.
+        var asDate: String
+        var typeOfValue: String { storage.lowercased() }
+        var testDescription: String { "\(name) in \(storage)" }
+    }
+
+    /// Units in a second, and the seconds from the format's epoch to 1970.
+    private static let units: [(name: String, perSecond: Int, since1970: Int)] = [
+        ("unix_seconds", 1, 0), ("unix_milliseconds", 1000, 0), ("unix_microseconds", 1_000_000, 0),
+        ("unix_nanoseconds", 1_000_000_000, 0), ("apple_seconds", 1, -978_307_200),
+        ("apple_nanoseconds", 1_000_000_000, -978_307_200), ("webkit_microseconds", 1_000_000, 11_644_473_600),
+        ("windows_filetime", 10_000_000, 11_644_473_600), ("dotnet_ticks", 10_000_000, 62_135_596_800),
+    ]
+
+    static let formats: [Format] =
+        units.flatMap { name, perSecond, since1970 in
+            [
+                Format(
+                    name: name, storage: "INTEGER",
+                    asDate:
+                        "CASE WHEN at % \(perSecond) = 0 THEN date(at / \(perSecond) - \(since1970), 'unixepoch') END"),
+                Format(
+                    name: name, storage: "REAL",
+                    asDate: "date(CAST(round(at / \(perSecond).0) AS INTEGER) - \(since1970), 'unixepoch')"),
+            ]
+        }
+        + ["INTEGER", "REAL"].map {
+            Format(name: "unix_days", storage: $0, asDate: "date(CAST(at AS INTEGER) * 86400, 'unixepoch')")
+        } + [
+            Format(name: "julian_day", storage: "REAL", asDate: "date(at)"),
+            Format(name: "iso8601", storage: "TEXT", asDate: "substr(at, 1, 10 * (at LIKE '____-__-01T00:00:00Z'))"),
+        ]
+        + ["INTEGER", "REAL", "TEXT"].flatMap { storage in
+            [("yyyymmdd", 8), ("yyyymmddhhmmss", 14)].map { name, length in
+                let digits = storage == "TEXT" ? "at" : "CAST(CAST(at AS INTEGER) AS TEXT)"
+                return Format(
+                    name: name, storage: storage,
+                    asDate: "CASE WHEN length(\(digits)) = \(length) THEN substr(\(digits), 1, 4) || '-' || "
+                        + "substr(\(digits), 5, 2) || '-' || substr(\(digits), 7, 2) END")
+            }
+        }
+
+    @Test func everyFormatIsHere() {
+        // Those of SPEC, without `native`.
+        #expect(Set(Self.formats.map(\.name)).count == 14)
+    }
+
+    @Test(.enabled(if: arePricesHere, "the price files are not here"), arguments: formats, [false, true])
+    func fiftyYearsOfMonthlyGoldPricesStay(_ format: Format, isIndexed: Bool) throws {
+        let job = try LaunchedJob(
+            "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at \(format.storage));"
+                + (isIndexed ? "CREATE INDEX Price_at ON Price(at);" : ""),
+            policy: Sample.policy(
+                Sample.rule("earliest: 1800-01-01", format: format.name, age: "50y"),
+                head: """
+                    pending:
+                      - files: pending/*.csv
+                        entity: Price
+                        columns: { Date: at, Price: price }
+                        constants: { symbol: XAUUSD }
+                    """))
+        let file = try String(contentsOf: Self.prices.appending(path: "gold-monthly.csv"), encoding: .utf8)
+        try job.folder.write(file, to: "pending/gold-monthly.csv")
+
+        let dry = try job.report("--dry-run", "--as-of", Self.asOf)
+        #expect(dry.exitCode == 0, "\(dry)")
+        #expect(dry.pending == Report.Pending(files: 1, saved: 2322, ignored: 0, rejected: 0))
+        #expect(dry.rules[0].expired == 1727 && dry.rules[0].rows == 2322 && dry.rules[0].unreadable == 0)
+        #expect(dry.rules[0].cutoff == "1976-11-21T00:00:00Z")
+        #expect(dry.rules[0].oldest == "1833-01-01T00:00:00Z" && dry.rules[0].newest == "2026-06-01T00:00:00Z")
+        #expect(try job.number("SELECT count(*) FROM Price") == 0)
+
+        let run = try job.report("--as-of", Self.asOf)
+        #expect(run.exitCode == 0 && run.pending == dry.pending, "\(run)")
+        #expect(run.totals == Report.Totals(expired: 1727, deleted: 1727, residue: 0))
+        let kept = try job.rows("SELECT \(format.asDate) FROM Price ORDER BY price, id")
+        #expect(kept.count == 595 && kept.min() == "1976-12-01")
+        // All that is in the file from then on, with its price, and nothing else.
+        let expected = file.split(whereSeparator: \.isNewline).dropFirst().map { $0.split(separator: ",") }
+            .filter { $0[0] >= "1976-12" }
+        #expect(kept.sorted() == expected.map { $0[0] + "-01" })
+        #expect(
+            try job.rows("SELECT DISTINCT typeof(at), symbol FROM Price") == ["\(format.typeOfValue)|XAUUSD"])
+        let sum = expected.reduce(0) { $0 + (Double($1[1]) ?? 0) }
+        #expect(abs((Double(try job.rows("SELECT sum(price) FROM Price")[0]) ?? 0) - sum) < 0.01)
+
+        let again = try job.report("--as-of", Self.asOf)
+        #expect(again.exitCode == 0 && again.totals == Report.Totals(expired: 0, deleted: 0, residue: 0))
+        #expect(again.pending.files == 0)
+        #expect(try job.listing().contains("pending/done/gold-monthly.csv"))
+    }
+
+    @Test(.enabled(if: arePricesHere, "the price files are not here"))
+    func dailyPricesAreCutAtTheBeginningOfAMonthButForTheLastOnes() throws {
+        let job = try LaunchedJob(
+            "CREATE TABLE IndexPoint(day TEXT PRIMARY KEY, close REAL) WITHOUT ROWID;",
+            policy: Sample.policy(
+                Sample.rule(
+                    "align: month, keep_last: { count: 60 }", entity: "IndexPoint", date: "day", format: "iso8601",
+                    age: "4y"),
+                head: """
+                    pending:
+                      - { files: "*.csv", entity: IndexPoint, columns: { Date: day, SP500: close } }
+                    """))
+        let file = try String(contentsOf: Self.prices.appending(path: "sp500-index-daily.csv"), encoding: .utf8)
+        try job.folder.write(file, to: "sp500.csv")
+        let days = file.split(whereSeparator: \.isNewline).dropFirst().map { String($0.prefix(10)) }.sorted()
+        try #require(days.count == 8313)
+        // 2022-11-21 moved back to its month; fewer than 60 days are that new.
+        let expired = days.filter { $0 < "2022-11-01" }
+        let kept = days.suffix(60)
+        try #require(kept.first ?? "" < "2022-11-01")
+
+        let dry = try job.report("--dry-run", "--as-of", Self.asOf)
+        #expect(dry.exitCode == 0 && dry.rules[0].cutoff == "2022-11-01T00:00:00Z", "\(dry)")
+        #expect(dry.rules[0].expired == 8313 - 60 && dry.rules[0].keptByRule == expired.count - (8313 - 60))
+        let run = try job.report("--as-of", Self.asOf)
+        #expect(run.exitCode == 0 && run.rules[0].deleted == 8313 - 60, "\(run)")
+        #expect(run.rules[0].keptByRule == dry.rules[0].keptByRule)
+        #expect(try job.rows("SELECT day FROM IndexPoint ORDER BY day") == kept.map { $0 + "T00:00:00Z" })
+        #expect(try job.report("--as-of", Self.asOf).totals.deleted == 0)
+    }
+}

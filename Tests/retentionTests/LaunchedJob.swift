@@ -1,0 +1,223 @@
+import Foundation
+@preconcurrency import Glibc
+import GRDB
+
+/// A store that SQL made, a policy for it and pending files, in a folder of their own; and the program run on them.
+final class LaunchedJob {
+    let folder: TemporaryFolder
+
+    /// Makes the store `prices.sqlite` from SQL, and `retention.yaml`.
+    init(_ sql: String, policy: String) throws {
+        folder = try TemporaryFolder()
+        try change(sql)
+        try folder.write(policy, to: "retention.yaml")
+    }
+
+    func path(_ name: String) -> String { folder.url.appending(path: name).path }
+
+    /// Changes a database of the folder.
+    func change(_ sql: String, in file: String = "prices.sqlite") throws {
+        let queue = try DatabaseQueue(path: path(file))
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
+    /// The rows of a query, each as its values in text with bars between; NULL is empty.
+    func rows(_ sql: String, in file: String = "prices.sqlite") throws -> [String] {
+        let queue = try DatabaseQueue(path: path(file))
+        defer { try? queue.close() }
+        return try queue.read { db in
+            try Row.fetchAll(db, sql: sql).map { row in
+                row.databaseValues.map { value in
+                    switch value.storage {
+                    case .null: ""
+                    case .int64(let number): String(number)
+                    case .double(let number): String(number)
+                    case .string(let text): text
+                    case .blob(let data): data.base64EncodedString()
+                    }
+                }.joined(separator: "|")
+            }
+        }
+    }
+
+    /// The one number that a query finds.
+    func number(_ sql: String, in file: String = "prices.sqlite") throws -> Int {
+        try rows(sql, in: file).first.flatMap { Int($0) } ?? -1
+    }
+
+    /// The names of all files and folders, in order.
+    func listing() throws -> [String] { try FileManager.default.subpathsOfDirectory(atPath: folder.url.path).sorted() }
+
+    func text(_ file: String) throws -> String { try String(contentsOfFile: path(file), encoding: .utf8) }
+
+    /// Runs the program to its end.
+    @discardableResult
+    func retention(_ arguments: String...) throws -> LaunchedProgram.Ending { try launch(arguments) }
+
+    func launch(_ arguments: [String]) throws -> LaunchedProgram.Ending {
+        try LaunchedProgram.run("retention", arguments, in: folder.url)
+    }
+
+    /// Runs `retention run --format json` and reads its report.
+    func report(_ arguments: String...) throws -> Report { try report(arguments) }
+
+    func report(_ arguments: [String]) throws -> Report {
+        let end = try launch(["run", "--format", "json"] + arguments)
+        guard !end.output.isEmpty else { throw NoReport(status: end.status, errors: end.errors) }
+        let report = try Report(json: end.output)
+        guard report.exitCode == end.status, !report.rules.isEmpty else {
+            throw NoReport(status: end.status, errors: "\(report)")
+        }
+        return report
+    }
+
+    /// What the ledger tells, by `retention log`.
+    func log(_ arguments: String...) throws -> [Report] { try log(arguments) }
+
+    func log(_ arguments: [String]) throws -> [Report] {
+        struct Log: Decodable { var runs: [Report] }
+        let end = try launch(["log", "--format", "json"] + arguments)
+        guard end.status == 0 else { throw NoReport(status: end.status, errors: end.errors) }
+        return try Report.decoder.decode(Log.self, from: Data(end.output.utf8)).runs
+    }
+
+    /// The program ended without the report that was asked for, without a rule in it, or with another status.
+    struct NoReport: Error {
+        var status: Int32
+        var errors: String
+    }
+}
+
+/// The fields of `retention.run/1` that tests look at; those of `retention.log/1` besides.
+struct Report: Decodable {
+    struct Pending: Decodable, Equatable {
+        var files, saved, ignored, rejected: Int
+    }
+
+    struct Rule: Decodable {
+        var name, outcome, cutoff: String
+        var refusal, message, oldest, newest, newestExpired: String?
+        var rows: Int?
+        var expired, keptByRule, deleted, cascaded, nullified, unreadable, residue, batches: Int
+        var accepted: [String]
+    }
+
+    struct Totals: Decodable, Equatable {
+        var expired, deleted, residue: Int
+    }
+
+    var run, mode, store: String
+    var pending: Pending
+    var rules: [Rule]
+    var totals: Totals
+    var exitCode: Int32?
+    var failure, outcome: String?
+    var pid: Int?
+
+    static let decoder = {
+        let decoder = JSONDecoder()
+        decoder.keyDecodingStrategy = .convertFromSnakeCase
+        return decoder
+    }()
+
+    init(json: String) throws { self = try Self.decoder.decode(Report.self, from: Data(json.utf8)) }
+}
+
+/// The program at work, to be sent signals.
+final class RunningProgram {
+    private let process = Process()
+    private let scratch: TemporaryFolder
+    private let pipe = Pipe()
+
+    /// Starts a program of this package, or one of the system's by its whole path.
+    init(_ name: String, _ arguments: [String], in folder: URL) throws {
+        scratch = try TemporaryFolder()
+        process.executableURL = name.hasPrefix("/") ? URL(filePath: name) : LaunchedProgram.folder.appending(path: name)
+        process.arguments = arguments
+        process.currentDirectoryURL = folder
+        process.standardInput = pipe
+        try process.run()
+    }
+
+    convenience init(_ job: LaunchedJob, _ arguments: String...) throws {
+        // Only a shell can send the two streams into files without this class holding them.
+        let line = "exec \"$0\" \"$@\" >\"stdout.txt\" 2>\"stderr.txt\""
+        let program = LaunchedProgram.folder.appending(path: "retention").path
+        try self.init("/bin/sh", ["-c", line, program] + arguments, in: job.folder.url)
+    }
+
+    deinit {
+        if process.isRunning { Glibc.kill(process.processIdentifier, SIGKILL) }
+    }
+
+    var processID: Int32 { process.processIdentifier }
+    var isRunning: Bool { process.isRunning }
+
+    func send(_ signal: Int32) { Glibc.kill(process.processIdentifier, signal) }
+
+    /// Gives the program a line on standard input.
+    func type(_ line: String) throws { try pipe.fileHandleForWriting.write(contentsOf: Data((line + "\n").utf8)) }
+
+    /// The status with which it ends, or 128 and the number of the signal that ended it.
+    func wait() -> Int32 {
+        process.waitUntilExit()
+        return process.terminationReason == .uncaughtSignal
+            ? 128 + process.terminationStatus : process.terminationStatus
+    }
+}
+
+/// Waits until something is so; false if it is not so after ten seconds.
+func eventually(_ isSo: () throws -> Bool) rethrows -> Bool {
+    for _ in 0..<1000 {
+        if try isSo() { return true }
+        usleep(10_000)
+    }
+    return false
+}
+
+/// Pieces of stores and policies.
+enum Sample {
+    static let day = 86_400
+
+    /// A table of gold prices, with an index on the date.
+    static let price = """
+        CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);
+        CREATE INDEX Price_at ON Price(at);
+        """
+
+    /// SQL that makes each delete from `Price` take some milliseconds, so that a test can meet a run at its work.
+    static func slowDeletes(steps: Int) -> String {
+        """
+        CREATE VIEW Slow AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < \(steps))
+        SELECT max(n) AS n FROM c;
+        CREATE TABLE Note(n);
+        INSERT INTO Note VALUES (0);
+        CREATE TRIGGER Price_slow AFTER DELETE ON Price BEGIN UPDATE Note SET n = (SELECT n FROM Slow); END;
+
+        """
+    }
+
+    /// SQL that adds rows of some age, a second apart.
+    static func rows(_ count: Int, daysAgo: Int, symbol: String = "XAUUSD", in table: String = "Price") -> String {
+        """
+        WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n + 1 < \(count))
+        INSERT INTO \(table)(symbol, price, at) SELECT '\(symbol)', 1.5, unixepoch() - \(daysAgo * day) - n FROM c;
+
+        """
+    }
+
+    /// A rule in one line.
+    static func rule(
+        _ more: String = "", name: String = "gold", entity: String = "Price", date: String = "at",
+        format: String = "unix_seconds", age: String = "30d"
+    ) -> String {
+        "{ name: \(name), entity: \(entity), date_attribute: \(date), date_format: \(format), max_age: \(age)"
+            + (more.isEmpty ? " }" : ", \(more) }")
+    }
+
+    /// A policy for `prices.sqlite`.
+    static func policy(_ rules: String..., head: String = "") -> String {
+        "version: 1\nstore: prices.sqlite\n\(head)\nrules:\n" + rules.map { "  - \($0)\n" }.joined()
+    }
+}

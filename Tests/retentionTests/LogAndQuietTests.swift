@@ -1,0 +1,202 @@
+import Foundation
+@preconcurrency import Glibc
+import Testing
+
+/// What the job says while it works, when it should say nothing, and what it remembers.
+struct LogAndQuietTests {
+    /// A rule that deletes 10 rows, one that is refused, and one that is disabled.
+    private func job(head: String = "", isRefused: Bool = true) throws -> LaunchedJob {
+        try LaunchedJob(
+            Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0)
+                + "CREATE TABLE \"Fx Rate\"(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
+                + Sample.rows(2, daysAgo: 100, in: "\"Fx Rate\""),
+            policy: Sample.policy(
+                Sample.rule("batch: { rows: 4 }"),
+                Sample.rule("enabled: \(isRefused)", name: "fx", entity: "Fx Rate"),
+                Sample.rule("enabled: false", name: "off", age: "1y"), head: head))
+    }
+
+    // MARK: The log
+
+    @Test func eachRuleHasOneLineOfText() throws {
+        let end = try job().retention("run", "--as-of", "2026-11-21T00:00:00Z")
+        #expect(end.status == 65)
+        let lines = end.errors.split(separator: "\n").filter { $0.contains("rule finished") }
+        let time = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z info rule finished "#
+        let patterns = [
+            "rule=gold entity=Price cutoff=2026-10-22T00:00:00Z outcome=completed expired=10 deleted=10 batches=3",
+            "rule=fx entity=\"Fx Rate\" cutoff=2026-10-22T00:00:00Z outcome=refused expired=2 deleted=0 batches=0",
+            "rule=off entity=Price cutoff=2025-11-21T00:00:00Z outcome=disabled expired=0 deleted=0 batches=0",
+        ]
+        try #require(lines.count == 3)
+        for (line, pattern) in zip(lines, patterns) {
+            let whole = try Regex(time + pattern + #" seconds=\d+(\.\d+)?$"#)
+            #expect(line.contains(whole), "\(line)")
+        }
+        #expect(end.errors.contains(" warning rule not completed "))
+    }
+
+    @Test func eachRuleHasOneLineOfJSON() throws {
+        struct Line: Decodable, Equatable {
+            var level, message, rule, entity, cutoff, outcome: String
+            var expired, deleted, batches: Int
+        }
+        let end = try job().retention("run", "--as-of", "2026-11-21T00:00:00Z", "--log-format", "json")
+        let lines = end.errors.split(separator: "\n").filter { $0.contains("rule finished") }
+        let cutoff = "2026-10-22T00:00:00Z"
+        #expect(
+            try lines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) } == [
+                Line(
+                    level: "info", message: "rule finished", rule: "gold", entity: "Price", cutoff: cutoff,
+                    outcome: "completed", expired: 10, deleted: 10, batches: 3),
+                Line(
+                    level: "info", message: "rule finished", rule: "fx", entity: "Fx Rate", cutoff: cutoff,
+                    outcome: "refused", expired: 2, deleted: 0, batches: 0),
+                Line(
+                    level: "info", message: "rule finished", rule: "off", entity: "Price",
+                    cutoff: "2025-11-21T00:00:00Z", outcome: "disabled", expired: 0, deleted: 0, batches: 0),
+            ])
+        // Every line is JSON, not only these.
+        for line in end.errors.split(separator: "\n") {
+            let members = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: Any])
+            #expect(members["time"] is String && (!line.contains("rule finished") || members["seconds"] is Double))
+        }
+    }
+
+    struct Level: CustomTestStringConvertible, Sendable {
+        var arguments: [String]
+        var head = ""
+        var isInfo: Bool
+        var isWarning: Bool
+        var testDescription: String { (arguments + [head]).joined(separator: " ") }
+    }
+
+    @Test(arguments: [
+        Level(arguments: [], isInfo: true, isWarning: true),
+        Level(arguments: ["--log-level", "warning"], isInfo: false, isWarning: true),
+        Level(arguments: ["--log-level", "error"], isInfo: false, isWarning: false),
+        Level(arguments: [], head: "log: { level: error }", isInfo: false, isWarning: false),
+        // The command line goes before the file, and --quiet only raises the level.
+        Level(arguments: ["--log-level", "info"], head: "log: { level: error }", isInfo: true, isWarning: true),
+        Level(arguments: ["--quiet"], isInfo: false, isWarning: true),
+        Level(arguments: ["--quiet", "--log-level", "error"], isInfo: false, isWarning: false),
+    ])
+    func theLevelSaysWhatIsTold(_ level: Level) throws {
+        let end = try job(head: level.head).launch(["run"] + level.arguments)
+        #expect(end.errors.contains(" info ") == level.isInfo, "\(end.errors)")
+        #expect(end.errors.contains(" warning ") == level.isWarning, "\(end.errors)")
+    }
+
+    // MARK: --quiet
+
+    @Test(arguments: [[], ["--format", "json"], ["--dry-run"]] as [[String]])
+    func quietSaysNothingAtAllWhenAllWentWell(_ arguments: [String]) throws {
+        let end = try job(isRefused: false).launch(["run", "--quiet"] + arguments)
+        #expect(end.status == 0 && end.output.isEmpty && end.errors.isEmpty, "\(end)")
+    }
+
+    @Test func aLogFileKeepsItsLevelUnderQuiet() throws {
+        let job = try job(head: "log: { file: job.log, level: info }", isRefused: false)
+        let end = try job.retention("run", "--quiet")
+        #expect(end.status == 0 && end.output.isEmpty && end.errors.isEmpty, "\(end)")
+        let log = try job.text("job.log")
+        #expect(log.contains(" info run started ") && log.contains(" info rule finished rule=gold "))
+        // The next run writes behind it.
+        try job.retention("run", "--quiet")
+        #expect(try job.text("job.log").hasPrefix(log) && job.text("job.log") != log)
+    }
+
+    @Test func standardOutputCarriesTheReportAndNothingElse() throws {
+        let end = try job().retention("run", "--format", "json", "--verbose", "--log-level", "trace")
+        #expect(try Report(json: end.output).rules.count == 3)
+        #expect(end.errors.contains("statement: "))
+    }
+
+    // MARK: retention log
+
+    /// Four runs, 40 to 10 days ago: two that completed, one that was refused, one of another policy.
+    private func jobWithHistory() throws -> LaunchedJob {
+        let job = try job(isRefused: false)
+        try job.retention("run")
+        try job.change(Sample.rows(2, daysAgo: 90))
+        try job.retention("run")
+        try job.folder.write(
+            Sample.policy(Sample.rule(name: "fx", entity: "Fx Rate")), to: "retention.yaml")
+        #expect(try job.retention("run").status == 65)
+        try job.folder.write(Sample.policy(Sample.rule(name: "new")), to: "retention.yaml")
+        try job.retention("run")
+        try job.retention("run", "--dry-run")
+        for number in 1...4 {
+            let time = "unixepoch('2026-10-01') + \(number) * 86400"
+            try job.change(
+                "UPDATE run SET started_us = (\(time)) * 1000000, started = strftime('%Y-%m-%dT%H:%M:%SZ', \(time), 'unixepoch') "
+                    + "WHERE number = \(number)", in: "retention.history.sqlite")
+        }
+        return job
+    }
+
+    @Test func logFiltersRuns() throws {
+        let job = try jobWithHistory()
+        func outcomes(_ arguments: [String]) throws -> [String] {
+            try job.log(arguments).map { "\($0.outcome ?? "-") \($0.rules.map { "\($0.name) \($0.deleted)" })" }
+        }
+        let all = [
+            #"completed ["gold 10", "fx 0", "off 0"]"#, #"completed ["gold 2", "fx 0", "off 0"]"#,
+            #"refused ["fx 0"]"#, #"completed ["new 0"]"#,
+        ]
+        #expect(try outcomes([]) == all)
+        #expect(try outcomes(["--last", "2"]) == Array(all[2...]))
+        #expect(try outcomes(["--last", "99"]) == all)
+        // Only the rule that was asked for is told.
+        #expect(try outcomes(["--rule", "gold"]) == [#"completed ["gold 10"]"#, #"completed ["gold 2"]"#])
+        #expect(try outcomes(["--rule", "fx", "--last", "1"]) == [#"refused ["fx 0"]"#])
+        #expect(try outcomes(["--rule", "silver"]).isEmpty)
+        #expect(try outcomes(["--since", "2026-10-03"]) == Array(all[1...]))
+        #expect(try outcomes(["--since", "2026-10-03T00:00:01Z"]) == Array(all[2...]))
+        #expect(try outcomes(["--outcome", "refused"]) == [all[2]])
+        #expect(try outcomes(["--outcome", "disabled"]) == Array(all[..<2]))
+        #expect(try outcomes(["--outcome", "completed", "--since", "2026-10-03"]) == [all[1], all[3]])
+        #expect(try outcomes(["--outcome", "crashed"]).isEmpty)
+        let run = try #require(try job.log().first?.run)
+        #expect(try outcomes(["--run", run]) == [all[0]])
+        #expect(try outcomes(["--run", String(run.dropLast(3)).lowercased(), "--last", "1"]).contains(all[0]))
+    }
+
+    @Test func logShowsATableForPeople() throws {
+        let lines = try jobWithHistory().retention("log").output.split(separator: "\n")
+        try #require(lines.count == 9)
+        #expect(lines[0].hasPrefix("RUN "))
+        #expect(
+            lines[1].contains("2026-10-02 00:00:00") && lines[1].contains(" gold ")
+                && lines[1].hasSuffix(" 10       10"))
+        #expect(lines[7].contains(" 65 ") && lines[7].contains("refused: would_empty_entity"))
+    }
+
+    // MARK: A run that dies
+
+    @Test func aKilledRunIsShownAsCrashedAndTheNextOneFinishes() throws {
+        let job = try LaunchedJob(
+            "PRAGMA journal_mode = WAL;" + Sample.price + Sample.slowDeletes(steps: 20_000)
+                + Sample.rows(500, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(Sample.rule("batch: { rows: 10 }")))
+        let run = try RunningProgram(job, "run")
+        #expect(try eventually { try job.number("SELECT count(*) FROM Price") < 503 })
+        run.send(SIGKILL)
+        #expect(run.wait() == 128 + SIGKILL)
+        let left = try job.number("SELECT count(*) FROM Price")
+        // Whole batches, of the oldest rows, and the store is sound.
+        #expect((503 - left).isMultiple(of: 10) && left > 3)
+        #expect(try job.number("SELECT max(id) FROM Price WHERE id <= 500") == left - 3)
+        #expect(try job.rows("PRAGMA integrity_check") == ["ok"])
+
+        let crashed = try #require(try job.log().last)
+        #expect(crashed.outcome == "crashed" && crashed.exitCode == nil && crashed.pid == Int(run.processID))
+        #expect(try job.retention("log").output.contains("CRASHED: process \(run.processID) "))
+        try job.change("DROP TRIGGER Price_slow")
+        let next = try job.retention("run", "--format", "json")
+        #expect(next.status == 0 && next.errors.contains("warning earlier run crashed"))
+        #expect(try Report(json: next.output).totals == Report.Totals(expired: left - 3, deleted: left - 3, residue: 0))
+        #expect(try job.log().map(\.outcome) == ["crashed", "completed"])
+        #expect(try job.log("--outcome", "crashed").map(\.run) == [crashed.run])
+    }
+}

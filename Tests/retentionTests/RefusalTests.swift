@@ -1,0 +1,232 @@
+import Foundation
+import Testing
+
+/// Every refusal of SPEC, as a user meets it: nothing goes by that rule, the others go on, and there is a way past.
+struct RefusalTests {
+    struct Case: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var code: String
+        /// Fills the store after `Price` and `Tick` are made.
+        var sql: String
+        var format = "unix_seconds"
+        /// Further keys of the rule on `Price`.
+        var keys = ""
+        /// What the message names; a query stands for what it finds.
+        var figures: [String]
+        /// The refusals to accept so that the rule is carried out.
+        var accept: [String]
+        /// What goes then.
+        var deleted: Int
+        var cascaded = 0
+    }
+
+    static let cases: [Case] = [
+        Case(
+            testDescription: "all readable rows would go", code: "would_empty_entity",
+            sql: Sample.rows(3, daysAgo: 100) + "INSERT INTO Price(at) VALUES (NULL);", figures: ["all 3 "],
+            accept: ["would_empty_entity"], deleted: 3),
+        Case(
+            testDescription: "one row more than max_rows", code: "too_many_rows",
+            sql: Sample.rows(1001, daysAgo: 100) + Sample.rows(1, daysAgo: 0), keys: "limits: { max_rows: 1000 }",
+            figures: ["1,001", "1,000"], accept: ["too_many_rows"], deleted: 1001),
+        Case(
+            testDescription: "more than max_fraction", code: "too_large_fraction",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(2, daysAgo: 0), keys: "limits: { max_fraction: 0.5 }",
+            figures: ["3 of 5", "0.5"], accept: ["too_large_fraction"], deleted: 3),
+        Case(
+            testDescription: "the newest row is two days ahead", code: "future_dates",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: -2),
+            figures: ["SELECT strftime('%Y-%m-%dT%H:%M:%SZ', max(at), 'unixepoch') FROM Price"],
+            accept: ["future_dates"], deleted: 3),
+        Case(
+            testDescription: "milliseconds declared as seconds", code: "wrong_unit",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 1) + "UPDATE Price SET at = at * 1000;",
+            figures: ["unix_milliseconds", "SELECT date(max(at) / 1000, 'unixepoch') FROM Price"],
+            accept: ["wrong_unit", "future_dates"], deleted: 0),
+        Case(
+            testDescription: "seconds declared as milliseconds", code: "wrong_unit",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 1), format: "unix_milliseconds",
+            figures: [
+                "SELECT date(max(at) / 1000, 'unixepoch') FROM Price", "unix_seconds",
+                "SELECT date(max(at), 'unixepoch') FROM Price",
+            ],
+            accept: ["wrong_unit"], deleted: 0),
+        Case(
+            testDescription: "Core Data's seconds declared as those of 1970", code: "wrong_unit",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 1) + "UPDATE Price SET at = at - 978307200;",
+            figures: ["apple_seconds", "SELECT date(max(at) + 978307200, 'unixepoch') FROM Price"],
+            accept: ["wrong_unit", "would_empty_entity"], deleted: 4),
+        Case(
+            testDescription: "a little over one percent is text", code: "mixed_formats",
+            sql: Sample.rows(100, daysAgo: 100) + Sample.rows(97, daysAgo: 0)
+                + "INSERT INTO Price(at) VALUES ('soon'), ('later'), (NULL), (NULL), (0);",
+            // 2 of 200 would be exactly one percent: NULL does not count, the stored 0 does, and is no bad format.
+            keys: "where: { id: { ne: 150 } }", figures: ["2 of 199"], accept: ["mixed_formats"], deleted: 100),
+        Case(
+            testDescription: "relationships: deny where children would go", code: "relationship_denied",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
+                + """
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE CASCADE);
+                INSERT INTO Quote(price) VALUES (1), (1), (2), (3), (4);
+                """,
+            keys: "relationships: deny", figures: ["4 rows of Quote"], accept: ["relationship_denied"], deleted: 3,
+            cascaded: 4),
+    ]
+
+    /// A store for a case; the rule on `Tick` has nothing wrong with it.
+    private func job(_ test: Case, keys: String = "") throws -> LaunchedJob {
+        let tick = "CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
+        let keys = [test.keys, keys].filter { !$0.isEmpty }.joined(separator: ", ")
+        return try LaunchedJob(
+            Sample.price + tick + Sample.rows(5, daysAgo: 100, in: "Tick") + Sample.rows(1, daysAgo: 0, in: "Tick")
+                + test.sql,
+            policy: Sample.policy(Sample.rule(keys, format: test.format), Sample.rule(name: "ticks", entity: "Tick")))
+    }
+
+    @Test(arguments: cases)
+    func deletesNothingByTheRuleAndGoesOnWithTheOthers(_ test: Case) throws {
+        let job = try job(test)
+        let before = try job.rows("SELECT * FROM Price")
+        let dry = try job.report("--dry-run")
+        let run = try job.report()
+        for report in [dry, run] {
+            #expect(report.exitCode == 65)
+            let gold = try #require(report.rules.first)
+            #expect(gold.outcome == "refused" && gold.refusal == test.code)
+            #expect(gold.deleted == 0 && gold.cascaded == 0 && gold.accepted.isEmpty)
+            let message = try #require(gold.message)
+            #expect(message.hasPrefix("refusing to"))
+            #expect(message.contains("--accept \(test.code)"))
+            for figure in test.figures {
+                let text = figure.hasPrefix("SELECT") ? try job.rows(figure).joined() : figure
+                #expect(message.contains(text), "\(text) is not in: \(message)")
+            }
+        }
+        #expect(dry.rules[1].outcome == "planned" && dry.rules[1].expired == 5)
+        #expect(run.rules[1].outcome == "completed" && run.rules[1].deleted == 5)
+        #expect(run.rules[0].residue == run.rules[0].expired && run.rules[0].expired == dry.rules[0].expired)
+        #expect(try job.rows("SELECT * FROM Price") == before)
+        #expect(try job.number("SELECT count(*) FROM Tick") == 1)
+    }
+
+    @Test(arguments: cases, [false, true])
+    func canBeAcceptedInTheRuleOrForOneRun(_ test: Case, inTheRule: Bool) throws {
+        let job = try job(test, keys: inTheRule ? "accept: [\(test.accept.joined(separator: ", "))]" : "")
+        let before = try job.number("SELECT count(*) FROM Price")
+        let report = try job.report(inTheRule ? [] : test.accept.flatMap { ["--accept", $0] })
+        let gold = try #require(report.rules.first)
+        #expect(report.exitCode == 0 && gold.outcome == "completed" && gold.refusal == nil, "\(gold)")
+        #expect(gold.deleted == test.deleted && gold.cascaded == test.cascaded)
+        #expect(try job.number("SELECT count(*) FROM Price") == before - test.deleted)
+        // The ledger records the use, and the rule that needed none has none.
+        let recorded = try #require(try job.log().last)
+        #expect(recorded.rules[0].accepted.sorted() == test.accept.sorted())
+        #expect(recorded.rules[1].accepted.isEmpty)
+    }
+
+    struct Allowed: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var sql: String
+        var keys: String
+        var deleted: Int
+    }
+
+    @Test(arguments: [
+        Allowed(
+            testDescription: "allow_empty", sql: Sample.rows(3, daysAgo: 100), keys: "allow_empty: true", deleted: 3),
+        Allowed(
+            testDescription: "where leaves other rows",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 100, symbol: "XAUEUR"),
+            keys: "where: { symbol: XAUUSD }", deleted: 3),
+        Allowed(
+            testDescription: "an entity without rows", sql: "INSERT INTO Price(at) VALUES (NULL), (0);", keys: "",
+            deleted: 0),
+        Allowed(
+            testDescription: "max_rows exactly", sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0),
+            keys: "limits: { max_rows: 3 }", deleted: 3),
+        // Of the readable rows that match `where`: neither NULL nor other symbols make the fraction smaller or larger.
+        Allowed(
+            testDescription: "max_fraction exactly",
+            sql: Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0)
+                + Sample.rows(9, daysAgo: 100, symbol: "XAUEUR") + "INSERT INTO Price(symbol) VALUES ('XAUUSD');",
+            keys: "where: { symbol: XAUUSD }, limits: { max_fraction: 0.75 }", deleted: 3),
+        Allowed(
+            testDescription: "23 hours ahead",
+            sql: Sample.rows(3, daysAgo: 100)
+                + "INSERT INTO Price(at) VALUES (unixepoch() + 23 * 3600);", keys: "", deleted: 3),
+        Allowed(
+            testDescription: "one percent of text exactly",
+            sql: Sample.rows(98, daysAgo: 100) + Sample.rows(1, daysAgo: 0) + "INSERT INTO Price(at) VALUES ('soon');",
+            keys: "", deleted: 98),
+    ])
+    func whatIsAtTheLimitIsNotRefused(_ test: Allowed) throws {
+        let job = try LaunchedJob(Sample.price + test.sql, policy: Sample.policy(Sample.rule(test.keys)))
+        let dry = try job.report("--dry-run")
+        let run = try job.report()
+        #expect(dry.exitCode == 0 && run.exitCode == 0, "\(run.rules)")
+        #expect(dry.rules[0].expired == test.deleted && run.rules[0].deleted == test.deleted)
+        #expect(run.rules[0].accepted.isEmpty)
+    }
+
+    struct Hopeless: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var code: String
+        var sql: String
+        var entity = "Price"
+        var says: String
+    }
+
+    /// Accepting these would not help: SQLite itself would not do it.
+    @Test(arguments: [
+        Hopeless(
+            testDescription: "RESTRICT", code: "relationship_denied",
+            sql: """
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id) ON DELETE RESTRICT);
+                INSERT INTO Quote(price) VALUES (1), (1), (4);
+                """, says: "2 rows of Quote"),
+        Hopeless(
+            testDescription: "NO ACTION", code: "relationship_denied",
+            sql: """
+                CREATE TABLE Quote(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price(id));
+                INSERT INTO Quote(price) VALUES (1), (2), (3), (4);
+                """, says: "3 rows of Quote"),
+        Hopeless(
+            testDescription: "a view", code: "unsupported_schema",
+            sql: """
+                CREATE VIEW Dear AS SELECT * FROM Price WHERE price > 1;
+                CREATE TRIGGER Dear_delete INSTEAD OF DELETE ON Dear BEGIN DELETE FROM Price WHERE id = OLD.id; END;
+                """, entity: "Dear", says: "Dear is a view"),
+        Hopeless(
+            testDescription: "a virtual table", code: "unsupported_schema",
+            sql: "CREATE VIRTUAL TABLE Box USING rtree(id, at, until); INSERT INTO Box VALUES (1, 86400000, 86400001);",
+            entity: "Box", says: "Box is a virtual table"),
+    ])
+    func whatCannotBeDoneCannotBeAccepted(_ test: Hopeless) throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0) + test.sql,
+            policy: Sample.policy(Sample.rule("accept: [\(test.code)]", entity: test.entity)))
+        for arguments in [["--dry-run"], [], ["--accept", test.code]] {
+            let report = try job.report(arguments)
+            #expect(report.exitCode == 65 && report.rules[0].refusal == test.code)
+            let message = try #require(report.rules[0].message)
+            #expect(message.hasPrefix("refusing to") && message.contains(test.says), "\(message)")
+        }
+        #expect(try job.number("SELECT count(*) FROM Price") == 4)
+    }
+
+    @Test func aCoreDataStoreIsLeftAlone() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB);
+            CREATE TABLE Z_PRIMARYKEY(Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
+            CREATE TABLE ZPRICE(Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZUPDATETIME TIMESTAMP);
+            INSERT INTO ZPRICE VALUES (1, 1, 1, 700000000), (2, 1, 1, unixepoch() - 978307200);
+            """,
+            policy: Sample.policy(Sample.rule(entity: "ZPRICE", date: "ZUPDATETIME", format: "apple_seconds")))
+        for report in [try job.report("--dry-run"), try job.report()] {
+            #expect(report.exitCode == 65 && report.rules[0].refusal == "unsupported_schema")
+            #expect(report.rules[0].message?.contains("Core Data") == true)
+        }
+        #expect(try job.number("SELECT count(*) FROM ZPRICE") == 2)
+    }
+}
