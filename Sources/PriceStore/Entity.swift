@@ -22,11 +22,13 @@ public struct Entity: Hashable, Sendable {
     public let incomingRelationships: [Relationship]
     /// The relationships from this entity to others.
     public let relationships: [Relationship]
+    /// What a Core Data model says of it; nil in any other store.
+    public let model: EntityModel?
 
     /// Makes a description of an entity.
     public init(
         name: String, kind: Kind = .table, attributes: [Attribute], primaryKey: [String] = [],
-        relationships: [Relationship] = [], incomingRelationships: [Relationship] = []
+        relationships: [Relationship] = [], incomingRelationships: [Relationship] = [], model: EntityModel? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -34,6 +36,7 @@ public struct Entity: Hashable, Sendable {
         self.primaryKey = primaryKey
         self.relationships = relationships
         self.incomingRelationships = incomingRelationships
+        self.model = model
     }
 
     /// The attribute of that name, or nil. Names compare as the store compares them: ASCII letters without case.
@@ -70,11 +73,13 @@ public struct Attribute: Hashable, Sendable {
     public let isGenerated: Bool
     /// Whether the store has a value of its own for a new row that names none.
     public let hasDefault: Bool
+    /// The date format, where the store itself says it, as a Core Data model does; nil: it does not.
+    public let dateEncoding: DateEncoding?
 
     /// Makes a description of an attribute.
     public init(
         name: String, affinity: Affinity, declaredType: String = "", isRequired: Bool = false,
-        isGenerated: Bool = false, hasDefault: Bool = false
+        isGenerated: Bool = false, hasDefault: Bool = false, dateEncoding: DateEncoding? = nil
     ) {
         self.name = name
         self.affinity = affinity
@@ -82,6 +87,7 @@ public struct Attribute: Hashable, Sendable {
         self.isRequired = isRequired
         self.isGenerated = isGenerated
         self.hasDefault = hasDefault
+        self.dateEncoding = dateEncoding
     }
 }
 

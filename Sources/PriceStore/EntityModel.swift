@@ -1,0 +1,66 @@
+/// What a Core Data model says of an entity beyond its attributes.
+public struct EntityModel: Hashable, Sendable {
+    /// The entity that it inherits from; nil: none.
+    public let parent: String?
+    /// Whether only its sub-entities have rows.
+    public let isAbstract: Bool
+    /// The names of the entities that inherit from it, at any depth, sorted.
+    public let subentities: [String]
+    /// Its relationships, declared or inherited, by name.
+    public let relationships: [ModelRelationship]
+
+    /// Makes a description; engines do.
+    public init(
+        parent: String? = nil, isAbstract: Bool = false, subentities: [String] = [],
+        relationships: [ModelRelationship] = []
+    ) {
+        self.parent = parent
+        self.isAbstract = isAbstract
+        self.subentities = subentities
+        self.relationships = relationships
+    }
+}
+
+/// A relationship of a Core Data model, as seen from the entity that declares it.
+public struct ModelRelationship: Hashable, Sendable {
+    /// What a delete of the declaring row does to the rows at the other end.
+    public enum DeleteRule: String, Hashable, Sendable {
+        /// Nothing.
+        case noAction
+        /// They lose their reference to it.
+        case nullify
+        /// They are deleted too.
+        case cascade
+        /// It may not be deleted.
+        case deny
+    }
+
+    /// The relationship's name.
+    public let name: String
+    /// The entity at the other end.
+    public let destination: String
+    /// The destination's relationship that leads back; nil: there is none.
+    public let inverse: String?
+    /// What a delete of the declaring row does.
+    public let deleteRule: DeleteRule
+    /// Whether a row can have more than one other end.
+    public let isToMany: Bool
+    /// Whether a row may lack the other end.
+    public let isOptional: Bool
+    /// Whether the other ends have an order.
+    public let isOrdered: Bool
+
+    /// Makes a description; engines do.
+    public init(
+        name: String, destination: String, inverse: String?, deleteRule: DeleteRule, isToMany: Bool, isOptional: Bool,
+        isOrdered: Bool
+    ) {
+        self.name = name
+        self.destination = destination
+        self.inverse = inverse
+        self.deleteRule = deleteRule
+        self.isToMany = isToMany
+        self.isOptional = isOptional
+        self.isOrdered = isOrdered
+    }
+}

@@ -1,0 +1,85 @@
+/// The model of a Core Data store: its entities and what each of their rows holds and points at.
+///
+/// It is read from the archive that Apple's framework leaves in the store, or from a compiled `.mom` file.
+struct ManagedObjectModel: Hashable, Sendable {
+    /// The entities, by name.
+    var entities: [String: ManagedEntity]
+}
+
+/// An entity of a model.
+struct ManagedEntity: Hashable, Sendable {
+    /// The entity's name.
+    var name: String
+    /// The entity that it inherits from; nil: it is the root of its own table.
+    var superentity: String?
+    /// Whether only its sub-entities have rows.
+    var isAbstract: Bool
+    /// The attributes that it declares itself or inherits, by name.
+    var attributes: [String: ManagedAttribute]
+    /// The relationships that it declares itself or inherits, by name.
+    var relationships: [String: ManagedRelationship]
+}
+
+/// An attribute of an entity.
+struct ManagedAttribute: Hashable, Sendable {
+    /// What an attribute holds. Source: `NSAttributeType` of Apple's headers.
+    enum Kind: Int, Sendable {
+        case undefined = 0
+        case integer16 = 100
+        case integer32 = 200
+        case integer64 = 300
+        case decimal = 400
+        case double = 500
+        case float = 600
+        case string = 700
+        case boolean = 800
+        case date = 900
+        case binary = 1000
+        case uuid = 1100
+        case uri = 1200
+        case transformable = 1800
+        case objectID = 2000
+        case composite = 2100
+    }
+
+    /// The attribute's name.
+    var name: String
+    /// What it holds; ``Kind/undefined`` where the archive's number is not known.
+    var kind: Kind
+    /// Whether a row may lack a value.
+    var isOptional: Bool
+    /// Whether it has no column.
+    var isTransient: Bool
+    /// Whether a large value may be kept in a file beside the store.
+    var isExternal: Bool
+    /// Whether a history keeps its value when the row is deleted.
+    var isPreservedOnDelete: Bool
+}
+
+/// A relationship of an entity, as seen from the rows that declare it.
+struct ManagedRelationship: Hashable, Sendable {
+    /// What a delete of the declaring row does to the rows at the other end. Source: `NSDeleteRule` of Apple's headers.
+    enum DeleteRule: Int, Sendable {
+        case noAction = 0
+        case nullify = 1
+        case cascade = 2
+        case deny = 3
+    }
+
+    /// The relationship's name.
+    var name: String
+    /// The entity at the other end.
+    var destination: String
+    /// The relationship of the destination that leads back; nil: there is none.
+    var inverse: String?
+    /// What a delete of a declaring row does.
+    var deleteRule: DeleteRule
+    /// Whether a row may lack the other end.
+    var isOptional: Bool
+    /// Whether a row can have more than one other end: the greatest count is not 1.
+    var isToMany: Bool
+    /// Whether the other ends have an order.
+    var isOrdered: Bool
+    /// Whether it is not stored.
+    var isTransient: Bool
+}
