@@ -10,7 +10,7 @@ struct CoreDataPrices {
 
     /// Inserts the points, each with the key that its place in the sequence gives it, and what they are related to.
     func insert(_ points: some Sequence<PricePoint>, _ db: Database, _ layout: CoreDataLayout) throws {
-        let entity = layout.numbers["YahooGoldPricePoint"]
+        let (entity, detailEntity) = (layout.numbers["YahooGoldPricePoint"], layout.numbers["PriceDetail"])
         let detail = shape == .detail ? (column: ", ZDETAIL", value: ", ?1") : (column: "", value: "")
         let insert = try db.makeStatement(
             sql: """
@@ -30,10 +30,10 @@ struct CoreDataPrices {
             let symbol: any DatabaseValueConvertible =
                 shape == .symbol ? Int(point.symbol) + 1 : symbols[Int(point.symbol)]
             let time = point.unixSeconds - Self.appleEpochUnixSeconds
-            let prices = [point.priceCents, point.openCents, point.highCents, point.lowCents].map { Double($0) / 100 }
-            try insert.execute(
-                arguments: [key, entity, symbol, time] + StatementArguments(prices) + [Int(point.volume)])
-            try insertDetail?.execute(arguments: [key, layout.numbers["PriceDetail"]])
+            let (price, open) = (Double(point.priceCents) / 100, Double(point.openCents) / 100)
+            let (high, low) = (Double(point.highCents) / 100, Double(point.lowCents) / 100)
+            try insert.execute(arguments: [key, entity, symbol, time, price, open, high, low, Int(point.volume)])
+            try insertDetail?.execute(arguments: [key, detailEntity])
         }
     }
 
