@@ -13,9 +13,6 @@ struct CoreDataOracleTests {
     /// Stores in one test case, so that a report is not one line a store.
     static let portions = Array(stride(from: 0, to: storeCount, by: 50))
 
-    /// The engine that is tried; nil: there is none yet that writes to Core Data stores.
-    static var engine: CoreDataOracle.Engine? { nil }
-
     private func forEachSeed(from first: Int, _ body: (inout CoreDataOracle) throws -> [String]) throws {
         for offset in first..<min(first + 50, Self.storeCount) {
             let seed = Self.firstSeed &+ UInt64(offset)
@@ -33,10 +30,19 @@ struct CoreDataOracleTests {
         }
     }
 
-    @Test(.enabled(if: engine != nil, "there is no engine for Core Data stores"), arguments: portions)
-    func theEngineDoesWhatTheReferenceSays(_ first: Int) throws {
-        let engine = try #require(Self.engine)
-        try forEachSeed(from: first) { try $0.differences(engine) }
+    @Test(arguments: portions)
+    func aDeleteDoesWhatTheReferenceSays(_ first: Int) throws {
+        try forEachSeed(from: first) { try $0.differences(CoreDataEngine.delete) }
+    }
+
+    @Test(arguments: portions)
+    func batchesDoWhatTheReferenceSays(_ first: Int) throws {
+        try forEachSeed(from: first) { try $0.differences(CoreDataEngine.deleteInBatches) }
+    }
+
+    @Test(arguments: portions)
+    func theSurveyForetellsWhatTheReferenceSays(_ first: Int) throws {
+        try forEachSeed(from: first) { try $0.differences(isDryRun: true, CoreDataEngine.survey) }
     }
 
     /// A plain `DELETE` leaves dangling rows and asks no rule: if the reference took it for right, it would see nothing.

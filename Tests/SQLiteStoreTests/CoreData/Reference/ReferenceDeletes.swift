@@ -17,7 +17,8 @@ struct ReferenceDeletes {
         static func < (a: Object, b: Object) -> Bool { (a.table, a.key) < (b.table, b.key) }
     }
 
-    /// What all relationships of the request's own entity do instead of what the model says.
+    /// What the relationships of the request's own entity do instead of what the model says. A to-one keeps its rule,
+    /// unless it is one side of a one-to-one: nothing at its other end points at the rows that go.
     enum Override: CaseIterable {
         case cascade, nullify, deny
     }
@@ -129,7 +130,8 @@ struct ReferenceDeletes {
     private func links(of object: Object) -> [Link] { entity(of: object).map(links) ?? [] }
 
     private func rule(_ link: Link, of entity: String?, _ scope: Scope) -> Rule {
-        if scope.family.contains(entity ?? "") {
+        let isToOneAlone = !link.relationship.isToMany && link.inverse?.relationship.isToMany != false
+        if scope.family.contains(entity ?? ""), !isToOneAlone {
             switch scope.override {
             case .cascade: return .cascade
             case .nullify: return .nullify
@@ -206,8 +208,7 @@ struct ReferenceDeletes {
             for link in links(of: entity) {
                 switch rule(link, of: entity, scope) {
                 case .cascade: next.formUnion(names(link.relationship.destination))
-                case .deny where scope.override != .deny || !scope.family.contains(entity):
-                    refusals.insert(.denyRule(link.property))
+                case .deny where link.relationship.rule == .deny: refusals.insert(.denyRule(link.property))
                 case .deny, .nullify, .noAction: break
                 }
             }
@@ -235,16 +236,14 @@ struct ReferenceDeletes {
     private func apply(_ link: Link, to object: Object, gone: Set<Object>, _ scope: Scope, _ result: inout Result) {
         let rule = rule(link, of: entity(of: object), scope)
         let staying = others(link, of: object).subtracting(gone)
-        switch rule {
-        case .noAction: return
-        case .deny:
-            if !staying.isEmpty, scope.override == .deny { result.refusals.insert(.denied(link.property)) }
-            return
-        case .cascade, .nullify: break
+        guard rule != .noAction else { return }
+        if rule == .deny, !staying.isEmpty, link.relationship.rule != .deny {
+            result.refusals.insert(.denied(link.property))
         }
         for (join, mine, _) in joins(link) {
             result.rows.others[join.table]?.removeAll { $0[mine] == .integer(object.key) }
         }
+        guard rule != .deny else { return }
         guard let inverse = link.inverse else { return }
         if !inverse.relationship.isOptional, !staying.isEmpty { result.refusals.insert(.mandatory(link.property)) }
         if let reference = layout.references[inverse.property] {

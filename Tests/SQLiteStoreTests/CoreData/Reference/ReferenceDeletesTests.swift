@@ -118,7 +118,7 @@ struct ReferenceDeletesTests {
         let outOfReach = try delete([], [Self.toOne], [down], rows: Self.children)
         #expect(outOfReach.refusals.isEmpty)
         let overridden = try delete([1], [up], [down], rows: Self.children, override: .nullify)
-        #expect(overridden.refusals.isEmpty && overridden.cascaded.isEmpty)
+        #expect(overridden.refusals == denied.refusals)
     }
 
     @Test func aRowThatAnotherPointsAtOneWayStandsInTheWay() throws {
@@ -133,10 +133,21 @@ struct ReferenceDeletesTests {
         #expect(!(try delete([1], [], [oneWay], rows: rows, override: .deny)).refusals.isEmpty)
     }
 
-    @Test func theOverrideDenyIsRefusedForARowAtTheOtherEndOnly() throws {
-        let denied = try delete([1], [Self.toOne], [Self.toMany], rows: Self.children, override: .deny)
-        #expect(denied.refusals == [.denied(.init(entity: "A", name: "b"))])
-        let alone = try delete([4], [Self.toOne], [Self.toMany], rows: Self.children, override: .deny)
-        #expect(alone.refusals.isEmpty && values(alone, "ZA", "Z_PK").count == 3)
+    @Test func theOverrideDenyIsRefusedForRowsThatPointAtTheOnesToGo() throws {
+        let parents = Relationship(name: "bs", destination: "B", inverse: "a", rule: .cascade, isToMany: true)
+        let child = Relationship(name: "a", destination: "A", inverse: "bs", rule: .nullify)
+        let rows = [
+            "ZA (Z_PK, Z_ENT, Z_OPT) VALUES (1, 1, 1), (2, 1, 1)", "ZB (Z_PK, Z_ENT, Z_OPT, ZA) VALUES (1, 3, 1, 1)",
+        ]
+        let denied = try delete([1], [parents], [child], rows: rows, override: .deny)
+        #expect(denied.refusals == [.denied(.init(entity: "A", name: "bs"))])
+        let alone = try delete([2], [parents], [child], rows: rows, override: .deny)
+        #expect(alone.refusals.isEmpty && values(alone, "ZA", "Z_PK") == [[.integer(1)]])
+    }
+
+    @Test(arguments: ReferenceDeletes.Override.allCases)
+    func noOverrideReachesTheParentOfARow(_ override: ReferenceDeletes.Override) throws {
+        let result = try delete([1], [Self.toOne], [Self.toMany], rows: Self.children, override: override)
+        #expect(result.refusals.isEmpty && result.cascaded.isEmpty && result.updated.count == 1)
     }
 }
