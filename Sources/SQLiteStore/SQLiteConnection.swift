@@ -46,7 +46,8 @@ final class SQLiteConnection {
         return "retention_\(kind)_\(temporaryCount)"
     }
 
-    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil) throws(StoreError) {
+    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil) throws(StoreError)
+    {
         name = path
         catalog = SQLiteCatalog(store: path, modelPath: modelPath)
         isReadOnly = readOnly

@@ -78,11 +78,14 @@ struct RelationshipTests {
             "INSERT INTO c VALUES (1, 50000000, 1), (2, 40000000, 2)",
             "INSERT INTO d VALUES (1, 50000000, 1), (2, 200000000, 2), (3, 50000000, NULL)")
         let first = Self.request("c")
-        let second = Self.request("p", preceding: [
+        let second = Self.request(
+            "p",
+            preceding: [
                 BatchDeleteRequest(fetchRequest: FetchRequest(entity: "c", predicate: first.deletion))
             ])
         let third = Self.request(
-            "d", preceding: second.preceding + [
+            "d",
+            preceding: second.preceding + [
                 BatchDeleteRequest(fetchRequest: FetchRequest(entity: "p", predicate: second.deletion))
             ])
         let reader = try store.reader()

@@ -13,7 +13,8 @@ enum CoreDataFunctions {
             db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND instr(sql, ?)", arguments: [prefix])
         for name in Set(texts.flatMap(names)) {
             let code = sqlite3_create_function_v2(
-                db.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil, { context, _, _ in sqlite3_result_null(context) }, nil,
+                db.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
+                { context, _, _ in sqlite3_result_null(context) }, nil,
                 nil, nil)
             guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         }

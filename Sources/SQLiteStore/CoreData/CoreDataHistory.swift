@@ -33,7 +33,8 @@ struct CoreDataHistory: Hashable {
         guard let change = numbers["CHANGE"], let transaction = numbers["TRANSACTION"],
             let string = numbers["TRANSACTIONSTRING"]
         else {
-            history.unknownForm = "its entities CHANGE, TRANSACTION and TRANSACTIONSTRING are not all known to the store"
+            history.unknownForm =
+                "its entities CHANGE, TRANSACTION and TRANSACTIONSTRING are not all known to the store"
             return history
         }
         history.change = change
@@ -107,7 +108,8 @@ struct CoreDataHistory: Hashable {
                     """, arguments: [transaction, history.transaction, author, author])
             updated = connection.temporaryName("recorded")
             try db.execute(
-                sql: "CREATE TEMP TABLE \(updated) (entity INTEGER, k0 INTEGER, PRIMARY KEY (entity, k0)) WITHOUT ROWID")
+                sql: "CREATE TEMP TABLE \(updated) (entity INTEGER, k0 INTEGER, PRIMARY KEY (entity, k0)) WITHOUT ROWID"
+            )
         }
 
         /// Records that rows go; before they do.
@@ -124,7 +126,8 @@ struct CoreDataHistory: Hashable {
                 tombstone = ", CASE gone.Z_ENT \(cases.joined(separator: " ")) END AS \(place)"
             }
             try append(
-                2, "SELECT gone.Z_ENT AS ent, gone.Z_PK AS pk\(tombstone) FROM main.\(table.quotedIdentifier) AS gone "
+                2,
+                "SELECT gone.Z_ENT AS ent, gone.Z_PK AS pk\(tombstone) FROM main.\(table.quotedIdentifier) AS gone "
                     + "WHERE gone.Z_PK IN (\(keys))", tombstone: tombstone.isEmpty ? nil : place)
             // A row that was changed before it went has only gone.
             try db.execute(

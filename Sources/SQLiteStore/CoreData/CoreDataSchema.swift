@@ -33,7 +33,8 @@ struct CoreDataSchema {
         guard own == 2 else {
             guard let modelPath else { return nil }
             throw StoreError(
-                .unsupported, store: store, message: "the store is no Core Data store, so that it has no use for \(modelPath)",
+                .unsupported, store: store,
+                message: "the store is no Core Data store, so that it has no use for \(modelPath)",
                 hint: "leave out `model`")
         }
         var schema = CoreDataSchema()

@@ -111,7 +111,8 @@ extension SQLiteConnection {
             SQLFragment("CREATE TEMP TABLE \(name) (value BLOB PRIMARY KEY, references_left) WITHOUT ROWID"), db)
         try execute(
             SQLFragment(
-                "INSERT INTO temp.\(name) SELECT value, count(*) FROM (\(schema.externalReferences)) GROUP BY value"), db)
+                "INSERT INTO temp.\(name) SELECT value, count(*) FROM (\(schema.externalReferences)) GROUP BY value"),
+            db)
         objects.externalCounts = name
         return name
     }

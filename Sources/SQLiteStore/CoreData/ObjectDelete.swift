@@ -104,7 +104,8 @@ struct ObjectDelete {
             for loss in losses {
                 let stays = "NOT EXISTS (SELECT 1 FROM temp.\(doomed) AS own WHERE own.k0 = stayer.Z_PK)"
                 try recorder?.recordUpdates(
-                    of: table, keys: "SELECT stayer.k0 FROM (SELECT k0, k0 AS Z_PK FROM (\(loss))) AS stayer WHERE \(stays)")
+                    of: table,
+                    keys: "SELECT stayer.k0 FROM (SELECT k0, k0 AS Z_PK FROM (\(loss))) AS stayer WHERE \(stays)")
                 try execute(
                     "UPDATE main.\(table.quotedIdentifier) AS stayer SET Z_OPT = ifnull(Z_OPT, 0) + gone.losses "
                         + "FROM (\(loss)) AS gone WHERE stayer.Z_PK = gone.k0 AND \(stays)")
@@ -154,7 +155,8 @@ struct ObjectDelete {
         let key = "\(RowScope.alias).Z_PK"
         return try connection.count(
             SQLFragment(
-                "SELECT count(*) FROM \(scope.from()) WHERE \(key) IN (SELECT k0 FROM temp.\(own) WHERE wave > 0) AND (")
+                "SELECT count(*) FROM \(scope.from()) WHERE \(key) IN (SELECT k0 FROM temp.\(own) WHERE wave > 0) AND ("
+            )
                 + whole + ")", db)
     }
 
@@ -208,7 +210,7 @@ extension SQLiteConnection {
     /// The temporary table of a table's rows that lost a reference by the request at hand.
     fileprivate func nullifiedObjects(_ table: String, _ db: Database) throws -> String {
         if let known = temporaries.objects?.nullified[table.lowercased()] { return known }
-        let name = temporaryName("nullified")
+        let name = temporaryName("cleared")
         try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY)"), db)
         temporaries.objects?.nullified[table.lowercased()] = name
         return name

@@ -42,12 +42,14 @@ extension SQLiteConnection {
     ) throws -> ManagedRow {
         guard let entity = scope.table.managed, let managed = entity.managed else {
             throw StoreError(
-                .unsupported, store: name, message: "rows of \(scope.table.name) cannot be saved: the store has no model")
+                .unsupported, store: name,
+                message: "rows of \(scope.table.name) cannot be saved: the store has no model")
         }
         guard !managed.isAbstract else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "\(entity.name) is abstract: only its sub-entities have rows (\(entity.subentities.joined(separator: ", ")))"
+                message:
+                    "\(entity.name) is abstract: only its sub-entities have rows (\(entity.subentities.joined(separator: ", ")))"
             )
         }
         var named: [(column: String, value: StoreValue)] = []
@@ -81,7 +83,8 @@ extension SQLiteConnection {
             SQLFragment(
                 "SELECT 1 FROM main.\(link.destinationTable.quotedIdentifier) WHERE Z_PK = ?", [value.databaseValue]),
             db)
-        return found == nil ? "\(entity.name).\(relationship.name) points at no row of \(relationship.destination)" : nil
+        return found == nil
+            ? "\(entity.name).\(relationship.name) points at no row of \(relationship.destination)" : nil
     }
 
     /// Sets attributes of the rows of a condition, counts their lock counters up and continues the history; returns
@@ -91,7 +94,8 @@ extension SQLiteConnection {
     ) throws -> [[StoreValue]] {
         guard let managed = scope.table.managed?.managed else {
             throw StoreError(
-                .unsupported, store: name, message: "rows of \(scope.table.name) cannot be changed: the store has no model")
+                .unsupported, store: name,
+                message: "rows of \(scope.table.name) cannot be changed: the store has no model")
         }
         let named = values.sorted { $0.key < $1.key }
         var sets: [String] = []
@@ -100,7 +104,9 @@ extension SQLiteConnection {
             guard managed.attributes[attribute.name] != nil, !attribute.isGenerated else {
                 throw StoreError(
                     .unsupported, store: name,
-                    message: "\(scope.table.name).\(attribute.name) cannot be set: it is no attribute that is stored by itself")
+                    message:
+                        "\(scope.table.name).\(attribute.name) cannot be set: it is no attribute that is stored by itself"
+                )
             }
             guard !value.isNull || !attribute.isRequired else {
                 throw StoreError(

@@ -196,7 +196,8 @@ extension SQLiteConnection {
     private func nullifiedCount(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
         var queries: [String: [SQLFragment]] = [:]
         for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, of: doomed.request(step), db) where [.nullify, .setDefault].contains(key.deleteRule) {
+            for key in try incoming(parent, of: doomed.request(step), db)
+            where [.nullify, .setDefault].contains(key.deleteRule) {
                 let stays = "NOT " + (try childIsDoomed(key, doomed, steps: "<= \(step)", db))
                 let rows = try references(key, doomed, "doomed.step = ? AND \(stays)", [step], db)
                 queries[key.source.lowercased(), default: []].append(

@@ -53,7 +53,8 @@ struct RowScope {
         if let columns = table.managed?.ambiguous[name.lowercased()] {
             throw StoreError(
                 .unsupported, store: store,
-                message: "\(table.name).\(name) can be any of the columns \(columns.joined(separator: ", ")), and the model "
+                message:
+                    "\(table.name).\(name) can be any of the columns \(columns.joined(separator: ", ")), and the model "
                     + "does not say which", hint: "name it with `column`")
         }
         return attribute

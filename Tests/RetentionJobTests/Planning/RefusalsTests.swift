@@ -145,7 +145,7 @@ import Testing
             $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
         },
         Row("the store gives the format", []) {
-            $0.rule.dateFormat = nil
+            $0.rule.isFormatStored = true
             $0.survey.newestValue = .integer(1_795_132_800_000)
         },
         Row("no value at all", []) {
