@@ -96,6 +96,8 @@ public struct Survey: Hashable, Sendable {
             case mandatoryInverse
             /// The source rows point at rows that would go, and the model has no inverse that would clear it.
             case noInverse
+            /// The source rows hold numbers that may point at rows that would go: the store has no model that tells.
+            case unproven
         }
 
         /// The relationship that forbids it; for a model's relationship the source is the entity that declares it.
@@ -154,6 +156,8 @@ public struct Survey: Hashable, Sendable {
     public var possibleStrategies: [DeleteStrategy] = []
     /// The index that serves the strategy; nil: none.
     public var index: String?
+    /// Why the history that the store keeps cannot be continued; nil: it can, or there is none.
+    public var historyObstacle: String?
     /// Why the delete cannot be done at all in this schema; nil: it can.
     public var unsupported: String?
 

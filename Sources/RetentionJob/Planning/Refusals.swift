@@ -42,7 +42,7 @@ package struct Refusals {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
             wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
-            futureDates(), mixedFormats(), relationshipDenied(),
+            futureDates(), mixedFormats(), relationshipDenied(), historyTracking(),
         ].compactMap { $0 }
     }
 
@@ -119,6 +119,14 @@ package struct Refusals {
                 wayPast: "this cannot be accepted, because the store would break its own model; delete those rows "
                     + "first, with a rule for \(relationship.destination) before this one, or use `relationships: cascade`",
                 isAcceptable: false)
+        case .unproven:
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may point at rows that would go, and without a "
+                        + "model nobody can tell" + more),
+                wayPast: "this cannot be accepted; give the model's .mom file as `store: { path:, model: }`",
+                isAcceptable: false)
         case .noInverse:
             let rows = Figures.count(obstacle.rowCount, "row")
             return Refusal(
@@ -129,6 +137,15 @@ package struct Refusals {
                 wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule, or delete "
                     + "those rows first, with a rule for \(relationship.source) before this one", isAcceptable: false)
         }
+    }
+
+    private func historyTracking() -> Refusal? {
+        guard let reason = survey.historyObstacle else { return nil }
+        return Refusal(
+            .historyTracking,
+            reason: begin("the store keeps a history that other programs follow, and this version cannot continue it: \(reason)"),
+            wayPast: "this cannot be accepted, because those programs would never learn of the deletes",
+            isAcceptable: false)
     }
 
     // MARK: The dates

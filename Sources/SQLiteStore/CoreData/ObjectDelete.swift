@@ -249,6 +249,8 @@ extension Survey.Obstacle {
         case .pointing: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them"
         case .denyRule: "the delete rule of \(name) is deny, which a batch delete cannot carry out; \(rows) at its end"
         case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(rows) would lose it"
+        case .unproven:
+            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) may point at them, which only the model tells"
         case .noInverse:
             "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them, and it has no inverse"
         }

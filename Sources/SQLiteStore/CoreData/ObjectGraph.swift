@@ -123,7 +123,29 @@ struct ObjectGraph {
 
     /// Relationships that forbid the delete, with the rows that stand in the way.
     func obstacles() throws -> [Survey.Obstacle] {
-        try denials() + mandatory() + dangling()
+        try denials() + mandatory() + dangling() + unproven()
+    }
+
+    /// Rows of a store without a model that stay and hold a key that goes in a column that may be a reference.
+    private func unproven() throws -> [Survey.Obstacle] {
+        var found: [Survey.Obstacle] = []
+        for (table, column) in schema.unprovenReferences {
+            for losing in try losingTables() {
+                let doomed = try connection.doomedObjects(losing, doomed, db)
+                let number = try count([
+                    " FROM temp.\(doomed) AS doomed CROSS JOIN main.\(table.quotedIdentifier) AS child WHERE "
+                        + "child.\(column.quotedIdentifier) = doomed.k0 AND doomed.step = \(step) AND "
+                        + (try stays(table))
+                ])
+                guard number > 0 else { continue }
+                found.append(
+                    Survey.Obstacle(
+                        relationship: Relationship(
+                            source: table, sourceAttributes: [column], destination: losing, destinationAttributes: [],
+                            deleteRule: .noAction, isIndexed: true), rowCount: number, objection: .unproven))
+            }
+        }
+        return found
     }
 
     /// Deny rules of the entity and of all entities that its cascades reach: they forbid a batch delete even if no row

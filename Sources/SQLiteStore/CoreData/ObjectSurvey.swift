@@ -32,6 +32,12 @@ extension SQLiteConnection {
         }
     }
 
+    /// Why the history cannot be continued with the deletes of an entity's rows; nil: it can, or the store keeps none.
+    func historyObstacle(_ entity: CoreDataEntity, _ db: Database) throws -> String? {
+        guard let schema = try catalog.coreData(db) else { return nil }
+        return schema.history?.obstacle(schema.reached(from: entity))
+    }
+
     /// Deny rules that an entity's deletes would meet even if no row goes.
     func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
         let delete = BatchDeleteRequest(
@@ -85,6 +91,7 @@ extension CoreDataSchema {
         if history != nil || !oneWayLinks(to: entity.table).isEmpty { return true }
         let members = [entity] + entity.subentities.compactMap { self.entity($0) }
         if members.contains(where: { !$0.externalAttributes.isEmpty }) { return true }
+        if !unprovenReferences.isEmpty { return true }
         return links(of: entity).contains { $0.relationship.deleteRule != .noAction }
     }
 }

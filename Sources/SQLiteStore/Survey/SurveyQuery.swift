@@ -33,6 +33,7 @@ extension SQLiteConnection {
         } else if scope.table.managed != nil {
             survey.obstacles = try denials(request, db)
         }
+        if let managed = scope.table.managed { survey.historyObstacle = try historyObstacle(managed, db) }
         return survey
     }
 
