@@ -23,6 +23,10 @@ struct ModelDescription: Hashable, Sendable {
         var name: String
         var kind: Kind
         var isOptional = true
+        /// Whether large values may lie in files beside the store.
+        var isExternal = false
+        /// Whether a history keeps the values of deleted rows.
+        var isPreserved = false
     }
 
     /// What an attribute holds, with the numbers of Core Data. Source: `NSAttributeType` of Apple's headers.

@@ -1,0 +1,342 @@
+import Foundation
+import GRDB
+import PriceStore
+import SQLiteStore
+import Testing
+
+@testable import goldprices
+
+/// What Core Data files have besides their rows: a history, files beside them, keys, models that are not there.
+struct CoreDataStoreTests {
+    static let cutoff = Instant(microseconds: (978_307_200 + 800_000_000) * 1_000_000)
+
+    static func date(_ name: String = "at") -> DateAttribute {
+        DateAttribute(name: name, encoding: .appleSeconds, zone: .utc, earliest: Instant(microseconds: 0))
+    }
+
+    /// Rows before the cutoff.
+    static func expired(_ entity: String, _ name: String = "at") -> PriceStore.FetchRequest {
+        PriceStore.FetchRequest(entity: entity, predicate: .date(DateRange(date(name), before: cutoff)))
+    }
+
+    static func survey(_ entity: String) -> SurveyRequest {
+        SurveyRequest(entity: entity, date: date(), cutoff: cutoff)
+    }
+
+    /// A store of `Point` with a date `at`, and of `Note`, which points at it.
+    ///
+    /// Points 1 to 4 are expired, 5 and 6 are not; note N points at point N.
+    static func store(
+        rule: ModelDescription.DeleteRule = .cascade, history: Bool = false,
+        _ change: (inout ModelDescription.Entity) -> Void = { _ in }
+    ) throws -> TemporaryStore {
+        let store = try TemporaryStore()
+        try FileManager.default.removeItem(atPath: store.path)
+        var point = ModelDescription.Entity(
+            name: "Point",
+            attributes: [.init(name: "at", kind: .date, isOptional: false), .init(name: "photo", kind: .binary)],
+            relationships: [.init(name: "notes", destination: "Note", inverse: "point", rule: rule, isToMany: true)])
+        change(&point)
+        let note = ModelDescription.Entity(
+            name: "Note", attributes: [.init(name: "text", kind: .string)],
+            relationships: [.init(name: "point", destination: "Point", inverse: "notes", rule: .nullify)])
+        let model = ModelDescription(entities: [point, note])
+        var file = CoreDataStore(path: store.path, model: model)
+        file.hasHistory = history
+        try file.write { db, layout in
+            for key in 1...6 {
+                try db.execute(
+                    sql: "INSERT INTO ZPOINT (Z_PK, Z_ENT, Z_OPT, ZAT) VALUES (?, ?, 1, ?)",
+                    arguments: [key, layout.numbers["Point"], key < 5 ? 700_000_000 + key : 810_000_000])
+                try db.execute(
+                    sql: "INSERT INTO ZNOTE (Z_PK, Z_ENT, Z_OPT, ZTEXT, ZPOINT) VALUES (?, ?, 1, 'n', ?)",
+                    arguments: [key, layout.numbers["Note"], key])
+            }
+        }
+        return store
+    }
+
+    // MARK: History
+
+    @Test func aBatchIsOneTransactionOfTheHistory() throws {
+        let store = try Self.store(history: true)
+        let before = try store.rows("SELECT max(Z_PK) FROM ACHANGE UNION ALL SELECT max(Z_PK) FROM ATRANSACTION")
+        let writer = try SQLiteWriter(path: store.path)
+        let result = try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"), resultType: .count))
+        #expect(result.deletedCount == 4 && result.cascadedCount == 4)
+        #expect(before == ["12", "1"])
+        #expect(
+            try store.rows(
+                "SELECT ZCHANGETYPE, count(*), count(DISTINCT ZENTITYPK), sum(ZCOLUMNS IS NULL) FROM ACHANGE "
+                    + "WHERE ZTRANSACTIONID = 2 GROUP BY 1") == ["2|8|4|8"])
+        #expect(
+            try store.rows(
+                "SELECT p.Z_NAME, p.Z_MAX FROM Z_PRIMARYKEY AS p WHERE Z_ENT >= 16000 ORDER BY Z_ENT")
+                == ["CHANGE|20", "TRANSACTION|2", "TRANSACTIONSTRING|\(try store.rows("SELECT max(Z_PK) FROM ATRANSACTIONSTRING")[0])"])
+        #expect(
+            try store.rows(
+                "SELECT s.ZNAME FROM ATRANSACTION AS t JOIN ATRANSACTIONSTRING AS s ON s.Z_PK = t.ZAUTHORTS "
+                    + "WHERE t.Z_PK = 2") == ["retention"])
+        let age = try store.rows(
+            "SELECT abs(ZTIMESTAMP - (julianday('now') - 2451910.5) * 86400.0) < 600 FROM ATRANSACTION WHERE Z_PK = 2")
+        #expect(age == ["1"])
+    }
+
+    @Test func rowsThatLoseAReferenceAreInTheHistory() throws {
+        let store = try Self.store(rule: .nullify, history: true)
+        let writer = try SQLiteWriter(path: store.path)
+        let result = try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"), resultType: .count))
+        #expect(result.deletedCount == 4 && result.cascadedCount == 0 && result.nullifiedCount == 4)
+        #expect(
+            try store.rows("SELECT ZCHANGETYPE, count(*) FROM ACHANGE WHERE ZTRANSACTIONID = 2 GROUP BY 1")
+                == ["1|4", "2|4"])
+        #expect(try store.rows("SELECT Z_OPT, count(*), count(ZPOINT) FROM ZNOTE GROUP BY 1") == ["1|2|2", "2|4|0"])
+    }
+
+    @Test func whatTheModelKeepsOfDeletedRowsIsInTheHistory() throws {
+        let store = try Self.store(history: true) { $0.attributes.append(.init(name: "code", kind: .string, isPreserved: true)) }
+        _ = try store.change {
+            try $0.execute(sql: "UPDATE ZPOINT SET ZCODE = 'c' || Z_PK; ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE0 BLOB")
+        }
+        let writer = try SQLiteWriter(path: store.path)
+        _ = try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
+        #expect(
+            try store.rows(
+                "SELECT ZTOMBSTONE0 FROM ACHANGE WHERE ZTRANSACTIONID = 2 AND ZTOMBSTONE0 IS NOT NULL ORDER BY 1")
+                == ["c1", "c2", "c3", "c4"])
+    }
+
+    @Test(arguments: [
+        "ALTER TABLE ACHANGE ADD COLUMN ZNEWS BLOB", "ALTER TABLE ATRANSACTION DROP COLUMN ZPROCESSIDTS",
+        "DELETE FROM Z_PRIMARYKEY WHERE Z_NAME = 'CHANGE'",
+    ]) func aHistoryOfAnUnknownFormIsNotContinued(_ change: String) throws {
+        let store = try Self.store(history: true)
+        try store.change {
+            try $0.execute(sql: "DROP INDEX IF EXISTS ATRANSACTION_ZPROCESSIDTS_INDEX")
+            try $0.execute(sql: change)
+        }
+        let survey = try SQLiteReader(path: store.path).survey(Self.survey("Point"))
+        #expect(survey.historyObstacle != nil && survey.expiredCount == 4)
+        let writer = try SQLiteWriter(path: store.path)
+        #expect(throws: StoreError.self) {
+            try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
+        }
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
+    }
+
+    // MARK: Files beside the store
+
+    @Test func filesThatNobodyRefersToGoAfterTheCommit() throws {
+        let store = try Self.store { $0.attributes[1].isExternal = true }
+        let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        let names = (1...6).map { "0000000\($0)-0000-4000-A000-000000000000" }
+        for (place, name) in names.enumerated() {
+            try Data("x".utf8).write(to: folder.appending(path: name))
+            try store.change {
+                try $0.execute(
+                    sql: "UPDATE ZPOINT SET ZPHOTO = x'02' || CAST(? AS BLOB) || x'00' WHERE Z_PK = ?",
+                    arguments: [name, place + 1])
+            }
+        }
+        // Point 5 stays and refers to the file of point 1; point 2 holds its value itself; point 3 leads elsewhere.
+        try store.change {
+            try $0.execute(
+                sql: """
+                    UPDATE ZPOINT SET ZPHOTO = (SELECT ZPHOTO FROM ZPOINT WHERE Z_PK = 1) WHERE Z_PK = 5;
+                    UPDATE ZPOINT SET ZPHOTO = x'01' || CAST('\(names[1])' AS BLOB) WHERE Z_PK = 2;
+                    UPDATE ZPOINT SET ZPHOTO = x'02' || CAST('../../store.sqlite' AS BLOB) || x'00' WHERE Z_PK = 3
+                    """)
+        }
+        let survey = try SQLiteReader(path: store.path).survey(Self.survey("Point"))
+        #expect(survey.externalFiles == [names[3]])
+        let writer = try SQLiteWriter(path: store.path)
+        var request = BatchDeleteRequest(fetchRequest: Self.expired("Point"), strategy: .windows)
+        request.fetchRequest.fetchLimit = 2
+        var removed = 0
+        repeat {
+            let result = try writer.execute(request)
+            removed += result.removedFileCount
+            request.continuation = result.continuation
+        } while request.continuation != nil
+        #expect(removed == 1)
+        let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
+        #expect(left == names.filter { $0 != names[3] })
+        #expect(FileManager.default.fileExists(atPath: store.path))
+    }
+
+    @Test func anUndoneBatchRemovesNoFile() throws {
+        let store = try Self.store { $0.attributes[1].isExternal = true }
+        let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data("x".utf8).write(to: folder.appending(path: "A"))
+        try store.change {
+            try $0.execute(
+                sql: """
+                    UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1;
+                    CREATE TRIGGER stop BEFORE DELETE ON ZNOTE WHEN OLD.Z_PK = 4 BEGIN SELECT RAISE(ABORT, 'no'); END
+                    """)
+        }
+        let writer = try SQLiteWriter(path: store.path)
+        #expect(throws: StoreError.self) {
+            try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
+        }
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
+        #expect(FileManager.default.fileExists(atPath: folder.appending(path: "A").path))
+        try store.change { try $0.execute(sql: "DROP TRIGGER stop") }
+        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 1)
+    }
+
+    // MARK: New objects
+
+    @Test func newObjectsGetTheNextKeyAndAPlaceInTheHistory() throws {
+        let store = try Self.store(history: true)
+        try store.change { try $0.execute(sql: "UPDATE Z_PRIMARYKEY SET Z_MAX = 40 WHERE Z_NAME = 'Point'") }
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        _ = context.insert(entity: "Point", values: ["at": .integer(790_000_000)])
+        _ = context.insert(entity: "Point", values: ["at": .real(790_000_000.5)])
+        try context.save()
+        #expect(
+            try store.rows("SELECT Z_PK, Z_ENT, Z_OPT, ZAT FROM ZPOINT WHERE Z_PK > 6")
+                == ["41|2|1|790000000", "42|2|1|790000000.5"])
+        #expect(try store.rows("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'Point'") == ["42"])
+        #expect(
+            try store.rows("SELECT ZCHANGETYPE, ZENTITYPK, ZTRANSACTIONID FROM ACHANGE WHERE Z_PK > 12")
+                == ["0|41|2", "0|42|2"])
+    }
+
+    @Test func aRequiredAttributeMustHaveAValue() throws {
+        let store = try Self.store()
+        let writer = try SQLiteWriter(path: store.path)
+        let reader = try SQLiteReader(path: store.path)
+        for inserter in [writer as any StoreInserter, reader] {
+            let outcome = try inserter.insert(entity: "Point", values: ["photo": .null], onConflict: .fail)
+            guard case .rejected(let reason) = outcome else {
+                Issue.record("\(outcome)")
+                continue
+            }
+            #expect(reason.contains("Point.at"))
+        }
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["6"])
+    }
+
+    @Test func aRehearsalCountsNewObjects() throws {
+        let store = try Self.store()
+        let bytes = try Data(contentsOf: URL(fileURLWithPath: store.path))
+        let reader = try SQLiteReader(path: store.path)
+        #expect(try reader.insert(entity: "Point", values: ["at": .integer(700_000_009)], onConflict: .fail) == .saved)
+        #expect(try reader.survey(Self.survey("Point")).expiredCount == 5)
+        #expect(try Data(contentsOf: URL(fileURLWithPath: store.path)) == bytes)
+    }
+
+    @Test func changedObjectsCountTheirLockUp() throws {
+        let store = try Self.store(history: true)
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        let point = try #require(
+            try context.fetch(PriceStore.FetchRequest(entity: "Point", predicate: .compare("at", .less, .integer(700_000_002))))
+                .first)
+        try point.setValue(.integer(1), for: "at")
+        try context.save()
+        #expect(try store.rows("SELECT Z_OPT, ZAT FROM ZPOINT WHERE Z_PK = 1") == ["2|1"])
+        #expect(try store.rows("SELECT ZCHANGETYPE, ZENTITYPK FROM ACHANGE WHERE Z_PK > 12") == ["1|1"])
+        try context.delete(point)
+        try context.save()
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT UNION ALL SELECT count(*) FROM ZNOTE") == ["5", "5"])
+    }
+
+    // MARK: What is left alone, and what is refused
+
+    @Test func keysMetadataAndModelStay() throws {
+        let store = try Self.store()
+        let query = "SELECT * FROM Z_METADATA UNION ALL SELECT 0, 0, Z_CONTENT FROM Z_MODELCACHE"
+        let keys = "SELECT * FROM Z_PRIMARYKEY"
+        let before = (try store.rows(query), try store.rows(keys))
+        _ = try SQLiteWriter(path: store.path).execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
+        #expect(try store.rows(query) == before.0)
+        #expect(try store.rows(keys) == before.1)
+        #expect(try store.rows("SELECT count(*) FROM ZPOINT") == ["2"])
+    }
+
+    @Test func tablesAreNoEntities() throws {
+        let store = try Self.store()
+        let reader = try SQLiteReader(path: store.path)
+        #expect(try reader.entityNames() == ["Note", "Point"])
+        #expect(try reader.entity(named: "ZPOINT") == nil)
+        #expect(try reader.entity(named: "Z_PRIMARYKEY") == nil)
+        let entity = try #require(try reader.entity(named: "point"))
+        #expect(entity.attribute(named: "AT")?.dateEncoding == .appleSeconds)
+        #expect(entity.model?.relationships.map(\.name) == ["notes"])
+    }
+
+    @Test func withoutAModelTheRuleMustSayWhatBecomesOfOthers() throws {
+        let store = try Self.store()
+        try store.change { try $0.execute(sql: "DROP TABLE Z_MODELCACHE") }
+        var request = Self.survey("Point")
+        let reader = try SQLiteReader(path: store.path)
+        #expect(try reader.survey(request).unsupported?.contains("model") == true)
+        // The column of the notes is indexed and holds the keys: it may be a reference, so nothing goes.
+        request.relationships = .nullify
+        let survey = try reader.survey(request)
+        #expect(survey.unsupported == nil)
+        #expect(survey.obstacles.map(\.objection) == [.unproven])
+        try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZPOINT = NULL") }
+        #expect(try reader.survey(request).obstacles.isEmpty)
+        let writer = try SQLiteWriter(path: store.path)
+        let result = try writer.execute(
+            BatchDeleteRequest(fetchRequest: Self.expired("Point"), relationships: .nullify))
+        #expect(result.deletedCount == 4)
+    }
+
+    @Test func aNumberedTwinOfAColumnIsAmbiguousUnlessItIsNamed() throws {
+        let store = try Self.store()
+        try store.change { try $0.execute(sql: "ALTER TABLE ZPOINT ADD COLUMN ZAT1 TIMESTAMP; UPDATE ZPOINT SET ZAT1 = ZAT") }
+        let reader = try SQLiteReader(path: store.path)
+        let refused = #expect(throws: StoreError.self) { try reader.survey(Self.survey("Point")) }
+        #expect(refused?.kind == .unsupported && refused?.message.contains("ZAT1") == true)
+        let named = SurveyRequest(entity: "Point", date: Self.date("ZAT1"), cutoff: Self.cutoff)
+        #expect(try reader.survey(named).expiredCount == 4)
+        let writer = try SQLiteWriter(path: store.path)
+        #expect(
+            try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point", "ZAT1"))).deletedCount == 4)
+    }
+
+    @Test func rowsInTheWriteAheadLogCount() throws {
+        let store = try Self.store()
+        let other = try DatabaseQueue(path: store.path)
+        try other.writeWithoutTransaction { db in
+            try db.execute(sql: "PRAGMA wal_autocheckpoint = 0; UPDATE ZPOINT SET ZAT = 700000000 WHERE Z_PK = 5")
+            #expect(try String.fetchOne(db, sql: "PRAGMA journal_mode") == "wal")
+        }
+        #expect(try SQLiteReader(path: store.path).survey(Self.survey("Point")).expiredCount == 5)
+        let writer = try SQLiteWriter(path: store.path)
+        #expect(
+            try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"), resultType: .count)).deletedCount
+                == 5)
+        try other.close()
+    }
+
+    @Test func aRowOfASubEntityHasOneObjectID() throws {
+        let store = try TemporaryStore()
+        try FileManager.default.removeItem(atPath: store.path)
+        let model = ModelDescription(entities: [
+            .init(name: "Book", attributes: [.init(name: "at", kind: .date)]), .init(name: "Novel", parent: "Book"),
+        ])
+        try CoreDataStore(path: store.path, model: model).write { db, layout in
+            for (key, entity) in [(1, "Book"), (2, "Novel"), (3, "Novel")] {
+                try db.execute(
+                    sql: "INSERT INTO ZBOOK (Z_PK, Z_ENT, Z_OPT, ZAT) VALUES (?, ?, 1, 1)",
+                    arguments: [key, layout.numbers[entity]])
+            }
+        }
+        let writer = try SQLiteWriter(path: store.path)
+        let books = try writer.fetchRows(PriceStore.FetchRequest(entity: "Book"), attributes: []).map(\.objectID)
+        let novels = try writer.fetchRows(PriceStore.FetchRequest(entity: "Novel"), attributes: []).map(\.objectID)
+        #expect(books.map(\.entity) == ["Book", "Novel", "Novel"])
+        #expect(Array(books.dropFirst()) == novels)
+        #expect(try writer.count(PriceStore.FetchRequest(entity: "Novel")) == 2)
+        let result = try writer.execute(
+            BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "Novel"), resultType: .objectIDs))
+        #expect(Set(result.objectIDs) == Set(novels))
+        #expect(try store.rows("SELECT Z_PK FROM ZBOOK") == ["1"])
+    }
+}
