@@ -1,0 +1,23 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+extension SQLiteConnection {
+    /// The bytes of the pages that hold a table and its indexes; nil: it has none of its own, or SQLite cannot tell.
+    ///
+    /// Source: sqlite.org/dbstat.html. A virtual table that a build of SQLite may lack.
+    func sizeBytes(ofEntity entity: String, _ db: Database) throws -> Int64? {
+        guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return nil }
+        do {
+            return try Int64.fetchOne(
+                db,
+                sql: """
+                    SELECT sum(pgsize) FROM dbstat WHERE schema = 'main' AND aggregate = TRUE AND name IN (
+                        SELECT name FROM main.sqlite_schema WHERE tbl_name = ? COLLATE NOCASE AND type IN ('table', 'index'))
+                    """,
+                arguments: [table.name])
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+            return nil
+        }
+    }
+}
