@@ -20,7 +20,7 @@ final class SQLiteConnection {
     private var traced: Set<String> = []
 
     /// What the catalog knows; emptied when the schema changes.
-    var catalog = SQLiteCatalog()
+    var catalog: SQLiteCatalog
     var dateFunctions: [DateFunction.Key: DateFunction] = [:]
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
@@ -36,6 +36,10 @@ final class SQLiteConnection {
         /// Tables that a rehearsal shadows, by lower-cased name.
         var shadows: [String: ShadowTable] = [:]
         var doomedRows: DoomedRows?
+        /// What batches of one request on the objects of a Core Data store share.
+        var objects: BatchObjects?
+        /// What continues the history of a Core Data store in the transaction at hand.
+        var recorder: CoreDataHistory.Recorder?
     }
 
     /// A name for a temporary object that was never used before on this connection.
@@ -44,8 +48,10 @@ final class SQLiteConnection {
         return "retention_\(kind)_\(temporaryCount)"
     }
 
-    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration) throws(StoreError) {
+    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil) throws(StoreError)
+    {
         name = path
+        catalog = SQLiteCatalog(store: path, modelPath: modelPath)
         isReadOnly = readOnly
         try StoreFile.check(path, readOnly: readOnly, create: create)
         var configuration = Configuration()
@@ -108,7 +114,9 @@ final class SQLiteConnection {
             ) {
                 // A deferred transaction begins with its first read.
                 if isReadOnly { _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema") }
-                return try body()
+                let value = try body()
+                try finishHistory()
+                return value
             }
         }
     }
@@ -140,6 +148,9 @@ final class SQLiteConnection {
             // Tables and rows that the transaction made are gone, and so must be what is known of them.
             temporaries = known
             temporaries.doomedRows = nil
+            // Its tables may be gone, and the next batch makes them anew.
+            if let objects = known.objects { objects.unusedFiles = [] }
+            temporaries.objects = nil
             catalog = knownCatalog
             if relationshipCounter !== knownCounter { relationshipCounter = nil }
             guard error is DatabaseError else { throw error }
