@@ -10,8 +10,6 @@ final class SQLiteConnection {
     /// The path without links, which object IDs carry.
     let storeIdentifier: String
     let isReadOnly: Bool
-    /// A compiled model for a Core Data store that lacks its own; nil: none was given.
-    var modelPath: String?
     private let queue: DatabaseQueue
     private var transactionDepth = 0
 

@@ -13,8 +13,9 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
     public init(
         path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil
     ) throws(StoreError) {
-        super.init(try SQLiteConnection(path: path, readOnly: false, create: create, busyTimeout: busyTimeout))
-        connection.modelPath = modelPath
+        super.init(
+            try SQLiteConnection(
+                path: path, readOnly: false, create: create, busyTimeout: busyTimeout, modelPath: modelPath))
     }
 
     /// Adds one row.

@@ -57,6 +57,30 @@ struct InspectTests {
         #expect(try job.retention("inspect").status == 64)
     }
 
+    // MARK: Core Data
+
+    private static let coreData = ["../shared", "../../shared"].map {
+        LaunchedProgram.project.appending(path: "\($0)/data/coredata").standardizedFileURL
+    }.first { FileManager.default.fileExists(atPath: $0.path) }
+
+    @Test(.enabled(if: coreData != nil, "the sample stores are not here"))
+    func showsTheModelOfACoreDataStore() throws {
+        let folder = try TemporaryFolder()
+        let original = try #require(Self.coreData).appending(path: "plaso/netusage.sqlite")
+        let file = try folder.write("", to: "netusage.sqlite")
+        try Data(contentsOf: original).write(to: file)
+        let end = try LaunchedProgram.run("retention", ["inspect", "netusage.sqlite"], in: folder.url)
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        let app = try #require(end.output.components(separatedBy: "\n\n").first { $0.hasPrefix("App: ") })
+        let lines = app.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(lines.contains("parent Process"), "\(app)")
+        #expect(lines.contains { $0.hasPrefix("timeStamp apple_seconds declared 20") }, "\(app)")
+        #expect(lines.contains("hasLiveUsage LiveUsage hasProcess to many cascade"), "\(app)")
+        #expect(lines.contains("hasTypicalUsage AppTypicalUsage hasApp to many, ordered nullify"), "\(app)")
+        #expect(end.output.contains("deny"), "\(end.output)")
+        #expect(try Data(contentsOf: file) == Data(contentsOf: original))
+    }
+
     /// docs/output.md shows a session; it prints exactly that.
     @Test func thePageShowsWhatIsPrinted() throws {
         let page = try String(
