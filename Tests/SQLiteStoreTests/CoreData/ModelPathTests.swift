@@ -27,7 +27,8 @@ struct ModelPathTests {
     }
 
     @Test func aModelOfAnotherVersionIsAnErrorOfTheStore() throws {
-        let reader = try SQLiteReader(path: storeWithoutModel().path, modelPath: versions + "/SampleModel2.mom")
+        let store = try storeWithoutModel()
+        let reader = try SQLiteReader(path: store.path, modelPath: versions + "/SampleModel2.mom")
         let error = #expect(throws: StoreError.self) { try reader.entity(named: "Person") }
         #expect(error?.message.contains("another version of this model; give \(versions)/SampleModel.mom") == true)
     }
