@@ -36,6 +36,14 @@ public protocol StoreReader: AnyObject {
 
     /// The size of the store's main file or database in bytes.
     func sizeBytes() throws(StoreError) -> Int64
+
+    /// The room that an entity's rows and indexes take in bytes; nil: the store cannot tell.
+    func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
+}
+
+extension StoreReader {
+    /// Nil: a store need not know how much room an entity takes.
+    public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { nil }
 }
 
 /// A store that new rows can be given to: a writer, or a rehearsal that only foretells what a writer would do.

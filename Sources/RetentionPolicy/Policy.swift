@@ -47,12 +47,18 @@ package struct Policy: Sendable {
         package var written: String
         /// How long a locked store is waited for.
         package var busyTimeout: Duration
+        /// A compiled model for a Core Data store that lacks its own: the absolute path of a `.mom` file or a `.momd`
+        /// folder; nil: the model in the store.
+        package var model: String?
         package var mark: Mark
 
-        package init(address: Address, written: String, busyTimeout: Duration = .seconds(5), mark: Mark) {
+        package init(
+            address: Address, written: String, busyTimeout: Duration = .seconds(5), model: String? = nil, mark: Mark
+        ) {
             self.address = address
             self.written = written
             self.busyTimeout = busyTimeout
+            self.model = model
             self.mark = mark
         }
     }

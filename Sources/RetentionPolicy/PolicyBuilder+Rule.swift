@@ -9,6 +9,7 @@ extension PolicyBuilder {
         else { return nil }
         var rule = Rule(
             name: name, entity: entity, dateAttribute: dateAttribute, maxAge: maxAge, marks: group.marks)
+        rule.column = group.text("column")
         rule.dateFormat = group.word("date_format", as: DateEncoding.self)
         rule.filter = group.group("where").map(Self.predicate) ?? .all
         if let keepLast = group.group("keep_last"), let count = keepLast.integer("count") {

@@ -88,9 +88,18 @@ struct PolicyBuilder {
             guard let path = store.text("path"), let mark = store["path"]?.mark else { return nil }
             var location = Policy.StoreLocation(address: .path(path), written: written(path), mark: mark)
             if let timeout = store.duration("busy_timeout") { location.busyTimeout = timeout }
+            location.model = model(store)
             return location
         default: return nil
         }
+    }
+
+    /// The path of a compiled model; what else the path may be is told by its end.
+    private mutating func model(_ store: SettingGroup) -> String? {
+        guard let path = store.text("model"), let mark = store["model"]?.mark else { return nil }
+        if path.hasSuffix(".mom") || path.hasSuffix(".momd") || path.hasSuffix(".momd/") { return path }
+        reader.report(mark, "'model' must be a .mom file or a .momd folder")
+        return nil
     }
 
     /// A path of the configuration's folder as the user writes it.
@@ -105,7 +114,7 @@ struct PolicyBuilder {
         var owners = [(reader.baseFolder == "/" ? "" : reader.baseFolder) + "/" + configuration: "this file"]
         let places: [(name: String, setting: Setting?)] = [
             ("store", file.group("store")?["path"] ?? file["store"]), ("history", file["history"]),
-            ("log.file", file.group("log")?["file"]),
+            ("log.file", file.group("log")?["file"]), ("store.model", file.group("store")?["model"]),
         ]
         for (name, setting) in places {
             guard let setting, case .text(let path) = setting.value, path.hasPrefix("/") else { continue }

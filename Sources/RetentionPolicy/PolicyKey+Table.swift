@@ -28,7 +28,8 @@ extension PolicyKey {
         PolicyKey("url", .text, unavailable: noPostgreSQL, "The URL of a PostgreSQL database"),
         PolicyKey("busy_timeout", .duration(milliseconds: true), "How long a locked store is waited for; default 5s"),
         .later("password_file", .path, "A file that holds the password for the server"),
-        .later("model", .path, "The model of a Core Data store"),
+        PolicyKey(
+            "model", .path, "The model of a Core Data store that lacks its own: a .mom file or a .momd folder"),
         .later("max_replication_lag", .duration(milliseconds: true), "How far behind a replica may fall"),
     ]
 
@@ -87,7 +88,7 @@ extension PolicyKey {
         PolicyKey(
             "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How room in the file is given back; default auto"),
         PolicyKey("enabled", .flag, "Whether the rule is carried out; default true"),
-        .later("column", .text, "The date column of a Core Data store by its SQL name"),
+        PolicyKey("column", .text, "The column of the date attribute in a Core Data store, by its SQL name"),
         .later("digest", .flag, "Whether a digest of the deleted rows is recorded"),
     ]
 

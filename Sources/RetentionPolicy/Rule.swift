@@ -5,6 +5,8 @@ package struct Rule: Sendable {
     package var name: String
     package var entity: String
     package var dateAttribute: String
+    /// The SQL name of the date attribute's column in a Core Data store; nil: the one that follows from its name.
+    package var column: String?
     /// Nil: the store itself must say it.
     package var dateFormat: DateEncoding?
     /// Whether the store itself says so, too: then there is no unit to be wrong about.

@@ -11,9 +11,12 @@ public final class SQLiteReader: SQLiteStore, StoreInserter {
     /// - Parameters:
     ///   - path: the file.
     ///   - busyTimeout: how long a locked store is waited for.
+    ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store that lacks its own model.
     /// - Throws: ``StoreError`` if the file is not there, cannot be read or is no SQLite database.
-    public init(path: String, busyTimeout: Duration = .seconds(5)) throws(StoreError) {
-        super.init(try SQLiteConnection(path: path, readOnly: true, create: false, busyTimeout: busyTimeout))
+    public init(path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil) throws(StoreError) {
+        super.init(
+            try SQLiteConnection(
+                path: path, readOnly: true, create: false, busyTimeout: busyTimeout, modelPath: modelPath))
     }
 
     /// Adds a row to the rehearsal and tells what a writer would do with it.

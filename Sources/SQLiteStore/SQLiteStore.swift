@@ -59,6 +59,12 @@ public class SQLiteStore {
         try connection.run("reading the size") { try connection.sizeBytes($0) }
     }
 
+    /// The room that the rows and indexes of a table take in bytes; nil for a view, and where SQLite was built without
+    /// `dbstat`. It reads all of their pages.
+    public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {
+        try connection.run("reading the size of \(entity)") { try connection.sizeBytes(ofEntity: entity, $0) }
+    }
+
     /// Carries out `body` in one transaction; transactions nest.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         try connection.transaction(durability, body)

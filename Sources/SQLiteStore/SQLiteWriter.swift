@@ -8,9 +8,14 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
     ///   - path: the file.
     ///   - create: whether a missing file is made, readable by its owner and group.
     ///   - busyTimeout: how long a locked store is waited for.
+    ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store that lacks its own model.
     /// - Throws: ``StoreError`` if the file is not there, cannot be written or is no SQLite database.
-    public init(path: String, create: Bool = false, busyTimeout: Duration = .seconds(5)) throws(StoreError) {
-        super.init(try SQLiteConnection(path: path, readOnly: false, create: create, busyTimeout: busyTimeout))
+    public init(
+        path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil
+    ) throws(StoreError) {
+        super.init(
+            try SQLiteConnection(
+                path: path, readOnly: false, create: create, busyTimeout: busyTimeout, modelPath: modelPath))
     }
 
     /// Adds one row.

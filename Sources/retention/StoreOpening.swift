@@ -16,16 +16,28 @@ struct StoreOpening {
         self.trace = trace
     }
 
+    /// Opens a store for reading without a policy.
+    ///
+    /// - Parameter name: a path, or the URL of a server.
+    static func reader(ofStoreNamed name: String) throws -> any StoreReader {
+        guard !name.contains("://") else {
+            throw CommandFailure(exitCode: 78, message: "this build has no engine for \(name)")
+        }
+        return try SQLiteReader(path: name)
+    }
+
     /// Opens the store for reading, and for rehearsing what a run would save.
     func reader() throws -> any StoreInserter {
-        let reader = try SQLiteReader(path: try storePath(), busyTimeout: policy.store.busyTimeout)
+        let reader = try SQLiteReader(
+            path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         reader.trace = trace
         return reader
     }
 
     /// Opens the store for changing it.
     func writer() throws -> any StoreWriter {
-        let writer = try SQLiteWriter(path: try storePath(), busyTimeout: policy.store.busyTimeout)
+        let writer = try SQLiteWriter(
+            path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         writer.trace = trace
         return writer
     }

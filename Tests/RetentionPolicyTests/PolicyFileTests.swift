@@ -19,6 +19,7 @@ struct PolicyFileTests {
         let policy = try everything()
         #expect(policy.store.address == .path("/var/lib/prices/prices.sqlite"))
         #expect(policy.store.busyTimeout == .milliseconds(250))
+        #expect(policy.store.model == PolicyFixtures.folder.path + "/Prices.momd")
         #expect(policy.timezone.identifier == "Europe/Berlin")
         #expect(policy.history == .path(PolicyFixtures.folder.path + "/ledger/history.sqlite"))
         #expect(
@@ -49,6 +50,7 @@ struct PolicyFileTests {
 
     @Test func readsTheKeysOfARule() throws {
         let rule = try everything().rules[0]
+        #expect(try rule.column == nil && everything().rules[1].column == "ZAT1")
         #expect(rule.name == "yahoo-gold" && rule.entity == "YahooGoldPricePoint")
         #expect(rule.dateAttribute == "updateTime" && rule.dateFormat == .unixSeconds)
         #expect(rule.maxAge.years == 1 && rule.maxAge.months == 6 && rule.maxAge.written == "1y6mo")
@@ -101,6 +103,7 @@ struct PolicyFileTests {
         let policy = try PolicyFixtures.read(PolicyFixtures.text())
         #expect(policy.store.address == .path("/etc/prices/prices.sqlite"))
         #expect(policy.store.written == "prices.sqlite" && policy.store.busyTimeout == .seconds(5))
+        #expect(policy.store.model == nil && policy.rules[0].column == nil)
         #expect(policy.timezone == .utc && policy.pending.isEmpty && policy.history == .besideStore)
         #expect(policy.log == nil && policy.maxRuntime == nil)
         let rule = policy.rules[0]

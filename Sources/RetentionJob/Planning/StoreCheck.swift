@@ -83,6 +83,12 @@ private struct RuleCheck {
         for name in rule.keepLast?.per ?? [] where entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.value("keep_last.per"))
         }
+        if rule.column != nil, entity.model == nil {
+            diagnostics.append(
+                Diagnostic(
+                    at: rule.marks.key("column"),
+                    "'column' is for Core Data stores; here 'date_attribute' names the column itself"))
+        }
         guard let attribute, diagnostics.isEmpty else { return }
         guard entity.kind == .table else {
             let kind = entity.kind == .view ? "a view" : "a virtual table"

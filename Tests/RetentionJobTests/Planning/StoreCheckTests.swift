@@ -35,6 +35,12 @@ import Testing
         #expect(found.allSatisfy { $0.severity == .error && $0.message.contains("did you mean") })
     }
 
+    @Test func aColumnIsForCoreDataStoresOnly() throws {
+        let found = try check(try PriceFile(), .prices { $0.column = "ZAT" })
+        #expect(found.map(\.severity) == [.error])
+        #expect(found.first?.message.hasPrefix("'column' is for Core Data stores") == true)
+    }
+
     @Test func mistakesOfAllRulesComeInFileOrder() throws {
         let found = try check(
             try PriceFile(), .prices("b", line: 20) { $0.entity = "prce" },

@@ -1,0 +1,32 @@
+import ArgumentParser
+import PriceStore
+import RetentionJob
+
+/// `retention inspect`: what is in a store.
+struct InspectCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "inspect",
+        abstract: "Shows the entities of a store, their rows, and the dates in them.",
+        discussion: """
+            Opens the store read-only and changes nothing. Counts are exact: every row is read once or twice. The format \
+            of a date is recognised from some of its values; it is shown with what speaks for it and against it, and \
+            nothing is ever deleted because of it.
+
+            EXAMPLES
+              retention inspect prices.sqlite
+              retention inspect prices.sqlite --format json
+            """)
+
+    @Argument(help: ArgumentHelp("The SQLite file.", valueName: "store"))
+    var store: String
+    @Option(help: "How the report is written.")
+    var format = ReportFormat.text
+
+    func run(_ console: Console) throws -> Int32 {
+        let reader = try StoreOpening.reader(ofStoreNamed: store)
+        let report = InspectionReport(try StoreInspection.read(reader, clock: SystemClock.now()))
+        try console.report(
+            format == .json ? report.json : report.text(width: min(console.width, 100), usesColour: console.usesColour))
+        return 0
+    }
+}

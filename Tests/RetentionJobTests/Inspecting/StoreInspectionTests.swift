@@ -1,0 +1,76 @@
+import PriceStore
+import RetentionJob
+import Testing
+
+/// Inspections of real files.
+@Suite struct StoreInspectionTests {
+    private func inspect(_ file: PriceFile) throws -> StoreInspection {
+        try StoreInspection.read(file.reader(), clock: PriceFile.now)
+    }
+
+    @Test func countsRowsAndFindsTheDatesWithTheirEnds() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<120)
+        try file.execute("INSERT INTO price (at, symbol) VALUES (NULL, 'XAU'), (0, 'XAU')")
+        let inspection = try inspect(file)
+        #expect(inspection.engine == "sqlite" && inspection.sizeBytes > 0)
+        try #require(inspection.entities.count == 1)
+        let price = inspection.entities[0]
+        #expect(price.entity.name == "price" && price.rowCount == 122 && price.trouble == nil)
+        // The table and its index, at least a page each.
+        #expect((price.sizeBytes ?? 0) >= 8192)
+        try #require(price.dates.map(\.attribute.name) == ["at"])
+        let date = price.dates[0]
+        #expect(date.recognition.encoding == .unixSeconds)
+        #expect(date.newest == PriceFile.now)
+        #expect(date.oldest == PriceFile.now.advanced(byMicroseconds: -119 * 86_400_000_000))
+        #expect(date.readableCount == 120 && date.index == "price_at")
+        #expect(date.unreadable.map(\.reason) == [.null, .sentinel] && date.unreadable.map(\.rowCount) == [1, 1])
+    }
+
+    @Test func aDateWithoutAnIndexHasNone() throws {
+        let file = try PriceFile(indexed: false)
+        try file.addPrices(daysOld: [0, 1])
+        #expect(try inspect(file).entities[0].dates.map(\.index) == [nil])
+    }
+
+    @Test func anEmptyEntityHasNoEnds() throws {
+        let price = try inspect(try PriceFile()).entities[0]
+        #expect(price.rowCount == 0 && price.dates.map(\.recognition.encoding) == [nil])
+        #expect(price.dates.allSatisfy { $0.oldest == nil && $0.newest == nil })
+    }
+
+    @Test func viewsAndVirtualTablesAreCountedAndNotLookedInto() throws {
+        let file = try PriceFile(
+            """
+            CREATE VIEW newest AS SELECT max(at) AS at FROM price;
+            CREATE VIRTUAL TABLE words USING fts5(body, at);
+            """)
+        try file.addPrices(daysOld: [0, 1])
+        let entities = try inspect(file).entities
+        #expect(entities.map(\.entity.kind) == [.table, .view, .virtual])
+        #expect(entities.map(\.rowCount) == [2, 1, 0])
+        #expect(entities.dropFirst().allSatisfy { $0.dates.isEmpty && $0.sizeBytes == nil })
+    }
+
+    @Test func aBrokenViewDoesNotHideTheRest() throws {
+        let file = try PriceFile("CREATE TABLE gone (at); CREATE VIEW broken AS SELECT at FROM gone; DROP TABLE gone;")
+        try file.addPrices(daysOld: [0])
+        let entities = try inspect(file).entities
+        #expect(entities.map(\.rowCount) == [1, nil])
+        #expect(entities[1].trouble != nil && entities[0].dates.count == 1)
+    }
+
+    @Test func theRowsThatARuleWouldNotBelieveAreTold() throws {
+        let file = try PriceFile("CREATE TABLE gold (month TEXT, price REAL)")
+        try file.execute(
+            "INSERT INTO gold VALUES ('1833-01', 18.93), ('1970-12', 35), ('1971-01', 37), ('2026-06', 4000)")
+        let gold = try #require(try inspect(file).entities.first { $0.entity.name == "gold" })
+        try #require(gold.dates.count == 1)
+        #expect(gold.dates[0].recognition.encoding == .iso8601)
+        #expect(gold.dates[0].unreadable.map(\.reason) == [.beforeEarliest])
+        #expect(gold.dates[0].unreadable.map(\.rowCount) == [2] && gold.dates[0].readableCount == 2)
+        #expect(
+            gold.dates[0].oldest == Instant(iso8601: "1971-01") && gold.dates[0].newest == Instant(iso8601: "2026-06"))
+    }
+}

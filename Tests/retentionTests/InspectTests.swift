@@ -1,0 +1,111 @@
+import Foundation
+import Testing
+
+/// `retention inspect`, launched.
+struct InspectTests {
+    private func job() throws -> LaunchedJob {
+        let job = try LaunchedJob(Sample.price, policy: "")
+        try job.change(Sample.rows(500, daysAgo: 40))
+        return job
+    }
+
+    @Test func showsRowsDatesAndIndexes() throws {
+        let end = try job().retention("inspect", "prices.sqlite")
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        #expect(end.output.hasPrefix("prices.sqlite · sqlite · "), "\(end.output)")
+        #expect(end.output.contains("\nPrice: 500 rows, "), "\(end.output)")
+        #expect(end.output.contains("  at              unix_seconds  sure      20"), "\(end.output)")
+        #expect(end.output.contains("Price_at\n"), "\(end.output)")
+    }
+
+    @Test func theJSONHasItsSchema() throws {
+        struct Inspection: Decodable {
+            struct Entity: Decodable {
+                struct Date: Decodable { var attribute, date_format, certainty, index: String? }
+                var name: String
+                var rows: Int
+                var dates: [Date]
+            }
+            var schema, store: String
+            var entities: [Entity]
+        }
+        let end = try job().retention("inspect", "prices.sqlite", "--format", "json")
+        #expect(end.status == 0, "\(end)")
+        let inspection = try JSONDecoder().decode(Inspection.self, from: Data(end.output.utf8))
+        #expect(inspection.schema == "retention.inspect/1" && inspection.store == "prices.sqlite")
+        #expect(inspection.entities.map(\.name) == ["Price"] && inspection.entities[0].rows == 500)
+        #expect(inspection.entities[0].dates.map(\.date_format) == ["unix_seconds"])
+        #expect(inspection.entities[0].dates.map(\.index) == ["Price_at"])
+    }
+
+    @Test func changesNoByteAndLeavesNoFile() throws {
+        let job = try job()
+        let before = (try job.listing(), try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")))
+        #expect(try job.retention("inspect", "prices.sqlite").status == 0)
+        #expect(try job.listing() == before.0)
+        #expect(try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")) == before.1)
+    }
+
+    @Test func whatIsNoStoreIsTold() throws {
+        let job = try job()
+        let missing = try job.retention("inspect", "nothing.sqlite")
+        #expect(missing.status == 66 && missing.output.isEmpty && missing.errors.contains("nothing.sqlite"))
+        #expect(try !job.listing().contains("nothing.sqlite"))
+        try job.folder.write("no database at all", to: "text.sqlite")
+        #expect(try job.retention("inspect", "text.sqlite").status == 74)
+        #expect(try job.retention("inspect", "postgresql:///prices").status == 78)
+        #expect(try job.retention("inspect").status == 64)
+    }
+
+    // MARK: Core Data
+
+    private static let coreData = ["../shared", "../../shared"].map {
+        LaunchedProgram.project.appending(path: "\($0)/data/coredata").standardizedFileURL
+    }.first { FileManager.default.fileExists(atPath: $0.path) }
+
+    @Test(.enabled(if: coreData != nil, "the sample stores are not here"))
+    func showsTheModelOfACoreDataStore() throws {
+        let folder = try TemporaryFolder()
+        let original = try #require(Self.coreData).appending(path: "plaso/netusage.sqlite")
+        let file = try folder.write("", to: "netusage.sqlite")
+        try Data(contentsOf: original).write(to: file)
+        let end = try LaunchedProgram.run("retention", ["inspect", "netusage.sqlite"], in: folder.url)
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        let app = try #require(end.output.components(separatedBy: "\n\n").first { $0.hasPrefix("App: ") })
+        let lines = app.split(separator: "\n").map { $0.split(separator: " ").joined(separator: " ") }
+        #expect(lines.contains("parent Process"), "\(app)")
+        #expect(lines.contains { $0.hasPrefix("timeStamp apple_seconds declared 20") }, "\(app)")
+        #expect(lines.contains("hasLiveUsage LiveUsage hasProcess to many cascade"), "\(app)")
+        #expect(lines.contains("hasTypicalUsage AppTypicalUsage hasApp to many, ordered nullify"), "\(app)")
+        #expect(end.output.contains("deny"), "\(end.output)")
+        #expect(try Data(contentsOf: file) == Data(contentsOf: original))
+    }
+
+    /// docs/output.md shows a session; it prints exactly that.
+    @Test func thePageShowsWhatIsPrinted() throws {
+        let page = try String(
+            contentsOf: LaunchedProgram.project.appending(path: "docs/output.md"), encoding: .utf8)
+        let commands = CodeBlock.blocks(of: page).filter { $0.language == "console" }.flatMap(\.commands)
+        let sample = try #require(commands.first { $0.line == "retention inspect prices.sqlite" })
+        let folder = try TemporaryFolder()
+        let made = try LaunchedProgram.shell(
+            "goldprices prices.sqlite --rows 100000 --until 2025-01-01", in: folder.url)
+        #expect(made.status == 0, "\(made.errors)")
+        let end = try LaunchedProgram.shell(sample.line, in: folder.url)
+        #expect(end.output.trimmingCharacters(in: .newlines) == sample.output.trimmingCharacters(in: .newlines))
+    }
+
+    /// docs/output.md explains every field of the JSON report.
+    @Test func explainsEveryFieldOfTheReport() throws {
+        let job = try job()
+        try job.change(
+            "CREATE TABLE Note(price INTEGER REFERENCES Price, at INTEGER); INSERT INTO Note(at) VALUES (635000000000000000);"
+        )
+        let end = try job.retention("inspect", "prices.sqlite", "--format", "json")
+        let page = try String(contentsOf: LaunchedProgram.project.appending(path: "docs/output.md"), encoding: .utf8)
+        let section = try #require(page.components(separatedBy: "\n## ").first { $0.contains("retention.inspect/1") })
+        let names = Set(end.output.matches(of: #/"([a-z_]+)": /#).map { String($0.1) })
+        try #require(names.isSuperset(of: ["schema", "dates", "alternatives", "delete_rule", "unreadable_examples"]))
+        for name in names { #expect(section.contains("`\(name)`"), "\(name)") }
+    }
+}
