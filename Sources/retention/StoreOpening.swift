@@ -27,6 +27,8 @@ struct StoreOpening {
     func writer() throws -> any StoreWriter {
         let writer = try SQLiteWriter(path: try storePath(), busyTimeout: policy.store.busyTimeout)
         writer.trace = trace
+        writer.author = "retention"
+        writer.clock = SystemClock.now
         return writer
     }
 

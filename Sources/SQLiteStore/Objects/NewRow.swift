@@ -103,7 +103,7 @@ extension SQLiteConnection {
     func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
-        try run("saving a row of \(entity)") { db in
+        try change("saving a row of \(entity)") { db in
             let scope = try scope(entity, db)
             let row = try newRow(values, onConflict, scope)
             let deferred =
