@@ -14,6 +14,7 @@ enum HistoryTriggers {
             db,
             sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
                 + "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
+        try db.execute(sql: begin)
         for (index, name) in names.enumerated() where !HistoryTables.names.contains(name) {
             guard let table = try catalog.table(name, db), !table.keySQL.isEmpty else { continue }
             let entity = "'" + table.name.replacing("'", with: "''") + "'"
@@ -22,13 +23,13 @@ enum HistoryTriggers {
             try db.execute(
                 sql: """
                     \(trigger)_insert AFTER INSERT ON \(table.sql)
-                    BEGIN \(begin) \(note("insert", entity, new)); END;
+                    BEGIN \(note("insert", entity, new)); END;
                     \(trigger)_delete AFTER DELETE ON \(table.sql)
-                    BEGIN \(begin) \(note("delete", entity, old)); END;
+                    BEGIN \(note("delete", entity, old)); END;
                     \(trigger)_update AFTER UPDATE ON \(table.sql) WHEN \(isSameRow(table))
-                    BEGIN \(begin) \(note("update", entity, new)); END;
+                    BEGIN \(note("update", entity, new)); END;
                     \(trigger)_move AFTER UPDATE ON \(table.sql) WHEN NOT (\(isSameRow(table)))
-                    BEGIN \(begin) \(note("delete", entity, old)); \(note("insert", entity, new)); END;
+                    BEGIN \(note("delete", entity, old)); \(note("insert", entity, new)); END;
                     """)
         }
     }
@@ -44,15 +45,21 @@ enum HistoryTriggers {
         }
     }
 
-    /// Adds the transaction with its first change, and again if a rollback to a savepoint took it.
+    /// Adds the transaction before its first change, and again if a rollback to a savepoint took it. In a trigger of its
+    /// own: an insert into a table with AUTOINCREMENT is dear even where it adds nothing.
     ///
     /// Milliseconds are what SQLite's own clock tells.
     private static let begin = """
-        INSERT INTO \(HistoryTables.transactions) (number, at, author)
-        SELECT retention_history_number(),
-            coalesce(retention_history_at(), strftime('%s', 'now') * 1000000 + substr(strftime('%f', 'now'), 4) * 1000),
-            retention_history_author()
-        WHERE NOT EXISTS (SELECT 1 FROM \(HistoryTables.transactions) WHERE number = retention_history_number());
+        CREATE TEMP TRIGGER retention_history_begin BEFORE INSERT ON main.\(HistoryTables.changes)
+        WHEN NOT EXISTS (SELECT 1 FROM \(HistoryTables.transactions) WHERE number = NEW.number)
+        BEGIN
+            INSERT INTO \(HistoryTables.transactions) (number, at, author)
+            VALUES (
+                NEW.number,
+                coalesce(
+                    retention_history_at(), strftime('%s', 'now') * 1000000 + substr(strftime('%f', 'now'), 4) * 1000),
+                retention_history_author());
+        END
         """
 
     // A trigger may not say in which database a table is that it writes to; no temporary table has these names.

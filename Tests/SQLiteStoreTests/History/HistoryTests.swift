@@ -207,6 +207,41 @@ struct HistoryTests {
         #expect(try store.bytes() == before)
     }
 
+    @Test func aRowThatATriggerReplacesUnderItsKeyIsRemembered() throws {
+        try store.change {
+            try $0.execute(
+                sql: """
+                    CREATE TABLE latest (metal TEXT PRIMARY KEY, time INTEGER) WITHOUT ROWID;
+                    CREATE TRIGGER price_gone AFTER DELETE ON price BEGIN REPLACE INTO latest VALUES (OLD.metal, OLD.time); END;
+                    INSERT INTO latest VALUES ('gold', 1);
+                    INSERT INTO price VALUES (2, 'gold');
+                    """)
+        }
+        let writer = try keeper()
+        _ = try writer.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "price")))
+        #expect(
+            try story(writer).map { $0.split(separator: ", ").sorted() } == [
+                ["delete price 1", "insert latest 'gold'"]
+            ])
+    }
+
+    @Test func aRowThatIsLeftOutLeavesNoTransaction() throws {
+        let writer = try keeper()
+        let one: [String: StoreValue] = ["id": .integer(1), "name": .text("x")]
+        #expect(try writer.insert(entity: "shop", values: one, onConflict: .ignore) == .ignored)
+        #expect(throws: StoreError.self) { try writer.insertObject(entity: "shop", values: one) }
+        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "price"))).deletedCount == 0)
+        #expect(try store.rows("SELECT count(*) FROM retention_transaction") == ["0"])
+        try writer.transaction(.normal) {
+            if case .rejected = try writer.insert(entity: "shop", values: one, onConflict: .fail) {
+            } else {
+                Issue.record("the key is there already")
+            }
+            _ = try writer.insert(entity: "shop", values: one, onConflict: .replace)
+        }
+        #expect(try story(writer) == ["update shop 1"])
+    }
+
     @Test func withoutAClockTheTimeIsSQLites() throws {
         let writer = try keeper()
         writer.clock = nil
