@@ -84,7 +84,8 @@ let package = Package(
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: [
-                "SQLiteStore", "PriceStore", "StoreConformance", .product(name: "GRDB", package: "GRDB.swift"),
+                "SQLiteStore", "PriceStore", "StoreConformance", "goldprices",
+                .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(

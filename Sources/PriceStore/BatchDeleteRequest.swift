@@ -98,6 +98,8 @@ public struct BatchDeleteResult: Hashable, Sendable {
     public var cascadedCount: Int
     /// Rows that lost a reference because a relationship nullified it.
     public var nullifiedCount: Int
+    /// Files beside a Core Data store that only rows which went referred to, and that were removed after the commit.
+    public var removedFileCount = 0
     /// The IDs of the rows that went, if they were asked for; else empty.
     public var objectIDs: [ObjectID]
     /// Where the next batch goes on; nil: the end was reached.

@@ -11,16 +11,17 @@ public struct SurveyRequest: Hashable, Sendable {
     /// The newest rows that the rule keeps, if any.
     public var keepLast: KeepLast?
     /// What the rules before this one delete, in order: their rows are counted there and not here.
-    public var preceding: [FetchRequest]
-    /// Whether rows that another entity's rows point at may not be deleted at all, whatever the schema declares.
-    public var deniesRelationships: Bool
+    public var preceding: [BatchDeleteRequest]
+    /// What becomes of the rows that point at rows which go.
+    public var relationships: BatchDeleteRequest.RelationshipRule
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
 
     /// Makes a question.
     public init(
         entity: String, date: DateAttribute, cutoff: Instant, filter: Predicate = .all, keepLast: KeepLast? = nil,
-        preceding: [FetchRequest] = [], deniesRelationships: Bool = false, countsAllRows: Bool = true
+        preceding: [BatchDeleteRequest] = [], relationships: BatchDeleteRequest.RelationshipRule = .asDeclared,
+        countsAllRows: Bool = true
     ) {
         self.entity = entity
         self.date = date
@@ -28,7 +29,7 @@ public struct SurveyRequest: Hashable, Sendable {
         self.filter = filter
         self.keepLast = keepLast
         self.preceding = preceding
-        self.deniesRelationships = deniesRelationships
+        self.relationships = relationships
         self.countsAllRows = countsAllRows
     }
 
@@ -85,15 +86,30 @@ public struct Survey: Hashable, Sendable {
 
     /// Rows that stand in the way of a delete.
     public struct Obstacle: Hashable, Sendable {
-        /// The relationship that forbids it.
+        /// What makes a relationship an obstacle.
+        public enum Objection: Hashable, Sendable {
+            /// The source rows point at rows that would go, and their key, or the request, forbids it.
+            case pointing
+            /// A Core Data model says deny: a batch delete cannot carry that out, whether rows match or not.
+            case denyRule
+            /// The rows at the other end must have the row that would go.
+            case mandatoryInverse
+            /// The source rows point at rows that would go, and the model has no inverse that would clear it.
+            case noInverse
+        }
+
+        /// The relationship that forbids it; for a model's relationship the source is the entity that declares it.
         public var relationship: Relationship
-        /// How many source rows point at rows that would go.
+        /// How many rows stand in the way: source rows, or for a deny rule or an inverse those at the other end.
         public var rowCount: Int
+        /// What makes it an obstacle.
+        public var objection: Objection
 
         /// Makes an obstacle.
-        public init(relationship: Relationship, rowCount: Int) {
+        public init(relationship: Relationship, rowCount: Int, objection: Objection = .pointing) {
             self.relationship = relationship
             self.rowCount = rowCount
+            self.objection = objection
         }
     }
 
@@ -128,6 +144,8 @@ public struct Survey: Hashable, Sendable {
     public var nullifiedCount = 0
     /// Relationships that forbid the delete.
     public var obstacles: [Obstacle] = []
+    /// The names of files beside a Core Data store that only rows which go refer to: they are removed with them.
+    public var externalFiles: [String] = []
     /// How the engine would go about the delete.
     public var strategy = DeleteStrategy.whole
     /// Whether the date index gives the rows in the order of their dates, as it does but for text of mixed shapes.

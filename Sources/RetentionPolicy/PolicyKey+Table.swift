@@ -76,7 +76,7 @@ extension PolicyKey {
             "align", .word(PolicyWord.of(Rule.Alignment.self)),
             "Moves the cutoff back to the start of its hour, day, week or month"),
         PolicyKey(
-            "relationships", .word(["as_declared", "deny", .later("cascade"), .later("nullify")]),
+            "relationships", .word(["as_declared", "deny", "cascade", "nullify"]),
             "Whose delete rules hold; default as_declared"),
         PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
         PolicyKey("limits", .group(ruleLimits), "More than this is refused and nothing is deleted"),

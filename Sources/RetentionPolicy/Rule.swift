@@ -7,6 +7,8 @@ package struct Rule: Sendable {
     package var dateAttribute: String
     /// Nil: the store itself must say it.
     package var dateFormat: DateEncoding?
+    /// Whether the store itself says so, too: then there is no unit to be wrong about.
+    package var isFormatStored = false
     package var maxAge: MaxAge
     /// The rows the rule looks at; ``Predicate/all`` without `where`.
     package var filter: Predicate = .all

@@ -18,7 +18,7 @@ final class SQLiteConnection {
     private var traced: Set<String> = []
 
     /// What the catalog knows; emptied when the schema changes.
-    var catalog = SQLiteCatalog()
+    var catalog: SQLiteCatalog
     var dateFunctions: [DateFunction.Key: DateFunction] = [:]
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
@@ -38,6 +38,10 @@ final class SQLiteConnection {
         var doomedRows: DoomedRows?
         /// Whether the store keeps its history; nil: nobody has looked.
         var history: HistoryState?
+        /// What batches of one request on the objects of a Core Data store share.
+        var objects: BatchObjects?
+        /// What continues the history of a Core Data store in the transaction at hand.
+        var recorder: CoreDataHistory.Recorder?
     }
 
     /// A name for a temporary object that was never used before on this connection.
@@ -46,8 +50,10 @@ final class SQLiteConnection {
         return "retention_\(kind)_\(temporaryCount)"
     }
 
-    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration) throws(StoreError) {
+    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil) throws(StoreError)
+    {
         name = path
+        catalog = SQLiteCatalog(store: path, modelPath: modelPath)
         isReadOnly = readOnly
         try StoreFile.check(path, readOnly: readOnly, create: create)
         var configuration = Configuration()
@@ -115,7 +121,9 @@ final class SQLiteConnection {
                 } else {
                     try recordTransaction(db)
                 }
-                return try body()
+                let value = try body()
+                try finishHistory()
+                return value
             }
         }
     }
@@ -147,6 +155,9 @@ final class SQLiteConnection {
             // Tables and rows that the transaction made are gone, and so must be what is known of them.
             temporaries = known
             temporaries.doomedRows = nil
+            // Its tables may be gone, and the next batch makes them anew.
+            if let objects = known.objects { objects.unusedFiles = [] }
+            temporaries.objects = nil
             catalog = knownCatalog
             if relationshipCounter !== knownCounter { relationshipCounter = nil }
             guard error is DatabaseError else { throw error }

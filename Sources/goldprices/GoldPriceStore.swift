@@ -1,12 +1,6 @@
 import GRDB
 import PriceStore
 
-#if canImport(Glibc)
-    @preconcurrency import Glibc
-#else
-    import Darwin
-#endif
-
 /// Writes price points into a new SQLite file.
 struct GoldPriceStore {
     let path: String
@@ -17,18 +11,7 @@ struct GoldPriceStore {
     ///
     /// - Throws: what SQLite or the file system reports; no file of that name is left behind then.
     func write(_ points: some Sequence<PricePoint>) throws {
-        let partial = path + ".part"
-        remove(partial)
-        do {
-            try fill(partial, with: points)
-        } catch {
-            remove(partial)
-            throw error
-        }
-        remove(path)
-        guard rename(partial, path) == 0 else {
-            throw GoldPricesError("cannot rename \(partial) to \(path): \(String(cString: strerror(errno)))")
-        }
+        try NewStoreFile(path: path).make { try fill($0, with: points) }
     }
 
     private func fill(_ partial: String, with points: some Sequence<PricePoint>) throws {
@@ -59,10 +42,5 @@ struct GoldPriceStore {
             symbols[Int(point.symbol)], time, Double(point.priceCents) / 100, Double(point.openCents) / 100,
             Double(point.highCents) / 100, Double(point.lowCents) / 100, Int(point.volume),
         ]
-    }
-
-    /// Removes a store and what SQLite keeps beside it; files that are not there are no error.
-    private func remove(_ store: String) {
-        for suffix in ["", "-wal", "-shm", "-journal"] { unlink(store + suffix) }
     }
 }

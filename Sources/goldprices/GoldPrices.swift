@@ -16,7 +16,8 @@ struct GoldPrices: ParsableCommand {
         discussion: """
             The store has one table, YahooGoldPricePoint, with a point for each symbol and minute. All points, the \
             store's and then the pending file's, end just before --until; without it, before the present minute. \
-            The same options and seed give the same rows.
+            The same options and seed give the same rows. With --core-data the points are the rows of an entity of \
+            that name, in the tables that Core Data would make, and the model is in the store.
             """)
 
     /// In which order rows go into the table.
@@ -52,6 +53,18 @@ struct GoldPrices: ParsableCommand {
     @Option(help: "How many points the pending file has (default: 1440 with --pending).")
     var pendingRows: Int?
 
+    @Flag(help: "Make a store as Core Data does, with the model in it.")
+    var coreData = false
+
+    @Option(
+        help: ArgumentHelp(
+            "symbol: points belong to a Symbol; detail: each has a PriceDetail that goes with it; none (default: symbol).",
+            valueName: "shape"))
+    var relationship: CoreDataShape?
+
+    @Flag(help: "The Core Data store tracks its history.")
+    var history = false
+
     @Flag(help: "Overwrite files that are already there.")
     var force = false
 
@@ -68,6 +81,12 @@ struct GoldPrices: ParsableCommand {
         guard (1...31_622_400).contains(every) else { throw ValidationError("--every is from 1 to 31622400 seconds") }
         guard symbolList.allSatisfy(isSymbol), Set(symbolList).count == symbolList.count, symbolList.count <= 1000
         else { throw ValidationError("--symbols takes up to 1000 different names of letters, digits and = . _ -") }
+        guard coreData || (relationship == nil && !history) else {
+            throw ValidationError("--relationship and --history need --core-data")
+        }
+        guard !coreData || [.s1, .s4].contains(schema) else {
+            throw ValidationError("--core-data takes --schema s1 (date index) or s4 (none)")
+        }
         guard until == nil || untilInstant != nil else { throw ValidationError("--until is no ISO 8601 instant") }
     }
 
@@ -103,10 +122,9 @@ struct GoldPrices: ParsableCommand {
         }
         let series = PriceSeries(
             spans.store, symbolCount: symbols.count, secondsPerStep: Int64(every), seed: seed)
-        let target = GoldPriceStore(path: store, schema: schema, symbols: symbols)
         switch order {
-        case .time: try target.write(series)
-        case .random: try target.write(shuffled(Array(series)))
+        case .time: try write(series, symbols, savedAt: spans.pending.firstUnixSeconds)
+        case .random: try write(shuffled(Array(series)), symbols, savedAt: spans.pending.firstUnixSeconds)
         }
         report(store, spans.store, symbols.count)
 
@@ -115,6 +133,23 @@ struct GoldPrices: ParsableCommand {
         try file.write(
             PriceSeries(spans.pending, symbolCount: symbols.count, secondsPerStep: Int64(every), seed: seed &+ 1))
         report(pending, spans.pending, symbols.count)
+    }
+
+    /// Makes the store with the points.
+    ///
+    /// - Parameter savedAt: when a history says that they were saved, in seconds since 1970-01-01T00:00:00Z.
+    private func write(_ points: some Sequence<PricePoint>, _ symbols: [String], savedAt: Int64) throws {
+        guard coreData else {
+            return try GoldPriceStore(path: store, schema: schema, symbols: symbols).write(points)
+        }
+        let shape = relationship ?? .symbol
+        let prices = CoreDataPrices(shape: shape, symbols: symbols)
+        try NewStoreFile(path: store).make { partial in
+            try CoreDataStore(
+                path: partial, model: shape.model(hasDateIndex: schema == .s1), hasHistory: history,
+                savedAtAppleSeconds: Double(savedAt - CoreDataPrices.appleEpochUnixSeconds), seed: seed
+            ).write { db, layout in try prices.insert(points, db, layout) }
+        }
     }
 
     /// The points in an order that the seed chooses (Fisher and Yates; the standard library's may change).

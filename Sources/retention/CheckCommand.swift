@@ -43,6 +43,7 @@ struct CheckCommand: ConsoleCommand {
 
     private func storeDiagnostics(_ policy: Policy) throws -> [Diagnostic] {
         let reader = try StoreOpening(policy).reader()
-        return try StoreCheck.diagnostics(policy: policy, reader: reader, clock: SystemClock.now())
+        return try StoreCheck.diagnostics(
+            policy: policy.completed(from: reader), reader: reader, clock: SystemClock.now())
     }
 }

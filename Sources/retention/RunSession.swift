@@ -31,7 +31,7 @@ struct RunSession {
         let memory =
             try opening.ledgerReader().map { try LedgerHistory(reader: $0).memory(store: try opening.realStorePath()) }
         let notes = Notes()
-        let setup = setup(signal: { nil }, notes: notes)
+        let setup = setup(try policy.completed(from: reader), signal: { nil }, notes: notes)
         var report = try DryRun(setup: setup, memory: memory ?? RunMemory()).perform(rehearsal: reader)
         report.warnings = notes.lines + report.warnings
         return report
@@ -67,7 +67,8 @@ struct RunSession {
             log.logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"])
         }
         let notes = Notes()
-        let setup = setup(signal: { interruption.signal }, notes: notes)
+        let setup = setup(
+            try policy.completed(from: writer), signal: { interruption.signal }, notes: notes)
         let run = Run(
             setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
         var report = try run.perform()
@@ -82,7 +83,7 @@ struct RunSession {
         }
     }
 
-    private func setup(signal: @escaping () -> Int32?, notes: Notes) -> RunSetup {
+    private func setup(_ policy: Policy, signal: @escaping () -> Int32?, notes: Notes) -> RunSetup {
         let began = SystemClock.uptime()
         let budget = maxRuntime ?? policy.maxRuntime
         return RunSetup(
@@ -91,7 +92,7 @@ struct RunSession {
                 at: SystemClock.now(), random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) }),
             asOf: asOf, options: options, maxRuntime: budget, clock: SystemClock.now, uptime: SystemClock.uptime,
             sleep: SystemClock.sleep,
-            savePending: { [policy, log] inserter in
+            savePending: { [log] inserter in
                 try PendingFolder(policy).save(
                     into: inserter, now: SystemClock.now(), logger: log.logger,
                     mayContinue: { signal() == nil && !(budget.map { SystemClock.uptime() - began >= $0 } ?? false) },

@@ -7,11 +7,11 @@ struct RelationshipTests {
     static let cutoff = Instant(unixSeconds: 100_000_000)
 
     static func request(
-        _ entity: String, preceding: [FetchRequest] = [], deny: Bool = false
+        _ entity: String, preceding: [BatchDeleteRequest] = [], deny: Bool = false
     ) -> SurveyRequest {
         SurveyRequest(
             entity: entity, date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
-            cutoff: cutoff, preceding: preceding, deniesRelationships: deny)
+            cutoff: cutoff, preceding: preceding, relationships: deny ? .deny : .asDeclared)
     }
 
     /// Foretells, deletes, compares; returns what the survey said.
@@ -78,9 +78,16 @@ struct RelationshipTests {
             "INSERT INTO c VALUES (1, 50000000, 1), (2, 40000000, 2)",
             "INSERT INTO d VALUES (1, 50000000, 1), (2, 200000000, 2), (3, 50000000, NULL)")
         let first = Self.request("c")
-        let second = Self.request("p", preceding: [FetchRequest(entity: "c", predicate: first.deletion)])
+        let second = Self.request(
+            "p",
+            preceding: [
+                BatchDeleteRequest(fetchRequest: FetchRequest(entity: "c", predicate: first.deletion))
+            ])
         let third = Self.request(
-            "d", preceding: second.preceding + [FetchRequest(entity: "p", predicate: second.deletion)])
+            "d",
+            preceding: second.preceding + [
+                BatchDeleteRequest(fetchRequest: FetchRequest(entity: "p", predicate: second.deletion))
+            ])
         let reader = try store.reader()
         #expect(try reader.survey(first).expiredCount == 2)
         let parents = try reader.survey(second)

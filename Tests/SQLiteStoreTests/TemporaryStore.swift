@@ -75,7 +75,7 @@ extension StoreWriter {
                 entity: request.entity, predicate: request.deletion,
                 sortDescriptors: [SortDescriptor(request.date.name)],
                 fetchLimit: strategy == .whole ? nil : batchRows),
-            resultType: .count, strategy: strategy)
+            resultType: .count, strategy: strategy, relationships: request.relationships)
         repeat {
             let result = try execute(batch)
             total.deletedCount += result.deletedCount

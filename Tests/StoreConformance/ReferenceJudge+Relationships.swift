@@ -11,7 +11,7 @@ extension ReferenceJudge {
     mutating func carryOut(_ request: SurveyRequest, into verdict: inout Verdict) {
         let named = Set(verdict.deleted.map { Place(table: request.entity, id: $0) })
         var gone = named
-        if !request.deniesRelationships {
+        if request.relationships != .deny {
             var frontier = gone
             while !frontier.isEmpty {
                 var reached: Set<Place> = []
@@ -42,7 +42,7 @@ extension ReferenceJudge {
             case .restrict: obstacles = all
             case .noAction: obstacles = staying
             case .nullify where !isNullable(key), .setDefault where !hasDefault(key, gone): obstacles = all
-            case .nullify, .setDefault, .cascade: obstacles = request.deniesRelationships ? staying : []
+            case .nullify, .setDefault, .cascade: obstacles = request.relationships == .deny ? staying : []
             }
             if !obstacles.isEmpty {
                 verdict.survey.obstacles.append(.init(relationship: key, rowCount: obstacles.count))

@@ -9,7 +9,7 @@ package struct ReferenceJudge {
     /// The store as the rules that were judged and not refused leave it.
     package internal(set) var current: ReferenceStore
     /// What the rules that were not refused delete, in order: what the next survey must be told.
-    package private(set) var preceding: [FetchRequest] = []
+    package private(set) var preceding: [BatchDeleteRequest] = []
 
     package init(_ store: ReferenceStore) {
         original = store
@@ -74,7 +74,8 @@ package struct ReferenceJudge {
         let gone = expired.union(verdict.cascaded[request.entity] ?? [])
         verdict.survey.leavesReadableRows = expired.isEmpty || readableOfEntity.contains { !gone.contains($0.id) }
         if !verdict.isRefused, !verdict.dependsOnNullified {
-            preceding.append(FetchRequest(entity: request.entity, predicate: request.deletion))
+            preceding.append(
+                BatchDeleteRequest(fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion)))
         }
         return verdict
     }

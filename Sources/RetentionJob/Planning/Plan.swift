@@ -45,6 +45,11 @@ package struct Plan: Sendable {
             self.disposition = disposition
         }
 
+        /// The rule's delete as one request, without order and limit; nil unless the step is planned.
+        package var wholeDelete: BatchDeleteRequest? {
+            deletion.map { BatchDeleteRequest(fetchRequest: $0, relationships: request?.relationships ?? .asDeclared) }
+        }
+
         /// What the rule deletes, without order and limit; nil unless the step is planned.
         package var deletion: FetchRequest? {
             request.map { FetchRequest(entity: $0.fetchRequest.entity, predicate: $0.fetchRequest.predicate) }
@@ -77,6 +82,7 @@ extension Plan.Step {
         report.newestExpired = survey.newestExpired
         report.strategy = request?.strategy
         report.index = request == nil ? nil : survey.index
+        report.externalFiles = survey.externalFiles
         report.advice = advice
         report.elapsed = elapsed
         return report
@@ -88,6 +94,7 @@ extension Plan.Step {
         if case .planned = disposition {
             report.cascaded = survey.cascadedCount
             report.nullified = survey.nullifiedCount
+            report.removedFiles = survey.externalFiles.count
         }
         return report
     }

@@ -64,7 +64,7 @@ package struct Planner {
         for rule in rules {
             let began = uptime()
             var step = try step(
-                for: rule, preceding: plan.steps.compactMap(\.deletion), hasRowsSinceLastRun: hasRowsSinceLastRun,
+                for: rule, preceding: plan.steps.compactMap(\.wholeDelete), hasRowsSinceLastRun: hasRowsSinceLastRun,
                 reader: reader)
             step.elapsed = uptime() - began
             if let mistake = strategyMistake(in: step) { mistakes.append(mistake) }
@@ -77,7 +77,7 @@ package struct Planner {
     // MARK: One rule
 
     private func step(
-        for rule: Rule, preceding: [FetchRequest], hasRowsSinceLastRun: Bool, reader: any StoreReader
+        for rule: Rule, preceding: [BatchDeleteRequest], hasRowsSinceLastRun: Bool, reader: any StoreReader
     ) throws -> Plan.Step {
         let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
         var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
@@ -99,16 +99,15 @@ package struct Planner {
         func refusals() -> [Refusal] {
             Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, clock: clock, memory: memory,
-                hasRowsSinceLastRun: hasRowsSinceLastRun,
-                unsupportedRelationships: Self.unsupportedRelationships(rule, incoming)
+                hasRowsSinceLastRun: hasRowsSinceLastRun
             ).all()
         }
         var holding = refusals()
         var passed: [RefusalCode] = []
-        if request.deniesRelationships, accepted.contains(.relationshipDenied), !survey.obstacles.isEmpty {
+        if request.relationships == .deny, accepted.contains(.relationshipDenied), !survey.obstacles.isEmpty {
             // `deny` is waived: what the schema declares happens then, and has to be counted; what it forbids stays
             // forbidden.
-            request.deniesRelationships = false
+            request.relationships = .asDeclared
             survey = try answer(request, reader)
             holding = refusals()
             if !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
@@ -131,14 +130,14 @@ package struct Planner {
     }
 
     private func surveyRequest(
-        for rule: Rule, date: DateAttribute, cutoff: Instant, preceding: [FetchRequest]
+        for rule: Rule, date: DateAttribute, cutoff: Instant, preceding: [BatchDeleteRequest]
     ) -> SurveyRequest {
         SurveyRequest(
             entity: rule.entity, date: date, cutoff: cutoff, filter: rule.filter,
             keepLast: rule.keepLast.map {
                 KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
             },
-            preceding: preceding, deniesRelationships: rule.relationships == .deny, countsAllRows: countsAllRows)
+            preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows)
     }
 
     /// A schema that the engine cannot handle is an answer, not an error: the other rules go on.
@@ -161,7 +160,9 @@ package struct Planner {
                 sortDescriptors: [SortDescriptor(rule.dateAttribute, ascending: true)],
                 // `whole` is one statement for all rows by its meaning.
                 fetchLimit: strategy == .whole ? nil : rule.batch.rows),
-            resultType: .count, strategy: strategy)
+            resultType: .count, strategy: strategy,
+            // What `deny` forbids was looked for before; rows that arrive meanwhile follow the schema.
+            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
     }
 
     /// A strategy that was asked for by name and cannot be had, as a mistake of the configuration.
@@ -172,20 +173,6 @@ package struct Planner {
         return StoreCheck.strategyMistake(
             wanted, rule: step.rule, possible: step.survey.possibleStrategies,
             isFromCommandLine: options.strategy != nil)
-    }
-
-    /// Why `cascade` or `nullify` cannot be had; nil: they are what the schema declares anyway, or are not asked for.
-    private static func unsupportedRelationships(_ rule: Rule, _ incoming: [Relationship]) -> String? {
-        let wanted: Relationship.DeleteRule
-        switch rule.relationships {
-        case .asDeclared, .deny: return nil
-        case .cascade: wanted = .cascade
-        case .nullify: wanted = .nullify
-        }
-        guard let other = incoming.first(where: { $0.deleteRule != wanted }) else { return nil }
-        let key = "\(other.source) (\(other.sourceAttributes.joined(separator: ", ")))"
-        return "relationships: \(rule.relationships.rawValue) would override what the schema declares for \(key), "
-            + "which this version does not do"
     }
 
     /// Whether rows show that time has passed since the last run. Asks the store only if the clock looks as if it had
@@ -200,5 +187,17 @@ package struct Planner {
             }
         }
         return false
+    }
+}
+
+extension Rule.RelationshipSetting {
+    /// The setting as a request says it.
+    fileprivate var request: BatchDeleteRequest.RelationshipRule {
+        switch self {
+        case .asDeclared: .asDeclared
+        case .deny: .deny
+        case .cascade: .cascade
+        case .nullify: .nullify
+        }
     }
 }

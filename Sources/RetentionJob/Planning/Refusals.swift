@@ -19,12 +19,10 @@ package struct Refusals {
     /// Whether an entity of the rules has a believable row newer than the last run. Matters only where
     /// ``ClockGuard/isJump(clock:memory:)`` holds.
     package var hasRowsSinceLastRun: Bool
-    /// Why the rule's `relationships` cannot be had in this schema; nil: they can.
-    package var unsupportedRelationships: String?
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant,
-        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, unsupportedRelationships: String? = nil
+        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true
     ) {
         self.rule = rule
         self.date = date
@@ -33,7 +31,6 @@ package struct Refusals {
         self.clock = clock
         self.memory = memory
         self.hasRowsSinceLastRun = hasRowsSinceLastRun
-        self.unsupportedRelationships = unsupportedRelationships
     }
 
     /// All refusals that hold, the most telling first; empty: the rule may be carried out.
@@ -53,7 +50,7 @@ package struct Refusals {
 
     /// Cannot be accepted: the engine does not know how to do it, whoever says yes.
     private func unsupportedSchema() -> Refusal? {
-        guard let reason = survey.unsupported ?? unsupportedRelationships else { return nil }
+        guard let reason = survey.unsupported else { return nil }
         return Self.unsupportedSchema(rule: rule, reason: reason)
     }
 
@@ -68,6 +65,7 @@ package struct Refusals {
     /// is the user's own wish that stands in the way, and accepting means `as_declared`.
     private func relationshipDenied() -> Refusal? {
         guard let first = survey.obstacles.first else { return nil }
+        if let refusal = modelDenies(first) { return refusal }
         let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
         var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "points" : "point")"
         reason += " at rows that would go"
@@ -77,6 +75,12 @@ package struct Refusals {
         if rule.relationships == .deny {
             return refusal(.relationshipDenied, reason + ", which relationships: deny forbids")
         }
+        if rule.relationships == .nullify {
+            return Refusal(
+                .relationshipDenied, reason: begin(reason + ", and the key must have a value or cannot be changed"),
+                wayPast: "this cannot be accepted, because the delete would fail; delete those rows first, with a rule "
+                    + "for \(first.relationship.source) before this one", isAcceptable: false)
+        }
         let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
         return Refusal(
             .relationshipDenied, reason: begin(reason + ", and the key is declared \(declared)"),
@@ -85,11 +89,53 @@ package struct Refusals {
             isAcceptable: false)
     }
 
+    /// What a Core Data model, or its want of a way back, forbids; nil: the obstacle is a key of the schema.
+    private func modelDenies(_ obstacle: Survey.Obstacle) -> Refusal? {
+        let relationship = obstacle.relationship
+        let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
+        let ends = "\(Figures.count(obstacle.rowCount, "row")) of \(relationship.destination)"
+        let others = survey.obstacles.count - 1
+        let more = others > 0 ? "; \(Figures.count(others, "other relationship")) likewise" : ""
+        switch obstacle.objection {
+        case .pointing: return nil
+        case .denyRule where rule.relationships == .deny && relationship.deleteRule != .restrict:
+            return refusal(
+                .relationshipDenied,
+                "\(ends) are at the other end of \(name), which relationships: deny forbids" + more)
+        case .denyRule:
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "
+                        + "134060); \(ends) would be at its other end" + more),
+                wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule if that is "
+                    + "meant and \(rule.entity) declares it, or change the model", isAcceptable: false)
+        case .mandatoryInverse:
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "\(ends) must keep what \(name) leads back from: its inverse "
+                        + "\(relationship.destinationAttributes.joined(separator: ", ")) is mandatory" + more),
+                wayPast: "this cannot be accepted, because the store would break its own model; delete those rows "
+                    + "first, with a rule for \(relationship.destination) before this one, or use `relationships: cascade`",
+                isAcceptable: false)
+        case .noInverse:
+            let rows = Figures.count(obstacle.rowCount, "row")
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "\(rows) of \(name) \(obstacle.rowCount == 1 ? "points" : "point") at rows that would go, and the "
+                        + "model has no inverse that would clear it" + more),
+                wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule, or delete "
+                    + "those rows first, with a rule for \(relationship.source) before this one", isAcceptable: false)
+        }
+    }
+
     // MARK: The dates
 
     /// Judged on the newest value before `earliest` is applied; not where the store itself gives the format.
     private func wrongUnit() -> Refusal? {
-        guard rule.dateFormat != nil, date.encoding != .native, let value = survey.newestValue, !value.isNull else {
+        guard !rule.isFormatStored, date.encoding != .native, let value = survey.newestValue, !value.isNull else {
             return nil
         }
         let declared: String

@@ -89,6 +89,14 @@ private struct RuleCheck {
             return warnOfRefusal("\(entity.name) is \(kind)")
         }
         guard let date = rule.date(zone: zone) else { return try complainOfMissingFormat(entity, attribute) }
+        if let stored = attribute.dateEncoding, stored != date.encoding {
+            diagnostics.append(
+                Diagnostic(
+                    at: rule.marks.value("date_format"),
+                    "the store says that \(entity.name).\(attribute.name) is \(stored.rawValue), not "
+                        + "\(date.encoding.rawValue); leave out date_format"))
+            return
+        }
         adviseOnStorage(entity, attribute, date)
         guard includingAdvice || rule.strategy != nil else { return }
         try survey(entity, date, includingAdvice: includingAdvice)

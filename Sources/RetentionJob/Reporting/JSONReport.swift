@@ -70,6 +70,8 @@ package struct JSONReport {
             .init("deleted", .count(rule.deleted)),
             .init("cascaded", .count(rule.cascaded)),
             .init("nullified", .count(rule.nullified)),
+            .init("removed_files", .count(rule.removedFiles)),
+            .init("external_files", .strings(rule.externalFiles)),
             .init("unreadable", .count(rule.unreadableCount)),
             .init("residue", .count(rule.residue)),
             .init("oldest", .optional(rule.oldest)),

@@ -44,6 +44,10 @@ package struct RunReport: Sendable {
         package var deleted = 0
         package var cascaded = 0
         package var nullified = 0
+        /// Files beside a Core Data store that were removed with the rows that referred to them.
+        package var removedFiles = 0
+        /// The names of files that only expired rows refer to, as the plan found them.
+        package var externalFiles: [String] = []
         package var unreadable: [Survey.UnreadableRows] = []
         package var residue = 0
         package var oldest: Instant?

@@ -159,6 +159,13 @@ package struct TextReport {
             let verb = isDryRun ? "would be nullified" : "nullified"
             lines += note(name, "\(Figures.count(rule.nullified, "reference")) \(verb)", .plain)
         }
+        if rule.removedFiles > 0 {
+            let verb = isDryRun ? "would be removed" : "removed"
+            let names = isDryRun ? rule.externalFiles.prefix(3) : []
+            let shown = names.isEmpty ? "" : ": " + names.joined(separator: ", ")
+            let more = isDryRun && rule.externalFiles.count > 3 ? ", …" : ""
+            lines += note(name, "\(Figures.count(rule.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
+        }
         lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
         return lines
     }

@@ -42,6 +42,7 @@ extension Run {
                 report.rules[index].deleted += result.deletedCount
                 report.rules[index].cascaded += result.cascadedCount
                 report.rules[index].nullified += result.nullifiedCount
+                report.rules[index].removedFiles += result.removedFileCount
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
             case .pause(let length):

@@ -24,10 +24,18 @@ struct SQLiteTable {
     var collations: [String: String]
     /// The default values as the schema writes them, by lower-cased name of the column.
     var defaults: [String: String]
+    /// The entity of a Core Data store that the rows are of; nil: the table is its own entity.
+    var managed: CoreDataEntity?
 
     var name: String { entity.name }
+    /// The table's own name; other than the entity's in a Core Data store.
+    var tableName: String { managed?.table ?? entity.name }
     /// The table in SQL, never shadowed by a temporary one.
-    var sql: String { "main." + entity.name.quotedIdentifier }
+    var sql: String { "main." + tableName.quotedIdentifier }
+    /// The column of an attribute, in SQL and without an alias.
+    func columnSQL(_ attribute: Attribute) -> String {
+        (managed?.columns[attribute.name.lowercased()] ?? attribute.name).quotedIdentifier
+    }
     /// Whether a column may become NULL. A rowid never is, and its column need not say so.
     func isNullable(_ column: String) -> Bool {
         let attribute = entity.attribute(named: column)
@@ -74,11 +82,40 @@ struct SQLiteIndex: Hashable {
 
 /// Reads the schema, once for each table that is asked for.
 struct SQLiteCatalog {
+    /// The store's name, for messages.
+    private let store: String
+    /// A model file that takes the place of the one in a Core Data store; nil: none is given.
+    private let modelPath: String?
     private var tables: [String: SQLiteTable] = [:]
     private var incoming: [String: [Relationship]]?
+    private var coreDataSchema: CoreDataSchema??
 
-    /// The names of all tables, views and virtual tables, without SQLite's own.
-    func names(_ db: Database) throws -> [String] {
+    init(store: String, modelPath: String?) {
+        self.store = store
+        self.modelPath = modelPath
+    }
+
+    /// A catalog of the same store that knows nothing yet.
+    var emptied: SQLiteCatalog { SQLiteCatalog(store: store, modelPath: modelPath) }
+
+    /// What the tables and the model of a Core Data store say; nil: the store is none.
+    mutating func coreData(_ db: Database) throws -> CoreDataSchema? {
+        if let coreDataSchema { return coreDataSchema }
+        let schema = try CoreDataSchema.read(modelPath: modelPath, store: store, db)
+        if schema != nil { try CoreDataFunctions.add(db) }
+        coreDataSchema = .some(schema)
+        return schema
+    }
+
+    /// The names of all entities: those of a Core Data store, and all tables, views and virtual tables that are not its
+    /// own or SQLite's.
+    mutating func names(_ db: Database) throws -> [String] {
+        let schema = try coreData(db)
+        return (schema?.names ?? [])
+            + (try tableNames(db).filter { schema?.ownTables.contains($0.lowercased()) != true })
+    }
+
+    private func tableNames(_ db: Database) throws -> [String] {
         try String.fetchAll(
             db,
             sql: """
@@ -90,11 +127,18 @@ struct SQLiteCatalog {
     /// The table, view or virtual table of that name, letters without case, or nil.
     mutating func table(_ name: String, _ db: Database) throws -> SQLiteTable? {
         if let known = tables[name.lowercased()] { return known }
-        guard var table = try read(name, db) else { return nil }
+        let schema = try coreData(db)
+        let managed = schema?.entity(name)
+        if managed == nil, schema?.ownTables.contains(name.lowercased()) == true { return nil }
+        guard var table = try read(managed?.table ?? name, db) else { return nil }
         table.entity = try withRelationships(table.entity, db)
+        if let managed, let schema { table.become(managed, schema) }
         tables[name.lowercased()] = table
         return table
     }
+
+    /// The table of that very name, also one that belongs to Core Data, without relationships.
+    func stored(_ name: String, _ db: Database) throws -> SQLiteTable? { try read(name, db) }
 
     private func read(_ name: String, _ db: Database) throws -> SQLiteTable? {
         guard

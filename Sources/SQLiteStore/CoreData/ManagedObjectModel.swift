@@ -10,6 +10,9 @@ struct ManagedObjectModel: Hashable, Sendable {
 struct ManagedEntity: Hashable, Sendable {
     /// The entity's name.
     var name: String
+    /// Its name in earlier versions of the model, where it had another. The `Z_NAME` of a store that was migrated may
+    /// still be this one.
+    var formerName: String?
     /// The entity that it inherits from; nil: it is the root of its own table.
     var superentity: String?
     /// Whether only its sub-entities have rows.
@@ -50,6 +53,8 @@ struct ManagedAttribute: Hashable, Sendable {
     var isOptional: Bool
     /// Whether it has no column.
     var isTransient: Bool
+    /// Whether the store computes it from other values, by triggers.
+    var isDerived: Bool
     /// Whether a large value may be kept in a file beside the store.
     var isExternal: Bool
     /// Whether a history keeps its value when the row is deleted.
@@ -76,10 +81,17 @@ struct ManagedRelationship: Hashable, Sendable {
     var deleteRule: DeleteRule
     /// Whether a row may lack the other end.
     var isOptional: Bool
-    /// Whether a row can have more than one other end: the greatest count is not 1.
-    var isToMany: Bool
-    /// Whether the other ends have an order.
-    var isOrdered: Bool
+    /// The least count of other ends, where there are any.
+    var minCount: Int
+    /// The greatest count of other ends; 0 or less: there is none.
+    var maxCount: Int
+    /// Whether the model calls it ordered, which it may do with a single other end too.
+    var hasOrder: Bool
     /// Whether it is not stored.
     var isTransient: Bool
+
+    /// Whether a row can have more than one other end.
+    var isToMany: Bool { maxCount != 1 }
+    /// Whether the other ends have an order, which is stored with them.
+    var isOrdered: Bool { hasOrder && isToMany }
 }

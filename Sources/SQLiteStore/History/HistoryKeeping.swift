@@ -22,7 +22,7 @@ extension SQLiteConnection {
                         hint: "Core Data has a history of its own: NSPersistentHistoryTrackingKey turns it on")
                 }
                 try HistoryTables.create(db)
-                catalog = SQLiteCatalog()
+                catalog = catalog.emptied
                 try recordTransaction(db)
             }
         }
@@ -38,7 +38,7 @@ extension SQLiteConnection {
         if temporaries.history?.schemaVersion != version {
             if temporaries.history?.isKept == true { try HistoryTriggers.remove(db) }
             let isKept = try HistoryTables.exist(db)
-            if isKept { try HistoryTriggers.create(db) }
+            if isKept { try HistoryTriggers.create(catalog.emptied, db) }
             temporaries.history = HistoryState(schemaVersion: version, isKept: isKept)
         }
         guard temporaries.history?.isKept == true, historyRecorder.number == nil else { return }

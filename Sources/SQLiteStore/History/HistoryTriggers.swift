@@ -8,8 +8,10 @@ import PriceStore
 /// virtual tables and tables whose columns hide the rowid.
 enum HistoryTriggers {
     /// Makes the triggers for all tables.
-    static func create(_ db: Database) throws {
-        var catalog = SQLiteCatalog()
+    ///
+    /// - Parameter catalog: one that knows nothing yet.
+    static func create(_ catalog: SQLiteCatalog, _ db: Database) throws {
+        var catalog = catalog
         let names = try String.fetchAll(
             db,
             sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "

@@ -62,6 +62,7 @@ private struct BatchInsert {
     /// Inserts one row.
     mutating func add(_ row: [String: StoreValue]) throws {
         rowCount += 1
+        if scope.table.managed != nil { return try addManaged(row) }
         var prepared = statement
         if let known = prepared, try !bind(row, known) { prepared = nil }
         let current = try prepared ?? prepare(row)
@@ -85,6 +86,20 @@ private struct BatchInsert {
                 result.ignoredCount += 1
             }
         default: throw failure()
+        }
+    }
+
+    private mutating func addManaged(_ row: [String: StoreValue]) throws {
+        let (outcome, key) = try connection.insertManaged(row, request.onConflict, scope, db)
+        switch outcome {
+        case .saved:
+            result.insertedCount += 1
+            if request.resultType == .objectIDs, let key { result.objectIDs.append(connection.objectID(scope, [key])) }
+        case .ignored: result.ignoredCount += 1
+        case .rejected(let reason):
+            throw StoreError(
+                .constraint, store: connection.name,
+                message: "saving row \(rowCount) for \(scope.table.name), so none is saved: \(reason)")
         }
     }
 

@@ -12,11 +12,22 @@ extension SQLiteConnection {
                 throw StoreError(
                     .unsupported, store: name, message: "the batch update of \(scope.table.name) names no property")
             }
+            if scope.table.managed != nil {
+                return try transaction(.normal) {
+                    let keys = try constrained(scope.table.name) {
+                        try updateManaged(
+                            request.propertiesToUpdate, scope, where: try condition(request.predicate, scope, db), db)
+                    }
+                    return BatchUpdateResult(
+                        updatedCount: keys.count,
+                        objectIDs: request.resultType == .objectIDs ? keys.map { objectID(scope, $0) } : [])
+                }
+            }
             let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
             return try transaction(.normal) {
                 let update =
                     SQLFragment(
-                        "UPDATE OR ABORT \(scope.from()) SET \(sets.joined(separator: ", "))",
+                        "UPDATE OR ABORT \(scope.target()) SET \(sets.joined(separator: ", "))",
                         named.map(\.value.databaseValue))
                     + whereClause(try condition(request.predicate, scope, db))
                 return try constrained(scope.table.name) {

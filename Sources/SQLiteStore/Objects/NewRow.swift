@@ -8,6 +8,9 @@ struct NewRow {
     var onConflict: ConflictPolicy
     /// A rowid to be given beside the values: its name in SQL and its value; nil: SQLite chooses.
     var rowID: (name: String, value: Int64)?
+    /// What a Core Data row carries besides: its entity's number and its lock counter. A row that replaces another
+    /// leaves them, and counts the lock up.
+    var identity: [(column: String, value: StoreValue)] = []
 
     init(_ values: [(column: String, value: StoreValue)], _ onConflict: ConflictPolicy) {
         self.values = values
@@ -78,7 +81,7 @@ extension SQLiteConnection {
     private func insertStatement(
         _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy
     ) -> SQLFragment {
-        var brought = row.values
+        var brought = row.values + row.identity
         if let rowID = row.rowID { brought.append((rowID.name, .integer(rowID.value))) }
         let columns = brought.map(\.column.quotedIdentifier)
         var text = "INSERT OR ABORT INTO \(target) "
@@ -93,6 +96,7 @@ extension SQLiteConnection {
         case .replace where !replaced.isEmpty:
             // Not REPLACE, which deletes the old row and with it whatever cascades from it.
             text += " ON CONFLICT DO UPDATE SET \(replaced.map { "\($0) = excluded.\($0)" }.joined(separator: ", "))"
+            if !row.identity.isEmpty { text += ", Z_OPT = ifnull(Z_OPT, 0) + 1" }
         default: break
         }
         if !names.isEmpty { text += " RETURNING " + names.map(\.quotedIdentifier).joined(separator: ", ") }
@@ -105,6 +109,7 @@ extension SQLiteConnection {
     ) throws(StoreError) -> InsertOutcome {
         try change("saving a row of \(entity)") { db in
             let scope = try scope(entity, db)
+            if scope.table.managed != nil { return try insertManaged(values, onConflict, scope, db).outcome }
             let row = try newRow(values, onConflict, scope)
             let deferred =
                 scope.table.defersKeys && scope.table.insertTriggers.isEmpty ? scope.table.entity.relationships : []

@@ -6,6 +6,7 @@ extension SQLiteConnection {
     func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
         try change("saving a row of \(entity)") { db in
             let scope = try tableScope(entity, db)
+            if scope.table.managed != nil { return try insertManagedObject(values, scope, db) }
             let named = values.sorted { $0.key < $1.key }
             let columns = try named.map { try scope.attribute($0.key, store: name).name.quotedIdentifier }
             let values =
@@ -35,10 +36,13 @@ extension SQLiteConnection {
             guard !values.isEmpty else {
                 return try row(SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + condition, db) != nil
             }
+            if scope.table.managed != nil {
+                return try constrained(id.entity) { try updateManaged(values, scope, where: condition, db).count > 0 }
+            }
             let named = values.sorted { $0.key < $1.key }
             let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
             let update = SQLFragment(
-                "UPDATE OR ABORT \(scope.from()) SET \(sets.joined(separator: ", ")) WHERE ",
+                "UPDATE OR ABORT \(scope.target()) SET \(sets.joined(separator: ", ")) WHERE ",
                 named.map(\.value.databaseValue))
             try constrained(id.entity) { try execute(update + condition, db) }
             return db.changesCount > 0
@@ -48,10 +52,23 @@ extension SQLiteConnection {
     func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
         try change("deleting a row of \(id.entity)") { db in
             let scope = try tableScope(id.entity, db)
-            try execute(
-                SQLFragment("DELETE FROM \(scope.from()) WHERE ") + (try stillCondition(id, expected, scope)), db)
+            let condition = try stillCondition(id, expected, scope)
+            if scope.table.managed != nil {
+                return try transaction(.normal) { try deleteManaged(condition, scope, db) } > 0
+            }
+            try execute(SQLFragment("DELETE FROM \(scope.target()) WHERE ") + condition, db)
             return db.changesCount > 0
         }
+    }
+
+    private func insertManagedObject(
+        _ values: [String: StoreValue], _ scope: RowScope, _ db: Database
+    ) throws -> ObjectID {
+        let (outcome, key) = try insertManaged(values, .fail, scope, db)
+        if let key { return objectID(scope, [key]) }
+        var reason = "it is there already"
+        if case .rejected(let text) = outcome { reason = text }
+        throw StoreError(.constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
     }
 
     /// The scope of a table whose rows have a key; throws for views and the like.

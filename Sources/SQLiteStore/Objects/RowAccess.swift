@@ -28,7 +28,7 @@ extension SQLiteConnection {
         try run("reading the rows of \(request.entity)") { db in
             let scope = try scope(request.entity, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
-            let key = scope.key
+            let key = scope.identity
             guard !key.isEmpty else { throw keyless(scope.table) }
             return try rows(try select(key + columns, request, scope, db), db).map { row in
                 StoredRow(
@@ -79,10 +79,15 @@ extension SQLiteConnection {
             let scope = try scope(request.entity, db)
             let named = values.sorted { $0.key < $1.key }
             guard !named.isEmpty else { return 0 }
+            if scope.table.managed != nil {
+                return try transaction(.normal) {
+                    try updateManaged(values, scope, where: try condition(request.predicate, scope, db), db).count
+                }
+            }
             let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
             let statement =
                 SQLFragment(
-                    "UPDATE \(scope.from()) SET \(sets.joined(separator: ", "))", named.map(\.value.databaseValue))
+                    "UPDATE \(scope.target()) SET \(sets.joined(separator: ", "))", named.map(\.value.databaseValue))
                 + whereClause(try condition(request.predicate, scope, db))
             try execute(statement, db)
             return db.changesCount
@@ -106,7 +111,7 @@ extension SQLiteConnection {
                         "CREATE TABLE main.\(entity.name.quotedIdentifier) (\((columns + key).joined(separator: ", ")))"
                 )
             }
-            catalog = SQLiteCatalog()
+            catalog = catalog.emptied
             if historyRecorder.number != nil { try recordTransaction(db) }
         }
     }
@@ -115,7 +120,7 @@ extension SQLiteConnection {
         try run("removing the table \(name)") { db in
             guard let table = try catalog.table(name, db) else { return }
             try db.execute(sql: "DROP TABLE \(table.sql)")
-            catalog = SQLiteCatalog()
+            catalog = catalog.emptied
             if historyRecorder.number != nil { try recordTransaction(db) }
         }
     }

@@ -8,7 +8,10 @@ extension SQLiteConnection {
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
         try run("rehearsing a row of \(entity)") { db in
-            let scope = try scope(entity, db)
+            let logical = try scope(entity, db)
+            // A Core Data entity's rows are rehearsed in its table, under the columns' own names.
+            let table = try logical.table.managed.flatMap { try catalog.stored($0.table, db) } ?? logical.table
+            let scope = logical.table.managed == nil ? logical : RowScope(table)
             let key = scope.table.name.lowercased()
             var shadow: ShadowTable
             if let known = temporaries.shadows[key] {
@@ -17,7 +20,15 @@ extension SQLiteConnection {
                 shadow = try makeShadow(scope.table, db)
                 temporaries.shadows[key] = shadow
             }
-            let row = try newRow(values, onConflict, scope)
+            let row: NewRow
+            if logical.table.managed == nil {
+                row = try newRow(values, onConflict, scope)
+            } else {
+                switch try managedRow(values, onConflict, logical, db) {
+                case .row(let managed): row = managed
+                case .refused(let reason): return .rejected(reason)
+                }
+            }
             try checkReplacement(row, scope.table)
             let outcome = try rehearse(row, in: &shadow, scope: RowScope(scope.table, source: shadow.view), db)
             temporaries.shadows[key] = shadow

@@ -9,7 +9,7 @@ extension SQLiteConnection {
     ) throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, db) {
+            for key in try incoming(parent, of: doomed.request(step), db) {
                 let gone: String
                 switch key.deleteRule {
                 // RESTRICT holds even if the row would go in the same statement, and a reference that cannot be changed
@@ -19,7 +19,7 @@ extension SQLiteConnection {
                 case .setDefault where try !hasDefault(key, doomed, step: step, db): gone = "< \(step)"
                 case .noAction: gone = "<= \(step)"
                 case .cascade, .nullify, .setDefault:
-                    guard request.deniesRelationships else { continue }
+                    guard request.relationships == .deny else { continue }
                     gone = "<= \(step)"
                 }
                 let stays = "NOT " + (try childIsDoomed(key, doomed, steps: gone, db))
@@ -85,7 +85,7 @@ extension SQLiteConnection {
     /// What they point at is no longer what the store says, and following it is not worth the while for SET DEFAULT.
     private func losingDefaults(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> String? {
         for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, db) where key.deleteRule == .setDefault {
+            for key in try incoming(parent, of: doomed.request(step), db) where key.deleteRule == .setDefault {
                 let child = try catalog.table(key.source, db)
                 guard key.sourceAttributes.allSatisfy({ child?.defaults[$0.lowercased()] != nil }) else { continue }
                 let isThere = "NOT " + (try childIsDoomed(key, doomed, steps: "< \(step)", db))
@@ -103,7 +103,7 @@ extension SQLiteConnection {
     /// is not known, so all must go at once.
     func crossesBatches(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Bool {
         for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, db) where key.deleteRule == .noAction {
+            for key in try incoming(parent, of: doomed.request(step), db) where key.deleteRule == .noAction {
                 let goes = try childIsDoomed(key, doomed, steps: "= \(step)", db)
                 let rows = try references(key, doomed, "doomed.step = ? AND \(goes)", [step], db)
                 if try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil { return true }

@@ -8,16 +8,28 @@ import PriceStore
 /// file, so that memory stays bounded.
 final class DoomedRows {
     /// The deletes that have been foreseen, in order.
-    var steps: [FetchRequest] = []
+    var steps: [BatchDeleteRequest] = []
     /// The temporary table of each entity, by lower-cased name.
     var tables: [String: String] = [:]
+    /// Whether the tables have an index by step and wave: worth it where several steps are held.
+    let isIndexed: Bool
+
+    init(isIndexed: Bool = true) { self.isIndexed = isIndexed }
+
+    /// The delete of a step.
+    func request(_ step: Int) -> BatchDeleteRequest { steps[step] }
 }
 
 extension SQLiteConnection {
     /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not foretell it.
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
-        for entity in request.preceding.map(\.entity) + [request.entity] {
-            if let table = try catalog.table(entity, db), !table.entity.incomingRelationships.isEmpty { return true }
+        for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
+            guard let table = try catalog.table(entity, db) else { continue }
+            if let managed = table.managed, let schema = try catalog.coreData(db) {
+                if schema.needsObjects(managed) || managed.sharesTable || !managed.subentities.isEmpty { return true }
+            } else if !table.entity.incomingRelationships.isEmpty {
+                return true
+            }
         }
         return false
     }
@@ -28,13 +40,18 @@ extension SQLiteConnection {
         temporaries.doomedRows = doomed
         try align(doomed, to: request.preceding, db)
         let step = doomed.steps.count
-        let fetch = FetchRequest(entity: request.entity, predicate: request.deletion)
-        survey.expiredCount = try doom(fetch, doomed, cascades: !request.deniesRelationships, db)
-        doomed.steps.append(fetch)
+        let delete = BatchDeleteRequest(
+            fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
+            relationships: request.relationships)
+        survey.expiredCount = try doom(delete, doomed, db)
+        doomed.steps.append(delete)
 
         let date = try dateSQL(request.date, scope, db)
         survey.newestExpired = try newestDoomed(request, scope, date, doomed, step: step, db)
         survey.cascadedCount = try cascadedCount(doomed, step: step, db)
+        if let graph = try graph(delete, doomed, step: step, db) {
+            return try completeObjects(graph, request, scope, into: &survey, db)
+        }
         survey.nullifiedCount = try nullifiedCount(doomed, step: step, db)
         survey.obstacles = try obstacles(request, doomed, step: step, db)
         survey.unsupported = try changeOfMind(request, scope.table, doomed, step: step, db)
@@ -50,7 +67,7 @@ extension SQLiteConnection {
     }
 
     /// Forgets steps that are not among the preceding deletes and foresees those that are missing.
-    private func align(_ doomed: DoomedRows, to preceding: [FetchRequest], _ db: Database) throws {
+    private func align(_ doomed: DoomedRows, to preceding: [BatchDeleteRequest], _ db: Database) throws {
         let common = zip(doomed.steps, preceding).prefix { $0 == $1 }.count
         if common < doomed.steps.count {
             for table in doomed.tables.values {
@@ -58,15 +75,16 @@ extension SQLiteConnection {
             }
             doomed.steps.removeLast(doomed.steps.count - common)
         }
-        for fetch in preceding[common...] {
-            _ = try doom(fetch, doomed, cascades: true, db)
-            doomed.steps.append(fetch)
+        for delete in preceding[common...] {
+            _ = try doom(delete, doomed, db)
+            doomed.steps.append(delete)
         }
     }
 
     /// Adds the rows of one delete and of its cascades, and returns the number of the former.
-    private func doom(_ fetch: FetchRequest, _ doomed: DoomedRows, cascades: Bool, _ db: Database) throws -> Int {
+    private func doom(_ delete: BatchDeleteRequest, _ doomed: DoomedRows, _ db: Database) throws -> Int {
         let step = doomed.steps.count
+        let fetch = delete.fetchRequest
         let scope = try scope(fetch.entity, db)
         let table = try doomedTable(scope.table, doomed, db)
         var insert = SQLFragment(
@@ -75,12 +93,17 @@ extension SQLiteConnection {
         insert += whereClause(try condition(fetch.predicate, scope, db))
         try execute(insert, db)
         let direct = db.changesCount
+        if let graph = try graph(delete, doomed, step: step, db) {
+            if delete.relationships != .deny { try graph.cascade() }
+            return direct
+        }
+        let cascades = delete.relationships != .deny
         var frontier: Set<String> = [scope.table.name]
         var wave = 0
         while cascades, !frontier.isEmpty {
             var reached: Set<String> = []
             for parent in frontier.sorted() {
-                for key in try incoming(parent, db) where key.deleteRule == .cascade {
+                for key in try incoming(parent, of: delete, db) where key.deleteRule == .cascade {
                     let child = try self.scope(key.source, db)
                     let table = try doomedTable(child.table, doomed, db)
                     let columns = child.table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
@@ -98,11 +121,17 @@ extension SQLiteConnection {
         return direct
     }
 
-    func incoming(_ entity: String, _ db: Database) throws -> [Relationship] {
-        try catalog.table(entity, db)?.entity.incomingRelationships ?? []
+    /// The relationships that point at an entity, with the delete rules that a request gives them.
+    func incoming(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
+        let declared = try catalog.table(entity, db)?.entity.incomingRelationships ?? []
+        guard let rule = request.relationships.deleteRule,
+            entity.lowercased() == request.fetchRequest.entity.lowercased()
+        else { return declared }
+        return declared.map { $0.with(deleteRule: rule) }
     }
 
     func doomedTable(_ table: SQLiteTable, _ doomed: DoomedRows, _ db: Database) throws -> String {
+        if table.managed != nil { return try doomedObjects(table.tableName, doomed, db) }
         if let known = doomed.tables[table.name.lowercased()] { return known }
         let name = temporaryName("doomed")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
@@ -167,7 +196,8 @@ extension SQLiteConnection {
     private func nullifiedCount(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
         var queries: [String: [SQLFragment]] = [:]
         for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, db) where [.nullify, .setDefault].contains(key.deleteRule) {
+            for key in try incoming(parent, of: doomed.request(step), db)
+            where [.nullify, .setDefault].contains(key.deleteRule) {
                 let stays = "NOT " + (try childIsDoomed(key, doomed, steps: "<= \(step)", db))
                 let rows = try references(key, doomed, "doomed.step = ? AND \(stays)", [step], db)
                 queries[key.source.lowercased(), default: []].append(
@@ -181,7 +211,7 @@ extension SQLiteConnection {
     }
 
     /// Whether a readable row stays where cascades of the rule lead back to its own entity; true where they do not.
-    private func leavesReadableRows(
+    func leavesReadableRows(
         _ request: SurveyRequest, _ scope: RowScope, _ doomed: DoomedRows, step: Int, _ db: Database
     ) throws -> Bool {
         let table = try doomedTable(scope.table, doomed, db)
@@ -211,5 +241,14 @@ extension SQLiteConnection {
         if date.function != nil, case .integer(let start) = value { return Instant(microseconds: start) }
         guard case .span(let start, _) = request.date.encoding.read(value, zone: request.date.zone) else { return nil }
         return start
+    }
+}
+
+extension Relationship {
+    /// The relationship with another delete rule.
+    fileprivate func with(deleteRule: DeleteRule) -> Relationship {
+        Relationship(
+            source: source, sourceAttributes: sourceAttributes, destination: destination,
+            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
     }
 }

@@ -17,7 +17,8 @@ struct DeleteStatement {
 
     /// Deletes the rows of a condition.
     func delete(_ condition: SQLFragment, byDate: Bool) -> SQLFragment {
-        SQLFragment("DELETE FROM \(scope.from(indexedBy: byDate ? access?.index : nil)) WHERE ") + condition
+        SQLFragment("DELETE FROM \(scope.target(indexedBy: byDate ? access?.index : nil)) WHERE ")
+            + .all([condition, scope.membership])
     }
 
     /// The keys of the rows of a condition.

@@ -3,9 +3,14 @@ import PriceStore
 
 /// Object IDs in statements.
 extension SQLiteConnection {
-    /// The ID of a row of a scope.
+    /// The ID of a row of a scope, from the values of its ``RowScope/identity``.
     func objectID(_ scope: RowScope, _ key: [StoreValue]) -> ObjectID {
-        ObjectID(entity: scope.table.name, key: key, storeIdentifier: storeIdentifier)
+        guard let managed = scope.table.managed, key.count > 1, case .integer(let number) = key[1] else {
+            return ObjectID(entity: scope.table.name, key: key, storeIdentifier: storeIdentifier)
+        }
+        // A row of a sub-entity has one ID, whichever entity it was asked of.
+        return ObjectID(
+            entity: managed.memberNames[number] ?? managed.name, key: [key[0]], storeIdentifier: storeIdentifier)
     }
 
     /// The condition that a row is one of these.
@@ -31,7 +36,9 @@ extension SQLiteConnection {
         guard width > 0 else { throw keyless(table) }
         var isMisfit = false
         for id in ids {
-            guard id.entity == table.name || id.entity.lowercased() == entity,
+            guard
+                id.entity == table.name || id.entity.lowercased() == entity
+                    || table.managed?.subentities.contains(id.entity) == true,
                 id.storeIdentifier == nil || id.storeIdentifier == storeIdentifier
             else { throw Self.foreignIDs(ids, table.name, self) }
             if id.key.count != width { isMisfit = true }

@@ -7,7 +7,7 @@ extension SQLiteConnection {
         guard let table = try catalog.table(entity, db) else {
             throw StoreError(.unknownName, store: name, message: "the store has no entity '\(entity)'")
         }
-        return RowScope(table, source: temporaries.shadows[table.name.lowercased()]?.view)
+        return RowScope(table, source: temporaries.shadows[table.tableName.lowercased()]?.view)
     }
 
     /// The date column of a rule in SQL.

@@ -19,14 +19,28 @@ struct RowScope {
     /// Whether the rows are the table's own, so that its indexes can be named.
     var isTable: Bool { source == table.sql }
 
-    /// The rows for a FROM clause or a DELETE, with the index that must be used, if any.
+    /// The rows for a FROM clause, with the index that must be used, if any.
     func from(indexedBy index: String? = nil) -> String {
-        let hint = isTable ? index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" : ""
-        return "\(source) AS \(Self.alias)\(hint)"
+        guard let membership = table.managed?.membership("stored") else { return target(indexedBy: index) }
+        // SQLite takes the inner query apart, so that indexes serve as if the table stood here.
+        return "(SELECT * FROM \(source) AS stored\(hint(index)) WHERE \(membership)) AS \(Self.alias)"
+    }
+
+    /// The table for a DELETE or an UPDATE, with the index that must be used, if any; see ``membership``.
+    func target(indexedBy index: String? = nil) -> String { "\(source) AS \(Self.alias)\(hint(index))" }
+
+    /// The condition of a DELETE or an UPDATE that a row is of the entity.
+    var membership: SQLFragment { table.managed?.membership(Self.alias).map { SQLFragment($0) } ?? .always }
+
+    private func hint(_ index: String?) -> String {
+        isTable ? index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" : ""
     }
 
     /// A column in SQL.
-    func column(_ attribute: Attribute) -> String { "\(Self.alias).\(attribute.name.quotedIdentifier)" }
+    func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }
+
+    /// What tells rows apart, in SQL: the key, and the entity's number where a Core Data entity has sub-entities.
+    var identity: [String] { key + (table.managed?.subentities.isEmpty == false ? ["\(Self.alias).Z_ENT"] : []) }
 
     /// The key's columns in SQL.
     var key: [String] { table.keySQL.map { "\(Self.alias).\($0)" } }
@@ -35,6 +49,13 @@ struct RowScope {
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {
             throw StoreError(.unknownName, store: store, message: "\(table.name) has no attribute '\(name)'")
+        }
+        if let columns = table.managed?.ambiguous[name.lowercased()] {
+            throw StoreError(
+                .unsupported, store: store,
+                message:
+                    "\(table.name).\(name) can be any of the columns \(columns.joined(separator: ", ")), and the model "
+                    + "does not say which", hint: "name it with `column`")
         }
         return attribute
     }

@@ -9,6 +9,8 @@ struct BatchDelete {
     let statement: DeleteStatement
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
+    /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
+    var objects: ObjectDelete?
 
     init(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
         self.request = request
@@ -27,10 +29,17 @@ struct BatchDelete {
         statement = DeleteStatement(
             scope: scope, date: date.map { (sql: $0.0, before: $0.1) },
             rest: try connection.condition(rest, scope, db), access: access)
+        objects = try ObjectDelete.make(request, scope, connection, db)
     }
 
     /// Deletes the rows of a condition.
     mutating func delete(_ condition: SQLFragment, byDate: Bool) throws {
+        if objects != nil {
+            try objects?.delete(statement.keys(condition, byDate: byDate), whole: statement.condition())
+            deletedCount = objects?.deletedCount ?? 0
+            objectIDs = objects?.objectIDs ?? []
+            return
+        }
         if request.choosesRows {
             let scope = try connection.tableScope(request.fetchRequest.entity, db)
             let chosen = try ChosenRows(statement.keys(condition, byDate: byDate), scope, connection, db)

@@ -18,6 +18,10 @@ extension SQLiteConnection {
                         deletedCount: batch.deletedCount, cascadedCount: (counter?.cascadedCount ?? 0) - before.0,
                         nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs,
                         continuation: continuation)
+                    if let objects = batch.objects {
+                        result.cascadedCount = objects.cascadedCount
+                        result.nullifiedCount = objects.nullifiedCount
+                    }
                     if let directCount = counter?.directCount {
                         if request.choosesRows {
                             // The counter knows no predicate here: it took the chosen rows for cascaded ones too.
@@ -29,7 +33,10 @@ extension SQLiteConnection {
                     return result
                 }
                 if result.continuation == nil, relationshipCounter != nil { try removeRelationshipCounter(db) }
-                return result
+                var told = result
+                told.removedFileCount = removeUnusedFiles()
+                if result.continuation == nil { try dropObjects(db) }
+                return told
             } catch {
                 // What the undone batch counted did not happen.
                 counter?.cascadedCount = before.0

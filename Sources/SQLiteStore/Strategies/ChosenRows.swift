@@ -37,7 +37,7 @@ struct ChosenRows {
         }
         let restricted = try incoming.filter { isOwn($0) && $0.deleteRule == .restrict }
         if rule.deleteRule != nil, !restricted.isEmpty { try deleteLeavesFirst(restricted) }
-        try execute("DELETE FROM \(scope.from()) WHERE " + isChosen)
+        try execute("DELETE FROM \(scope.target()) WHERE " + isChosen)
     }
 
     /// The rows that the request named and that are gone: how many, and their keys if they are to be listed. A trigger

@@ -30,6 +30,8 @@ extension SQLiteConnection {
         chooseStrategy(scope.table, access, into: &survey)
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try foresee(request, scope, into: &survey, db)
+        } else if scope.table.managed != nil {
+            survey.obstacles = try denials(request, db)
         }
         return survey
     }
@@ -41,8 +43,10 @@ extension SQLiteConnection {
         case .virtual: return "\(table.name) is a virtual table: its rows are a module's, not the store's"
         case .table: break
         }
-        if try isCoreData(db) {
-            return "this is a Core Data store, whose delete rules this version does not carry out yet"
+        if let managed = table.managed, let schema = try catalog.coreData(db),
+            let reason = self.unsupported(managed, schema, request.relationships)
+        {
+            return reason
         }
         if table.keySQL.isEmpty {
             return "the columns of \(table.name) hide its rowid (rowid, _rowid_ and oid are all taken)"
@@ -55,7 +59,7 @@ extension SQLiteConnection {
         do {
             let scope = RowScope(table)
             let condition = try dateSQL(request.date, scope, db).readable(before: request.cutoff)
-            _ = try db.makeStatement(sql: "DELETE FROM \(scope.from()) WHERE \(condition.text)")
+            _ = try db.makeStatement(sql: "DELETE FROM \(scope.target()) WHERE \(condition.text)")
             return nil
         } catch let error as DatabaseError {
             return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
@@ -74,10 +78,6 @@ extension SQLiteConnection {
             return "the foreign key of \(columns) does not point at a primary key or a unique key of \(parent.name)"
         }
         return nil
-    }
-
-    private func isCoreData(_ db: Database) throws -> Bool {
-        try catalog.table("Z_METADATA", db) != nil && catalog.table("Z_PRIMARYKEY", db) != nil
     }
 
     private func chooseStrategy(_ table: SQLiteTable, _ access: DateAccess?, into survey: inout Survey) {
@@ -111,8 +111,8 @@ extension SQLiteConnection {
     /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
     func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let parts = try request.preceding
-            .filter { $0.entity.lowercased() == request.entity.lowercased() }
-            .map { SQLFragment("(") + (try condition($0.predicate, scope, db)) + ") IS NOT TRUE" }
+            .filter { $0.fetchRequest.entity.lowercased() == request.entity.lowercased() }
+            .map { SQLFragment("(") + (try condition($0.fetchRequest.predicate, scope, db)) + ") IS NOT TRUE" }
         return .all(parts)
     }
 

@@ -163,11 +163,16 @@ import Testing
         #expect(step.survey.cascadedCount == 1)
     }
 
-    @Test func overridesThatChangeNothingAreAccepted() throws {
-        let file = try PriceFile(Self.tradeKey + "CASCADE)")
+    @Test func theRulesOwnWordOnRelationshipsIsForetold() throws {
+        let file = try PriceFile(Self.tradeKey + "RESTRICT)")
         try file.addPrices(daysOld: [50, 0])
-        #expect(refusals(try plan(file, [.prices { $0.relationships = .cascade }])) == [nil])
-        #expect(refusals(try plan(file, [.prices { $0.relationships = .nullify }])) == [.unsupportedSchema])
+        try file.execute("INSERT INTO trade (price) VALUES (1)")
+        #expect(refusals(try plan(file, [.prices { _ in }])) == [.relationshipDenied])
+        let cascade = try plan(file, [.prices { $0.relationships = .cascade }])[0]
+        #expect(cascade.disposition == .planned && cascade.survey.cascadedCount == 1)
+        #expect(cascade.request?.relationships == .cascade)
+        let nullify = try plan(file, [.prices { $0.relationships = .nullify }])[0]
+        #expect(nullify.disposition == .planned && nullify.survey.nullifiedCount == 1)
     }
 
     @Test func aStrategyThatCannotBeHadIsAMistakeOfTheFile() throws {

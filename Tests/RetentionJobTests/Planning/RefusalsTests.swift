@@ -48,11 +48,13 @@ import Testing
         Survey.UnreadableRows(reason: reason, rowCount: count, example: .text("n/a"))
     }
 
-    static func obstacle(_ rule: Relationship.DeleteRule) -> Survey.Obstacle {
+    static func obstacle(
+        _ rule: Relationship.DeleteRule, _ objection: Survey.Obstacle.Objection = .pointing
+    ) -> Survey.Obstacle {
         Survey.Obstacle(
             relationship: Relationship(
                 source: "Trade", sourceAttributes: ["price"], destination: "Price", destinationAttributes: ["id"],
-                deleteRule: rule, isIndexed: true), rowCount: 3)
+                deleteRule: rule, isIndexed: true), rowCount: 3, objection: objection)
     }
 
     static let countRows = [
@@ -143,7 +145,7 @@ import Testing
             $0.survey.newestOfEntity = Instant(unixSeconds: 817_000_000)
         },
         Row("the store gives the format", []) {
-            $0.rule.dateFormat = nil
+            $0.rule.isFormatStored = true
             $0.survey.newestValue = .integer(1_795_132_800_000)
         },
         Row("no value at all", []) {
@@ -215,8 +217,14 @@ import Testing
             $0.survey.leavesReadableRows = false
             $0.survey.obstacles = [obstacle(.restrict)]
         },
-        Row("relationships that cannot be overridden", [.unsupportedSchema]) {
-            $0.unsupportedRelationships = "cascade would override"
+        Row("a deny rule of a model", [.relationshipDenied]) {
+            $0.survey.obstacles = [obstacle(.noAction, .denyRule)]
+        },
+        Row("a mandatory inverse of a model", [.relationshipDenied]) {
+            $0.survey.obstacles = [obstacle(.noAction, .mandatoryInverse)]
+        },
+        Row("a relationship without a way back", [.relationshipDenied]) {
+            $0.survey.obstacles = [obstacle(.noAction, .noInverse)]
         },
     ]
 

@@ -44,7 +44,7 @@ extension RandomStore {
         }
         return SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
-            deniesRelationships: chance(10), countsAllRows: chance(60))
+            relationships: chance(10) ? .deny : .asDeclared, countsAllRows: chance(60))
     }
 
     /// A `where` of one or two parts.

@@ -80,7 +80,7 @@ private struct Trial {
     /// What the store and the rules are, for a failure.
     var story: String {
         let rules = requests.map {
-            "\($0.entity): \($0.date.name) \($0.date.encoding) \($0.date.zone.identifier) before \($0.cutoff.rfc3339) earliest \($0.date.earliest.rfc3339) latest \($0.date.latest?.rfc3339 ?? "-") where \($0.filter) keep \($0.keepLast.map { "\($0.count) per \($0.groupedBy)" } ?? "-") deny \($0.deniesRelationships)"
+            "\($0.entity): \($0.date.name) \($0.date.encoding) \($0.date.zone.identifier) before \($0.cutoff.rfc3339) earliest \($0.date.earliest.rfc3339) latest \($0.date.latest?.rfc3339 ?? "-") where \($0.filter) keep \($0.keepLast.map { "\($0.count) per \($0.groupedBy)" } ?? "-") relationships \($0.relationships)"
         }
         let tables = random.tables.flatMap { [$0.sql] + $0.indexes }
         return (random.pragmas + tables + rules).map { "    " + $0 }.joined(separator: "\n")

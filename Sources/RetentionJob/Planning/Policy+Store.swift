@@ -1,0 +1,21 @@
+package import PriceStore
+package import RetentionPolicy
+
+extension Policy {
+    /// The policy with what its rules leave to the store to say: the formats of dates.
+    ///
+    /// A Core Data model, or a column's type in a server, says how a date is read; a plain SQLite file does not.
+    package func completed(from reader: any StoreReader) throws(StoreError) -> Policy {
+        var policy = self
+        for index in rules.indices {
+            let rule = rules[index]
+            guard rule.dateFormat == nil || !rule.isFormatStored,
+                let stored = try reader.entity(named: rule.entity)?.attribute(named: rule.dateAttribute)?.dateEncoding,
+                stored == rule.dateFormat ?? stored
+            else { continue }
+            policy.rules[index].dateFormat = stored
+            policy.rules[index].isFormatStored = true
+        }
+        return policy
+    }
+}

@@ -1,0 +1,80 @@
+import PriceStore
+
+/// An entity of a Core Data store: which rows of which table it has, and which columns hold its properties.
+struct CoreDataEntity: Hashable {
+    /// The entity's name.
+    var name: String
+    /// Its number, which its rows carry in `Z_ENT`.
+    var number: Int64
+    /// The table that it shares with the other entities of its root.
+    var table: String
+    /// The entity that it inherits from.
+    var parent: String?
+    /// The numbers of its rows and of those of its sub-entities, ascending.
+    var numbers: [Int64]
+    /// Whether the table has rows of other entities too, so that `Z_ENT` must be asked.
+    var sharesTable: Bool
+    /// The names of its sub-entities at any depth, sorted.
+    var subentities: [String]
+    /// The names of the entities of ``numbers``.
+    var memberNames: [Int64: String]
+    /// What the model says; nil: there is no model.
+    var managed: ManagedEntity?
+    /// The columns of its attributes and stored to-one relationships, by lower-cased name.
+    var columns: [String: String] = [:]
+    /// Names of which the model does not say which of several columns is meant, with those columns.
+    var ambiguous: [String: [String]] = [:]
+    /// Why its rows cannot be deleted at all; nil: they can.
+    var unsupported: String?
+
+    /// The condition that a row, by its alias, is of this entity; nil: every row of the table is.
+    func membership(_ alias: String) -> String? {
+        sharesTable ? "\(alias).Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))" : nil
+    }
+}
+
+/// A relationship of a model as its tables hold it, seen from the rows that declare it.
+struct ModelLink: Hashable {
+    /// Where a relationship is stored.
+    enum Storage: Hashable {
+        /// In the declaring row: the column holds the `Z_PK` of the row at the other end.
+        case own(Reference)
+        /// In the rows at the other end: their column holds the `Z_PK` of the declaring row.
+        case other(Reference)
+        /// In a table of pairs.
+        case pairs(table: String, own: [String], other: [String])
+    }
+
+    /// The columns of a to-one relationship.
+    struct Reference: Hashable {
+        /// The `Z_PK` that is pointed at.
+        var column: String
+        /// What belongs to it, and becomes NULL with it: the entity's number, the place in an order.
+        var companions: [String]
+    }
+
+    /// What the model says of it.
+    var relationship: ManagedRelationship
+    /// What the model says of the way back; nil: there is none.
+    var inverse: ManagedRelationship?
+    /// The table of the declaring rows.
+    var table: String
+    /// The numbers of the entities that declare or inherit it, ascending.
+    var numbers: [Int64]
+    /// Whether all rows of the table have it.
+    var coversTable: Bool
+    /// The declaring entity, for messages: the first that has it.
+    var owner: String
+    /// The table of the rows at the other end.
+    var destinationTable: String
+    /// Where it is stored.
+    var storage: Storage
+    /// In the declaring rows of a one-to-one relationship: the column of the other end that leads back.
+    var back: Reference?
+
+    /// The columns of rows at the other end that point at a declaring row.
+    var pointing: Reference? {
+        if case .other(let reference) = storage { return reference }
+        return back
+    }
+}

@@ -1,0 +1,28 @@
+import GRDB
+import GRDBSQLite
+
+/// Stand-ins for the functions that only Apple's framework has and that triggers of its stores call.
+///
+/// They return NULL: the triggers call them to tell the framework of what they did, and their own SQL does the work.
+enum CoreDataFunctions {
+    private static let prefix = "NSCoreData"
+
+    /// Adds every function whose name begins as the framework's do and that the schema's triggers call.
+    static func add(_ db: Database) throws {
+        let texts = try String.fetchAll(
+            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'trigger' AND instr(sql, ?)", arguments: [prefix])
+        for name in Set(texts.flatMap(names)) {
+            let code = sqlite3_create_function_v2(
+                db.sqliteConnection, name, -1, SQLITE_UTF8 | SQLITE_INNOCUOUS, nil,
+                { context, _, _ in sqlite3_result_null(context) }, nil,
+                nil, nil)
+            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        }
+    }
+
+    /// The words of a text that begin with the prefix.
+    private static func names(in text: String) -> [String] {
+        text.split { !($0.isASCII && ($0.isLetter || $0.isNumber || $0 == "_")) }.map(String.init)
+            .filter { $0.hasPrefix(prefix) }
+    }
+}

@@ -1,0 +1,213 @@
+import GRDB
+import PriceStore
+
+/// How a Core Data store keeps its persistent history: the numbers of its own entities and the columns of its tables.
+///
+/// Source: the tables of stores written by Apple's framework; docs/core-data.md.
+struct CoreDataHistory: Hashable {
+    /// Why the history cannot be continued; nil: it can.
+    var unknownForm: String?
+    /// The `Z_ENT` of changes, transactions and their strings.
+    var change: Int64 = 0
+    var transaction: Int64 = 0
+    var string: Int64 = 0
+    /// The tombstone columns of changes.
+    var tombstones: [String] = []
+
+    /// Whether an entity number is one of the history's own.
+    static func isOwn(_ number: Int64) -> Bool { number >= 16000 }
+
+    /// How the store keeps a history, or nil if it keeps none.
+    static func read(_ db: Database) throws -> CoreDataHistory? {
+        func columns(_ table: String) throws -> Set<String> {
+            Set(try String.fetchAll(db, sql: "SELECT name FROM pragma_table_xinfo(?, 'main')", arguments: [table]))
+        }
+        let changes = try columns("ACHANGE")
+        let transactions = try columns("ATRANSACTION")
+        guard !changes.isEmpty || !transactions.isEmpty else { return nil }
+        var history = CoreDataHistory()
+        var numbers: [String: Int64] = [:]
+        for row in try Row.fetchAll(db, sql: "SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_ENT >= 16000") {
+            numbers[row["Z_NAME"]] = row["Z_ENT"]
+        }
+        guard let change = numbers["CHANGE"], let transaction = numbers["TRANSACTION"],
+            let string = numbers["TRANSACTIONSTRING"]
+        else {
+            history.unknownForm =
+                "its entities CHANGE, TRANSACTION and TRANSACTIONSTRING are not all known to the store"
+            return history
+        }
+        history.change = change
+        history.transaction = transaction
+        history.string = string
+        history.tombstones = changes.filter { $0.hasPrefix("ZTOMBSTONE") }.sorted()
+        let known: Set = [
+            "Z_PK", "Z_ENT", "Z_OPT", "ZCHANGETYPE", "ZENTITY", "ZENTITYPK", "ZTRANSACTIONID", "ZCOLUMNS",
+        ]
+        let needed: Set = [
+            "Z_PK", "Z_ENT", "Z_OPT", "ZAUTHORTS", "ZBUNDLEIDTS", "ZCONTEXTNAMETS", "ZPROCESSIDTS", "ZTIMESTAMP",
+        ]
+        let strings: Set = ["Z_PK", "Z_ENT", "Z_OPT", "ZNAME"]
+        if let missing = known.subtracting(changes).sorted().first {
+            history.unknownForm = "ACHANGE has no column \(missing)"
+        } else if let extra = changes.subtracting(known).subtracting(history.tombstones).sorted().first {
+            history.unknownForm = "ACHANGE has an unknown column \(extra)"
+        } else if let missing = needed.subtracting(transactions).sorted().first {
+            history.unknownForm = "ATRANSACTION has no column \(missing)"
+        } else if let missing = strings.subtracting(try columns("ATRANSACTIONSTRING")).sorted().first {
+            history.unknownForm = "ATRANSACTIONSTRING has no column \(missing)"
+        }
+        return history
+    }
+
+    /// Why the deletes of entities' rows cannot be recorded, or nil.
+    func obstacle(_ entities: [CoreDataEntity]) -> String? {
+        if let unknownForm { return unknownForm }
+        // One value has one place; which of several goes where is not known.
+        for entity in entities {
+            let kept = entity.preserved
+            if kept.count > 1 {
+                return "\(entity.name) keeps \(kept.joined(separator: ", ")) of deleted rows, and in which order is "
+                    + "not known"
+            }
+            if kept.count == 1, tombstones.isEmpty { return "ACHANGE has no column for what \(entity.name) keeps" }
+        }
+        return nil
+    }
+
+    /// Begins to record a transaction.
+    func recorder(_ connection: SQLiteConnection, _ db: Database) throws -> Recorder {
+        if let unknownForm {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "the store keeps a history in a form that cannot be continued: \(unknownForm)")
+        }
+        return try Recorder(self, connection, db)
+    }
+
+    /// Records what one transaction of ours changes.
+    struct Recorder {
+        private let history: CoreDataHistory
+        private let connection: SQLiteConnection
+        private let db: Database
+        private let transaction: Int64
+        /// Rows of this transaction that have an update change already, so that each gets one.
+        private let updated: String
+
+        fileprivate init(_ history: CoreDataHistory, _ connection: SQLiteConnection, _ db: Database) throws {
+            self.history = history
+            self.connection = connection
+            self.db = db
+            transaction = try Self.nextKey(history.transaction, "ATRANSACTION", db)
+            let author = try Self.string("retention", history, db)
+            // Seconds since 2001-01-01; the julian day of that instant is 2451910.5.
+            try db.execute(
+                sql: """
+                    INSERT INTO main.ATRANSACTION (Z_PK, Z_ENT, Z_OPT, ZAUTHORTS, ZPROCESSIDTS, ZTIMESTAMP)
+                    VALUES (?, ?, NULL, ?, ?, (julianday('now') - 2451910.5) * 86400.0)
+                    """, arguments: [transaction, history.transaction, author, author])
+            updated = connection.temporaryName("recorded")
+            try db.execute(
+                sql: "CREATE TEMP TABLE \(updated) (entity INTEGER, k0 INTEGER, PRIMARY KEY (entity, k0)) WITHOUT ROWID"
+            )
+        }
+
+        /// Records that rows go; before they do.
+        func recordDeletes(of table: String, keys: String, _ schema: CoreDataSchema) throws {
+            let kept = schema.entities.values.filter { $0.table == table && !$0.preserved.isEmpty }
+            let place = history.tombstones.first
+            var tombstone = ""
+            if let place, !kept.isEmpty {
+                let cases = kept.compactMap { entity in
+                    entity.columns[entity.preserved[0].lowercased()].map {
+                        "WHEN \(entity.number) THEN gone.\($0.quotedIdentifier)"
+                    }
+                }
+                tombstone = ", CASE gone.Z_ENT \(cases.joined(separator: " ")) END AS \(place)"
+            }
+            try append(
+                2,
+                "SELECT gone.Z_ENT AS ent, gone.Z_PK AS pk\(tombstone) FROM main.\(table.quotedIdentifier) AS gone "
+                    + "WHERE gone.Z_PK IN (\(keys))", tombstone: tombstone.isEmpty ? nil : place)
+            // A row that was changed before it went has only gone.
+            try db.execute(
+                sql: """
+                    DELETE FROM main.ACHANGE WHERE ZTRANSACTIONID = \(transaction) AND ZCHANGETYPE = 1
+                    AND (ZENTITY, ZENTITYPK) IN (SELECT Z_ENT, Z_PK FROM main.\(table.quotedIdentifier)
+                    WHERE Z_PK IN (\(keys)))
+                    """)
+        }
+
+        /// Records that rows that stay lost something.
+        func recordUpdates(of table: String, keys: String) throws { try recordChanges(1, of: table, keys: keys) }
+
+        /// Records that a row is new.
+        func recordInsert(of table: String, key: Int64) throws { try recordChanges(0, of: table, keys: "\(key)") }
+
+        /// Brings the counters of the history's entities up to date, and drops the temporary table.
+        func finish() throws {
+            try db.execute(
+                sql: """
+                    UPDATE main.Z_PRIMARYKEY SET Z_MAX = max(ifnull(Z_MAX, 0),
+                        (SELECT ifnull(max(Z_PK), 0) FROM main.ACHANGE)) WHERE Z_ENT = \(history.change);
+                    DROP TABLE temp.\(updated)
+                    """)
+        }
+
+        private func recordChanges(_ kind: Int, of table: String, keys: String) throws {
+            let rows =
+                "SELECT stays.Z_ENT AS ent, stays.Z_PK AS pk FROM main.\(table.quotedIdentifier) AS stays "
+                + "WHERE stays.Z_PK IN (\(keys)) "
+            let new =
+                "SELECT ent, pk FROM (\(rows)) AS new WHERE NOT EXISTS "
+                + "(SELECT 1 FROM temp.\(updated) AS known WHERE known.entity = new.ent AND known.k0 = new.pk)"
+            try append(kind, new, tombstone: nil)
+            try db.execute(sql: "INSERT OR IGNORE INTO temp.\(updated) \(rows)")
+        }
+
+        private func append(_ kind: Int, _ rows: String, tombstone: String?) throws {
+            // The key goes on from the greatest ever given: the framework would take an earlier one for a known change.
+            let next =
+                "(SELECT max(ifnull((SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = \(history.change)), 0), "
+                + "ifnull((SELECT max(Z_PK) FROM main.ACHANGE), 0)))"
+            let (name, value) = tombstone.map { (", \($0)", ", \($0)") } ?? ("", "")
+            try db.execute(
+                sql: """
+                    INSERT INTO main.ACHANGE (Z_PK, Z_ENT, Z_OPT, ZCHANGETYPE, ZENTITY, ZENTITYPK, ZTRANSACTIONID\(name))
+                    SELECT \(next) + row_number() OVER (ORDER BY ent, pk), \(history.change), NULL, \(kind), ent, pk,
+                        \(transaction)\(value) FROM (\(rows))
+                    """)
+        }
+
+        /// The next key of one of the history's entities, entered as given.
+        private static func nextKey(_ number: Int64, _ table: String, _ db: Database) throws -> Int64 {
+            let known = try Int64.fetchOne(
+                db, sql: "SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
+            let used = try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM main.\(table)")
+            let next = max(known ?? 0, used ?? 0) + 1
+            try db.execute(
+                sql: "UPDATE main.Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [next, number])
+            return next
+        }
+
+        private static func string(_ name: String, _ history: CoreDataHistory, _ db: Database) throws -> Int64 {
+            if let known = try Int64.fetchOne(
+                db, sql: "SELECT Z_PK FROM main.ATRANSACTIONSTRING WHERE ZNAME = ?", arguments: [name])
+            {
+                return known
+            }
+            let next = try nextKey(history.string, "ATRANSACTIONSTRING", db)
+            try db.execute(
+                sql: "INSERT INTO main.ATRANSACTIONSTRING (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, ?, NULL, ?)",
+                arguments: [next, history.string, name])
+            return next
+        }
+    }
+}
+
+extension CoreDataEntity {
+    /// The attributes that a history keeps of deleted rows, sorted.
+    var preserved: [String] {
+        managed?.attributes.values.filter { $0.isPreservedOnDelete && !$0.isTransient }.map(\.name).sorted() ?? []
+    }
+}

@@ -1,0 +1,130 @@
+import Foundation
+import GRDB
+import PriceStore
+
+/// Large values that Core Data keeps in files of their own: `.NAME_SUPPORT/_EXTERNAL_DATA/UUID` beside the store
+/// `NAME.sqlite`; the column then holds the byte 2, the name of the file, and a NUL.
+enum ExternalFiles {
+    /// The condition that a column holds the name of a file.
+    static func isReference(_ column: String) -> String {
+        "typeof(\(column)) = 'blob' AND substr(\(column), 1, 1) = x'02' AND length(\(column)) BETWEEN 2 AND 128"
+    }
+
+    /// The name in such a value; nil: it holds none that could be a file of the folder.
+    static func name(in value: StoreValue) -> String? {
+        guard case .blob(let bytes) = value, bytes.first == 2 else { return nil }
+        let name = bytes.dropFirst().prefix { $0 != 0 }
+        // Nothing that leads out of the folder.
+        guard !name.isEmpty, name.allSatisfy({ isPlain($0) }) else { return nil }
+        return String(decoding: name, as: UTF8.self)
+    }
+
+    private static func isPlain(_ byte: UInt8) -> Bool {
+        (0x30...0x39).contains(byte) || (0x41...0x5A).contains(byte) || (0x61...0x7A).contains(byte) || byte == 0x2D
+    }
+
+    /// The folder of a store's files.
+    static func folder(ofStore path: String) -> String {
+        let slash = path.lastIndex(of: "/").map { path.index(after: $0) } ?? path.startIndex
+        let file = path[slash...]
+        let bare = file.lastIndex(of: ".").map { file[..<$0] } ?? file
+        return "\(path[..<slash]).\(bare)_SUPPORT/_EXTERNAL_DATA"
+    }
+}
+
+extension CoreDataEntity {
+    /// The columns of attributes whose values may be kept in files, sorted.
+    var externalAttributes: [String] {
+        managed?.attributes.values.filter { $0.isExternal && !$0.isTransient }
+            .compactMap { columns[$0.name.lowercased()] }.sorted() ?? []
+    }
+}
+
+extension CoreDataSchema {
+    /// The columns of a table that may name files.
+    func externalColumns(of table: String) -> [String] {
+        Set(entities.values.filter { $0.table == table }.flatMap(\.externalAttributes)).sorted()
+    }
+
+    /// All columns of the store that may name files.
+    private var allExternalColumns: [(table: String, column: String)] {
+        Set(entities.values.map(\.table)).sorted().flatMap { table in
+            externalColumns(of: table).map { (table, $0) }
+        }
+    }
+
+    /// A query for every value of the store that names a file.
+    var externalReferences: String {
+        allExternalColumns.map { table, column in
+            "SELECT \(column.quotedIdentifier) AS value FROM main.\(table.quotedIdentifier) "
+                + "WHERE \(ExternalFiles.isReference(column.quotedIdentifier))"
+        }.joined(separator: " UNION ALL ")
+    }
+}
+
+extension SQLiteConnection {
+    /// The files that only the doomed rows of a step refer to, sorted.
+    func externalFiles(_ graph: ObjectGraph, _ db: Database) throws -> [String] {
+        var going: [String] = []
+        for table in try graph.losingTables() {
+            let doomed = try doomedObjects(table, graph.doomed, db)
+            for column in graph.schema.externalColumns(of: table) {
+                going.append(
+                    "SELECT \(column.quotedIdentifier) AS value FROM main.\(table.quotedIdentifier) WHERE Z_PK IN "
+                        + "(SELECT k0 FROM temp.\(doomed) WHERE step = \(graph.step)) "
+                        + "AND \(ExternalFiles.isReference(column.quotedIdentifier))")
+            }
+        }
+        guard !going.isEmpty else { return [] }
+        let query =
+            "SELECT value FROM (\(going.joined(separator: " UNION ALL "))) AS going GROUP BY value HAVING count(*) = "
+            + "(SELECT count(*) FROM (\(graph.schema.externalReferences)) AS every WHERE every.value = going.value)"
+        return try rows(SQLFragment(query), db).compactMap { ExternalFiles.name(in: $0[0]) }.sorted()
+    }
+
+    /// Notes the files that rows which are about to go refer to.
+    ///
+    /// How often each file is referred to is counted once for all batches of a request, and counted down with each.
+    func noteExternalFiles(of table: String, keys: String, _ schema: CoreDataSchema, _ db: Database) throws {
+        let columns = schema.externalColumns(of: table)
+        guard !columns.isEmpty, let objects = temporaries.objects else { return }
+        let counted = try externalCounts(objects, schema, db)
+        for column in columns.map(\.quotedIdentifier) {
+            let going =
+                "SELECT \(column) AS value FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (\(keys)) "
+                + "AND \(ExternalFiles.isReference(column))"
+            try execute(
+                SQLFragment(
+                    "UPDATE temp.\(counted) AS counted SET references_left = references_left - gone.number FROM "
+                        + "(SELECT value, count(*) AS number FROM (\(going)) GROUP BY value) AS gone "
+                        + "WHERE counted.value = gone.value"), db)
+        }
+        let unused = SQLFragment("SELECT value FROM temp.\(counted) WHERE references_left <= 0")
+        objects.unusedFiles += try rows(unused, db).compactMap { ExternalFiles.name(in: $0[0]) }
+        try execute(SQLFragment("DELETE FROM temp.\(counted) WHERE references_left <= 0"), db)
+    }
+
+    private func externalCounts(_ objects: BatchObjects, _ schema: CoreDataSchema, _ db: Database) throws -> String {
+        if let known = objects.externalCounts { return known }
+        let name = temporaryName("files")
+        try execute(
+            SQLFragment("CREATE TEMP TABLE \(name) (value BLOB PRIMARY KEY, references_left) WITHOUT ROWID"), db)
+        try execute(
+            SQLFragment(
+                "INSERT INTO temp.\(name) SELECT value, count(*) FROM (\(schema.externalReferences)) GROUP BY value"),
+            db)
+        objects.externalCounts = name
+        return name
+    }
+
+    /// Removes the files that no row refers to any more; after the commit. A file that is not there is no error.
+    ///
+    /// - Returns: how many were removed.
+    func removeUnusedFiles() -> Int {
+        guard let objects = temporaries.objects else { return 0 }
+        let folder = ExternalFiles.folder(ofStore: storeIdentifier)
+        let removed = objects.unusedFiles.filter { unlink(folder + "/" + $0) == 0 }.count
+        objects.unusedFiles = []
+        return removed
+    }
+}

@@ -1,0 +1,202 @@
+/// The archive of a Core Data model, as Apple's framework writes it, being read into a ``ManagedObjectModel``.
+///
+/// Only what decides about deletes is looked at. Objects of classes that it does not know are left out.
+struct ModelArchive {
+    private let archive: KeyedArchive
+    /// Properties read so far, inherited ones counted again for each entity.
+    private var propertyCount = 0
+
+    /// Models with more properties are not read. It bounds the time that a damaged archive can take, in which entities
+    /// share their properties.
+    private static let largestPropertyCount = 100_000
+    /// Larger archives are not read.
+    static let largestSizeBytes = 64 << 20
+
+    private init(_ bytes: [UInt8]) throws(ModelArchiveError) {
+        archive = try KeyedArchive(bytes)
+    }
+
+    static func model(_ bytes: [UInt8]) throws(ModelArchiveError) -> ManagedObjectModel {
+        if bytes.starts(with: Array("momv".utf8)) {
+            throw ModelArchiveError(
+                "it is an optimized model (.omo), which cannot be read; the .mom file beside it can")
+        }
+        var reader = try ModelArchive(bytes)
+        return try reader.model()
+    }
+
+    private mutating func model() throws(ModelArchiveError) -> ManagedObjectModel {
+        guard try archive.isKind(archive.root, of: "NSManagedObjectModel") else {
+            throw ModelArchiveError("the archive holds no Core Data model")
+        }
+        var entities: [String: ManagedEntity] = [:]
+        for object in try archive.values("NSEntities", of: archive.root) {
+            let entity = try entity(object)
+            guard entities.updateValue(entity, forKey: entity.name) == nil else {
+                throw archive.damage(object, "a second entity '\(entity.name)'")
+            }
+        }
+        try addInherited(&entities)
+        for entity in entities.values {
+            for relationship in entity.relationships.values where entities[relationship.destination] == nil {
+                throw ModelArchiveError(
+                    "the model has no entity '\(relationship.destination)', where the relationship "
+                        + "'\(relationship.name)' of '\(entity.name)' leads")
+            }
+        }
+        return ManagedObjectModel(entities: entities)
+    }
+
+    private mutating func entity(_ object: Int) throws(ModelArchiveError) -> ManagedEntity {
+        let name = try entityName(object)
+        let identifier = try archive.string("NSRenamingIdentifier", of: object)
+        var entity = ManagedEntity(
+            name: name, formerName: identifier == name ? nil : identifier,
+            superentity: try archive.member("NSSuperentity", of: object).map(entityName),
+            isAbstract: try archive.flag("NSIsAbstract", of: object), attributes: [:], relationships: [:])
+        for property in try archive.values("NSProperties", of: object) {
+            try count(1)
+            let property = try underlying(property)
+            if try archive.isKind(property, of: "NSAttributeDescription") {
+                let attribute = try attribute(property)
+                entity.attributes[attribute.name] = attribute
+            } else if try archive.isKind(property, of: "NSRelationshipDescription") {
+                let relationship = try relationship(property)
+                entity.relationships[relationship.name] = relationship
+            }
+        }
+        return entity
+    }
+
+    /// The property itself, where a sub-entity has only a stand-in for what it inherits.
+    private func underlying(_ property: Int) throws(ModelArchiveError) -> Int {
+        var property = property
+        // A stand-in of a stand-in would be one for each step down the inheritance.
+        for _ in 0..<64 {
+            guard try archive.isKind(property, of: "_NSPropertyDescriptionProxy") else { return property }
+            guard let next = try archive.member("NSUnderlyingProperty", of: property) else {
+                throw archive.damage(property, "a stand-in for no property")
+            }
+            property = next
+        }
+        throw archive.damage(property, "a property that stands in for itself")
+    }
+
+    private func attribute(_ object: Int) throws(ModelArchiveError) -> ManagedAttribute {
+        let flags = try archive.integer("NSFlagsKey", of: object) ?? 0
+        let kind = try archive.integer("NSAttributeType", of: object) ?? 0
+        return ManagedAttribute(
+            name: try propertyName(object), kind: Int(exactly: kind).flatMap(ManagedAttribute.Kind.init) ?? .undefined,
+            isOptional: try archive.flag("NSIsOptional", of: object),
+            isTransient: try archive.flag("NSIsTransient", of: object),
+            isDerived: try archive.isKind(object, of: "NSDerivedAttributeDescription"),
+            isExternal: flags & ManagedAttribute.externalFlag != 0,
+            isPreservedOnDelete: flags & ManagedAttribute.preservedFlag != 0)
+    }
+
+    private func relationship(_ object: Int) throws(ModelArchiveError) -> ManagedRelationship {
+        let name = try propertyName(object)
+        guard let rule = try archive.integer("NSDeleteRule", of: object),
+            let deleteRule = Int(exactly: rule).flatMap(ManagedRelationship.DeleteRule.init)
+        else { throw archive.damage(object, "the relationship '\(name)' has no delete rule that is known") }
+        guard let maxCount = try archive.integer("NSMaxCount", of: object) else {
+            throw archive.damage(object, "the relationship '\(name)' has no greatest count")
+        }
+        let destination: String
+        if let entity = try archive.member("NSDestinationEntity", of: object) {
+            destination = try entityName(entity)
+        } else if let name = try archive.string("_NSDestinationEntityName", of: object) {
+            destination = name
+        } else {
+            throw archive.damage(object, "the relationship '\(name)' leads nowhere")
+        }
+        let inverse: String?
+        if let property = try archive.member("NSInverseRelationship", of: object) {
+            inverse = try propertyName(try underlying(property))
+        } else {
+            inverse = try archive.string("_NSInverseRelationshipName", of: object)
+        }
+        return ManagedRelationship(
+            name: name, destination: destination, inverse: inverse, deleteRule: deleteRule,
+            isOptional: try archive.flag("NSIsOptional", of: object),
+            minCount: Int(clamping: try archive.integer("NSMinCount", of: object) ?? 0),
+            maxCount: Int(clamping: maxCount), hasOrder: try archive.flag("NSIsOrdered", of: object),
+            isTransient: try archive.flag("NSIsTransient", of: object))
+    }
+
+    private func entityName(_ object: Int) throws(ModelArchiveError) -> String {
+        guard let name = try archive.string("NSEntityName", of: object) else {
+            throw archive.damage(object, "an entity without a name")
+        }
+        return name
+    }
+
+    private func propertyName(_ object: Int) throws(ModelArchiveError) -> String {
+        guard let name = try archive.string("NSPropertyName", of: object) else {
+            throw archive.damage(object, "a property without a name")
+        }
+        return name
+    }
+
+    /// Gives every entity the properties of those that it inherits from: archives leave them out, or repeat them.
+    private mutating func addInherited(_ entities: inout [String: ManagedEntity]) throws(ModelArchiveError) {
+        var isWhole: Set<String> = []
+        for name in entities.keys {
+            // The entity and those above it, as far as they are not yet whole.
+            var line: [String] = []
+            var next: String? = name
+            while let current = next, !isWhole.contains(current) {
+                guard let entity = entities[current] else {
+                    throw ModelArchiveError("the model has no entity '\(current)', from which another one inherits")
+                }
+                guard line.count <= entities.count else {
+                    throw ModelArchiveError("the entity '\(current)' inherits from itself")
+                }
+                line.append(current)
+                next = entity.superentity
+            }
+            for name in line.reversed() {
+                isWhole.insert(name)
+                guard let parent = entities[name]?.superentity.flatMap({ entities[$0] }) else { continue }
+                try count(parent.attributes.count + parent.relationships.count)
+                entities[name]?.attributes.merge(parent.attributes) { own, _ in own }
+                entities[name]?.relationships.merge(parent.relationships) { own, _ in own }
+            }
+        }
+    }
+
+    private mutating func count(_ properties: Int) throws(ModelArchiveError) {
+        propertyCount += properties
+        guard propertyCount <= Self.largestPropertyCount else {
+            throw ModelArchiveError("the model has more than \(Self.largestPropertyCount) properties")
+        }
+    }
+}
+
+extension ManagedAttribute {
+    /// The bits of an archived attribute's `NSFlagsKey`.
+    ///
+    /// Source: the sample models, whose sources say `preserveAfterDeletion`; decompiled `encodeWithCoder:` of
+    /// `NSAttributeDescription` for the other.
+    fileprivate static let externalFlag: Int64 = 0x4
+    fileprivate static let preservedFlag: Int64 = 0x10
+}
+
+extension ManagedObjectModel {
+    /// Reads the bytes of a compiled `.mom` file.
+    ///
+    /// - Throws: ``ModelArchiveError`` if they are damaged, too large, or no model.
+    static func read(archive: [UInt8]) throws(ModelArchiveError) -> ManagedObjectModel {
+        guard archive.count <= ModelArchive.largestSizeBytes else {
+            throw ModelArchiveError("the model is larger than \(ModelArchive.largestSizeBytes) bytes")
+        }
+        return try ModelArchive.model(archive)
+    }
+
+    /// Reads the model that Core Data leaves in a store, packed: the value of `Z_MODELCACHE.Z_CONTENT`.
+    ///
+    /// - Throws: ``ModelArchiveError`` if the bytes are damaged, too large, or no model.
+    static func read(cache: [UInt8]) throws(ModelArchiveError) -> ManagedObjectModel {
+        try ModelArchive.model(Inflate.bytes(of: cache, limit: ModelArchive.largestSizeBytes))
+    }
+}

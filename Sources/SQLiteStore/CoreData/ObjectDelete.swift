@@ -1,0 +1,256 @@
+import GRDB
+import PriceStore
+
+/// Deletes objects of a Core Data store: the rows that a batch names, what cascades from them, and what the rows at the
+/// other ends lose.
+///
+/// The work of a batch is a few statements on sets of keys, whatever the number of rows; the keys are held in temporary
+/// tables, which may spill to a temporary file.
+struct ObjectDelete {
+    private let request: BatchDeleteRequest
+    private let scope: RowScope
+    private let graph: ObjectGraph
+    private let connection: SQLiteConnection
+    private let db: Database
+
+    /// Rows that the request named and that went.
+    private(set) var deletedCount = 0
+    /// Rows that went by a cascade.
+    private(set) var cascadedCount = 0
+    /// Rows that lost a reference and are still there.
+    private(set) var nullifiedCount = 0
+    /// The IDs of the former, if they are asked for.
+    private(set) var objectIDs: [ObjectID] = []
+
+    /// The delete of a request, or nil if no object but the named rows is concerned, so that a plain delete does it.
+    static func make(
+        _ request: BatchDeleteRequest, _ scope: RowScope, _ connection: SQLiteConnection, _ db: Database
+    ) throws -> ObjectDelete? {
+        guard let entity = scope.table.managed, let schema = try connection.catalog.coreData(db) else { return nil }
+        if let reason = connection.unsupported(entity, schema, request.relationships) {
+            throw StoreError(
+                .unsupported, store: connection.name, message: "refusing to delete from \(entity.name): \(reason)")
+        }
+        guard schema.needsObjects(entity) else { return nil }
+        return try ObjectDelete(request, scope, entity, schema, connection, db)
+    }
+
+    private init(
+        _ request: BatchDeleteRequest, _ scope: RowScope, _ entity: CoreDataEntity, _ schema: CoreDataSchema,
+        _ connection: SQLiteConnection, _ db: Database
+    ) throws {
+        self.request = request
+        self.scope = scope
+        self.connection = connection
+        self.db = db
+        let whole = request.withoutPlace
+        if request.continuation == nil || connection.temporaries.objects?.request != whole {
+            try connection.dropObjects(db)
+        }
+        let objects = connection.temporaries.objects ?? BatchObjects(request: whole)
+        connection.temporaries.objects = objects
+        graph = ObjectGraph(
+            schema: schema, entity: entity, relationships: request.relationships, doomed: objects.doomed, step: 0,
+            connection: connection, db: db)
+    }
+
+    /// Deletes the rows whose keys a query yields.
+    ///
+    /// - Parameter whole: the request's predicate on the rows of the scope.
+    /// - Throws: ``StoreError`` of kind `constraint` if a relationship forbids it; the caller undoes the batch.
+    mutating func delete(_ keys: SQLFragment, whole: SQLFragment) throws {
+        for table in graph.doomed.tables.values { try execute("DELETE FROM temp.\(table)") }
+        let own = try connection.doomedObjects(scope.table.tableName, graph.doomed, db)
+        try connection.execute(SQLFragment("INSERT INTO temp.\(own) SELECT *, 0, 0 FROM (") + keys + ")", db)
+        let named = db.changesCount
+        if named == 0 { return try check(graph.denials()) }
+        try graph.cascade()
+        try check(graph.obstacles())
+        if request.resultType == .objectIDs { try noteObjectIDs(own) }
+        let recorder = try connection.historyRecorder(db)
+        try countDown(recorder)
+        try nullify(recorder)
+        for pair in try graph.pairedLinks() { try deletePairs(pair) }
+        for pair in try graph.foreignPairs() {
+            try execute(
+                "DELETE FROM main.\(pair.table.quotedIdentifier) WHERE \(pair.column.quotedIdentifier) IN "
+                    + "(SELECT k0 FROM temp.\(pair.doomed))")
+        }
+        try noteExternalFiles()
+        let alsoNamed = try cascadedButNamed(own, whole)
+        var gone = 0
+        for (table, doomed) in try goingTables() {
+            try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(doomed)", graph.schema)
+            try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(doomed))")
+            gone += db.changesCount
+        }
+        deletedCount += named + alsoNamed
+        cascadedCount += gone - named - alsoNamed
+    }
+
+    // MARK: What the others lose
+
+    /// Rows that hold many and lose some: their lock counter grows by one for each, so that the result does not depend
+    /// on the size of batches.
+    private func countDown(_ recorder: CoreDataHistory.Recorder?) throws {
+        for link in try graph.countedLinks() {
+            guard case .own(let reference) = link.storage else { continue }
+            let table = link.destinationTable
+            let column = "parent." + reference.column.quotedIdentifier
+            let losses = try graph.ends(of: link, "TRUE").map {
+                "SELECT \(column) AS k0, count(*) AS losses" + $0 + " GROUP BY 1"
+            }
+            let doomed = try connection.doomedObjects(table, graph.doomed, db)
+            for loss in losses {
+                let stays = "NOT EXISTS (SELECT 1 FROM temp.\(doomed) AS own WHERE own.k0 = stayer.Z_PK)"
+                try recorder?.recordUpdates(
+                    of: table,
+                    keys: "SELECT stayer.k0 FROM (SELECT k0, k0 AS Z_PK FROM (\(loss))) AS stayer WHERE \(stays)")
+                try execute(
+                    "UPDATE main.\(table.quotedIdentifier) AS stayer SET Z_OPT = ifnull(Z_OPT, 0) + gone.losses "
+                        + "FROM (\(loss)) AS gone WHERE stayer.Z_PK = gone.k0 AND \(stays)")
+            }
+        }
+    }
+
+    /// Takes the references from rows that stay, with what belongs to them.
+    private mutating func nullify(_ recorder: CoreDataHistory.Recorder?) throws {
+        for (table, reference, rows) in try graph.nullifications() {
+            let noted = try connection.nullifiedObjects(table, db)
+            let keys = "SELECT child.Z_PK" + rows
+            try recorder?.recordUpdates(of: table, keys: keys)
+            try execute("INSERT OR IGNORE INTO temp.\(noted) " + keys)
+            nullifiedCount += db.changesCount
+            let columns = [reference.column] + reference.companions
+            let sets = columns.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
+            try execute(
+                "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 "
+                    + "WHERE Z_PK IN (\(keys))")
+        }
+        // Rows that lost a reference before and go now are counted as gone only.
+        for (table, doomed) in try goingTables() {
+            guard let noted = connection.temporaries.objects?.nullified[table.lowercased()] else { continue }
+            try execute("DELETE FROM temp.\(noted) WHERE k0 IN (SELECT k0 FROM temp.\(doomed))")
+            nullifiedCount -= db.changesCount
+        }
+    }
+
+    private func deletePairs(_ link: ModelLink) throws {
+        guard case .pairs(let table, let own, _) = link.storage else { return }
+        let doomed = try connection.doomedObjects(link.table, graph.doomed, db)
+        for column in own {
+            try execute(
+                "DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN "
+                    + "(SELECT k0 FROM temp.\(doomed))")
+        }
+    }
+
+    // MARK: Counts
+
+    /// Rows that a cascade took and that the request names too, for a later batch: they count as deleted.
+    private func cascadedButNamed(_ own: String, _ whole: SQLFragment) throws -> Int {
+        guard
+            try connection.row(SQLFragment("SELECT 1 FROM temp.\(own) WHERE wave > 0 LIMIT 1"), db) != nil
+        else { return 0 }
+        let key = "\(RowScope.alias).Z_PK"
+        return try connection.count(
+            SQLFragment(
+                "SELECT count(*) FROM \(scope.from()) WHERE \(key) IN (SELECT k0 FROM temp.\(own) WHERE wave > 0) AND ("
+            )
+                + whole + ")", db)
+    }
+
+    /// The tables that lose rows, with the temporary tables of their keys.
+    private func goingTables() throws -> [(table: String, doomed: String)] {
+        try graph.losingTables().map { ($0, try connection.doomedObjects($0, graph.doomed, db)) }
+    }
+
+    private mutating func noteObjectIDs(_ own: String) throws {
+        let key = "\(RowScope.alias).Z_PK"
+        let query =
+            "SELECT \(scope.identity.joined(separator: ", ")) FROM temp.\(own) AS doomed CROSS JOIN \(scope.from()) "
+            + "WHERE \(key) = doomed.k0 AND doomed.wave = 0 ORDER BY \(key)"
+        objectIDs += try connection.rows(SQLFragment(query), db).map { connection.objectID(scope, $0) }
+    }
+
+    private func noteExternalFiles() throws {
+        for (table, doomed) in try goingTables() {
+            try connection.noteExternalFiles(of: table, keys: "SELECT k0 FROM temp.\(doomed)", graph.schema, db)
+        }
+    }
+
+    private func check(_ obstacles: [Survey.Obstacle]) throws {
+        guard let first = obstacles.first else { return }
+        throw StoreError(
+            .constraint, store: connection.name,
+            message: "a relationship forbids to delete rows of \(scope.table.name): " + first.text,
+            hint: "nothing of the batch is deleted")
+    }
+
+    private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
+}
+
+/// What is kept from batch to batch of one request on objects.
+final class BatchObjects {
+    /// The request, without its limit and place.
+    let request: BatchDeleteRequest
+    /// The keys of the batch at hand.
+    let doomed = DoomedRows(isIndexed: false)
+    /// Temporary tables with the keys of rows that lost a reference, by lower-cased table.
+    var nullified: [String: String] = [:]
+    /// The temporary table of how often each file beside the store is referred to; nil: not counted yet.
+    var externalCounts: String?
+    /// Files that no row refers to any more, to be removed after the commit.
+    var unusedFiles: [String] = []
+
+    init(request: BatchDeleteRequest) { self.request = request }
+}
+
+extension SQLiteConnection {
+    /// The temporary table of a table's rows that lost a reference by the request at hand.
+    fileprivate func nullifiedObjects(_ table: String, _ db: Database) throws -> String {
+        if let known = temporaries.objects?.nullified[table.lowercased()] { return known }
+        let name = temporaryName("cleared")
+        try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY)"), db)
+        temporaries.objects?.nullified[table.lowercased()] = name
+        return name
+    }
+
+    /// Drops the temporary tables of a request that is over.
+    func dropObjects(_ db: Database) throws {
+        guard let objects = temporaries.objects else { return }
+        let counts = [objects.externalCounts].compactMap(\.self)
+        for table in Array(objects.nullified.values) + Array(objects.doomed.tables.values) + counts {
+            try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)")
+        }
+        temporaries.objects = nil
+    }
+}
+
+extension BatchDeleteRequest {
+    /// The request as all its batches share it.
+    fileprivate var withoutPlace: BatchDeleteRequest {
+        var request = self
+        request.fetchRequest.fetchLimit = nil
+        request.fetchRequest.fetchOffset = 0
+        request.fetchRequest.sortDescriptors = []
+        request.continuation = nil
+        request.strategy = .whole
+        return request
+    }
+}
+
+extension Survey.Obstacle {
+    /// The obstacle as an error names it.
+    var text: String {
+        let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
+        let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.destination)"
+        return switch objection {
+        case .pointing: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them"
+        case .denyRule: "the delete rule of \(name) is deny, which a batch delete cannot carry out; \(rows) at its end"
+        case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(rows) would lose it"
+        case .noInverse:
+            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them, and it has no inverse"
+        }
+    }
+}

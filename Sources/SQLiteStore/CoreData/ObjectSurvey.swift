@@ -1,0 +1,90 @@
+import GRDB
+import PriceStore
+
+/// What a delete of objects would do, without doing it.
+extension SQLiteConnection {
+    /// What a request's delete does to other objects; nil: its entity is a plain table.
+    func graph(
+        _ request: BatchDeleteRequest, _ doomed: DoomedRows, step: Int, _ db: Database
+    ) throws -> ObjectGraph? {
+        guard let entity = try catalog.table(request.fetchRequest.entity, db)?.managed,
+            let schema = try catalog.coreData(db)
+        else { return nil }
+        return ObjectGraph(
+            schema: schema, entity: entity, relationships: request.relationships, doomed: doomed, step: step,
+            connection: self, db: db)
+    }
+
+    /// Completes the survey of a rule whose rows and cascades are among the doomed ones.
+    func completeObjects(
+        _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Survey, _ db: Database
+    ) throws {
+        survey.nullifiedCount = try nullifiedObjects(graph, db)
+        survey.obstacles = try graph.obstacles()
+        survey.externalFiles = try externalFiles(graph, db)
+        if survey.leavesReadableRows {
+            survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.doomed, step: graph.step, db)
+        }
+        if survey.obstacles.isEmpty, try graph.mustGoTogether() {
+            survey.strategy = .whole
+            survey.index = nil
+            survey.possibleStrategies = [.whole]
+        }
+    }
+
+    /// Deny rules that an entity's deletes would meet even if no row goes.
+    func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
+        let delete = BatchDeleteRequest(
+            fetchRequest: FetchRequest(entity: request.entity), relationships: request.relationships)
+        return try graph(delete, DoomedRows(), step: 0, db)?.denials() ?? []
+    }
+
+    /// Rows that stay and lose a reference: each counted once, however many references it loses.
+    private func nullifiedObjects(_ graph: ObjectGraph, _ db: Database) throws -> Int {
+        try Dictionary(grouping: try graph.nullifications(), by: \.table).values.reduce(0) { sum, queries in
+            let union = queries.map { "SELECT child.Z_PK" + $0.rows }.joined(separator: " UNION ")
+            return try sum + count(SQLFragment("SELECT count(*) FROM (SELECT * FROM (\(union)) GROUP BY 1)"), db)
+        }
+    }
+
+    /// Why rows of an entity cannot be deleted in this store, or nil.
+    func unsupported(
+        _ entity: CoreDataEntity, _ schema: CoreDataSchema, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) -> String? {
+        if !schema.hasModel, relationships == .asDeclared {
+            return "the store has no model, so that its relationships are not known: give the model's .mom file as "
+                + "`store: { path:, model: }`, or say in the rule what becomes of rows that point at deleted ones, as "
+                + "`relationships:`"
+        }
+        for member in schema.reached(from: entity) {
+            if let reason = member.unsupported { return "\(member.name): \(reason)" }
+        }
+        return nil
+    }
+}
+
+extension CoreDataSchema {
+    /// An entity, its sub-entities, and those at the other ends of the relationships that its deletes follow.
+    func reached(from entity: CoreDataEntity) -> [CoreDataEntity] {
+        var reached: [CoreDataEntity] = []
+        var waiting = [entity]
+        var seen: Set<Int64> = []
+        while let next = waiting.popLast() {
+            guard seen.insert(next.number).inserted else { continue }
+            reached.append(next)
+            waiting += next.subentities.compactMap { self.entity($0) }
+            for link in links(of: next) where link.relationship.deleteRule == .cascade {
+                if let other = self.entity(link.relationship.destination) { waiting.append(other) }
+            }
+        }
+        return reached.sorted { $0.number < $1.number }
+    }
+
+    /// Whether a delete of an entity's rows concerns more than those rows.
+    func needsObjects(_ entity: CoreDataEntity) -> Bool {
+        if history != nil || !oneWayLinks(to: entity.table).isEmpty { return true }
+        let members = [entity] + entity.subentities.compactMap { self.entity($0) }
+        if members.contains(where: { !$0.externalAttributes.isEmpty }) { return true }
+        return links(of: entity).contains { $0.relationship.deleteRule != .noAction }
+    }
+}

@@ -1,0 +1,184 @@
+import GRDB
+import PriceStore
+
+/// New and changed objects of a Core Data store.
+extension SQLiteConnection {
+    /// Adds an object: the next key of its table, its entity's number, a lock counter of 1; the history is continued.
+    ///
+    /// - Returns: what became of it and, if it was saved, its key.
+    func insertManaged(
+        _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
+    ) throws -> (outcome: InsertOutcome, key: StoreValue?) {
+        switch try managedRow(values, onConflict, scope, db) {
+        case .refused(let reason): return (.rejected(reason), nil)
+        case .row(var row):
+            let next = try nextKey(scope, db)
+            row.rowID = ("Z_PK", next)
+            switch try insert(row, into: scope.table.sql, returning: ["Z_PK"], onConflict, db) {
+            case .refused(let reason): return (.rejected(reason), nil)
+            case .nothing: return (.ignored, nil)
+            case .row(let found):
+                let recorder = try historyRecorder(db)
+                if found.first == .integer(next) {
+                    try setLastKey(next, scope, db)
+                    try recorder?.recordInsert(of: scope.table.tableName, key: next)
+                } else if case .integer(let key)? = found.first {
+                    try recorder?.recordUpdates(of: scope.table.tableName, keys: "\(key)")
+                }
+                return (.saved, found.first)
+            }
+        }
+    }
+
+    /// A row to insert, or why it cannot be one.
+    enum ManagedRow {
+        case row(NewRow)
+        case refused(String)
+    }
+
+    /// The row of a new object under its columns' names, without its key.
+    func managedRow(
+        _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope, _ db: Database
+    ) throws -> ManagedRow {
+        guard let entity = scope.table.managed, let managed = entity.managed else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "rows of \(scope.table.name) cannot be saved: the store has no model")
+        }
+        guard !managed.isAbstract else {
+            throw StoreError(
+                .unsupported, store: name,
+                message:
+                    "\(entity.name) is abstract: only its sub-entities have rows (\(entity.subentities.joined(separator: ", ")))"
+            )
+        }
+        var named: [(column: String, value: StoreValue)] = []
+        var given: Set<String> = []
+        for (key, value) in values {
+            let attribute = try scope.attribute(key, store: name)
+            if !value.isNull { given.insert(attribute.name) }
+            if let link = managed.relationships[attribute.name], !value.isNull {
+                if let reason = try refusal(of: value, link, entity, db) { return .refused(reason) }
+            }
+            named.append((entity.columns[attribute.name.lowercased()] ?? attribute.name, value))
+        }
+        for attribute in scope.table.entity.attributes
+        where attribute.isRequired && !attribute.isGenerated && !given.contains(attribute.name) {
+            return .refused("\(entity.name).\(attribute.name) must have a value")
+        }
+        var row = NewRow(named.sorted { $0.column < $1.column }, onConflict)
+        row.identity = [("Z_ENT", .integer(entity.number)), ("Z_OPT", .integer(1))]
+        return .row(row)
+    }
+
+    /// Why a reference cannot be set to a value, or nil: it must be the key of a row, and need nothing else to be set.
+    private func refusal(
+        of value: StoreValue, _ relationship: ManagedRelationship, _ entity: CoreDataEntity, _ db: Database
+    ) throws -> String? {
+        guard let schema = try catalog.coreData(db),
+            let link = schema.links(of: entity).first(where: { $0.relationship == relationship }),
+            case .own(let reference) = link.storage, reference.companions.isEmpty, link.back == nil
+        else { return "\(entity.name).\(relationship.name) cannot be set by a key alone" }
+        let found = try row(
+            SQLFragment(
+                "SELECT 1 FROM main.\(link.destinationTable.quotedIdentifier) WHERE Z_PK = ?", [value.databaseValue]),
+            db)
+        return found == nil
+            ? "\(entity.name).\(relationship.name) points at no row of \(relationship.destination)" : nil
+    }
+
+    /// Sets attributes of the rows of a condition, counts their lock counters up and continues the history; returns
+    /// their keys.
+    func updateManaged(
+        _ values: [String: StoreValue], _ scope: RowScope, where condition: SQLFragment, _ db: Database
+    ) throws -> [[StoreValue]] {
+        guard let managed = scope.table.managed?.managed else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "rows of \(scope.table.name) cannot be changed: the store has no model")
+        }
+        let named = values.sorted { $0.key < $1.key }
+        var sets: [String] = []
+        for (key, value) in named {
+            let attribute = try scope.attribute(key, store: name)
+            guard managed.attributes[attribute.name] != nil, !attribute.isGenerated else {
+                throw StoreError(
+                    .unsupported, store: name,
+                    message:
+                        "\(scope.table.name).\(attribute.name) cannot be set: it is no attribute that is stored by itself"
+                )
+            }
+            guard !value.isNull || !attribute.isRequired else {
+                throw StoreError(
+                    .constraint, store: name, message: "\(scope.table.name).\(attribute.name) must have a value")
+            }
+            sets.append("\(scope.table.columnSQL(attribute)) = ?")
+        }
+        sets.append("Z_OPT = ifnull(Z_OPT, 0) + 1")
+        let table = temporaryName("updated")
+        try execute(SQLFragment("CREATE TEMP TABLE \(table) (k0 INTEGER PRIMARY KEY)"), db)
+        keyLists.append(table)
+        try execute(
+            SQLFragment("INSERT INTO temp.\(table) SELECT \(scope.key[0]) FROM \(scope.from()) WHERE ") + condition, db)
+        let chosen = "SELECT k0 FROM temp.\(table)"
+        try historyRecorder(db)?.recordUpdates(of: scope.table.tableName, keys: chosen)
+        try execute(
+            SQLFragment(
+                "UPDATE OR ABORT \(scope.table.sql) SET \(sets.joined(separator: ", ")) WHERE Z_PK IN (\(chosen))",
+                named.map(\.value.databaseValue)), db)
+        return try rows(
+            SQLFragment(
+                "SELECT \(scope.identity.joined(separator: ", ")) FROM \(scope.from()) WHERE \(scope.key[0]) IN (\(chosen)) "
+                    + "ORDER BY 1"), db)
+    }
+
+    /// Deletes the rows of a condition as a batch delete does; returns how many went.
+    func deleteManaged(_ condition: SQLFragment, _ scope: RowScope, _ db: Database) throws -> Int {
+        let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: scope.table.name))
+        guard var objects = try ObjectDelete.make(request, scope, self, db) else {
+            try execute(
+                SQLFragment("DELETE FROM \(scope.target()) WHERE ") + .all([condition, scope.membership]), db)
+            return db.changesCount
+        }
+        defer { try? dropObjects(db) }
+        let keys = SQLFragment("SELECT \(scope.key[0]) FROM \(scope.from()) WHERE ") + condition
+        try objects.delete(keys, whole: .never)
+        return objects.deletedCount
+    }
+
+    // MARK: Keys
+
+    /// The key of the next row: one more than the greatest ever given, which the root's entity remembers.
+    private func nextKey(_ scope: RowScope, _ db: Database) throws -> Int64 {
+        let known = try Int64.fetchOne(
+            db, sql: "SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [try rootNumber(scope, db)])
+        let used = try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM \(scope.table.sql)")
+        return max(known ?? 0, used ?? 0) + 1
+    }
+
+    private func setLastKey(_ key: Int64, _ scope: RowScope, _ db: Database) throws {
+        try unboundStatement("UPDATE main.Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", db).execute(
+            arguments: [key, try rootNumber(scope, db)])
+    }
+
+    private func rootNumber(_ scope: RowScope, _ db: Database) throws -> Int64 {
+        guard let entity = scope.table.managed, let schema = try catalog.coreData(db) else { return 0 }
+        var root = entity
+        while let parent = root.parent.flatMap({ schema.entity($0) }), parent.number != root.number { root = parent }
+        return root.number
+    }
+
+    /// The recorder of the transaction at hand; nil: the store keeps no history.
+    func historyRecorder(_ db: Database) throws -> CoreDataHistory.Recorder? {
+        if let recorder = temporaries.recorder { return recorder }
+        let recorder = try catalog.coreData(db)?.history?.recorder(self, db)
+        temporaries.recorder = recorder
+        return recorder
+    }
+
+    /// Completes the history of a transaction that is about to be committed.
+    func finishHistory() throws {
+        try temporaries.recorder?.finish()
+        temporaries.recorder = nil
+    }
+}

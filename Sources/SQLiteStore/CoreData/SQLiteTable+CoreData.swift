@@ -1,0 +1,82 @@
+import GRDB
+import PriceStore
+
+extension SQLiteTable {
+    /// Turns a table of a Core Data store into one of its entities: attributes go by the model's names.
+    mutating func become(_ entity: CoreDataEntity, _ schema: CoreDataSchema) {
+        let columns = Dictionary(
+            self.entity.attributes.map { ($0.name, $0) }, uniquingKeysWith: { first, _ in first })
+        var names: [String: String] = [:]
+        var attributes: [Attribute] = []
+        func add(_ name: String, _ column: String, isRequired: Bool, isDate: Bool, isGenerated: Bool) {
+            guard let stored = columns[column] else { return }
+            names[column] = names[column] ?? name
+            attributes.append(
+                Attribute(
+                    name: name, affinity: stored.affinity, declaredType: stored.declaredType, isRequired: isRequired,
+                    isGenerated: isGenerated, dateEncoding: isDate ? .appleSeconds : nil))
+        }
+        if let managed = entity.managed {
+            for attribute in managed.attributes.values.sorted(by: { $0.name < $1.name }) {
+                guard let column = entity.columns[attribute.name.lowercased()] else { continue }
+                add(
+                    attribute.name, column, isRequired: !attribute.isOptional && !attribute.isDerived,
+                    isDate: attribute.kind == .date, isGenerated: attribute.isDerived)
+            }
+            for link in managed.relationships.values.sorted(by: { $0.name < $1.name }) where !link.isToMany {
+                guard let column = entity.columns[link.name.lowercased()] else { continue }
+                add(link.name, column, isRequired: !link.isOptional, isDate: false, isGenerated: false)
+            }
+        } else {
+            // Only the columns tell the names: attributes compare without case, so that `updateTime` finds `UPDATETIME`.
+            for (name, column) in entity.columns.sorted(by: { $0.key < $1.key }) {
+                let isDate = columns[column]?.declaredType.uppercased() == "TIMESTAMP"
+                add(name.uppercased(), column, isRequired: false, isDate: isDate, isGenerated: false)
+            }
+        }
+        // A column that no name alone tells can be asked for by its own.
+        var named = entity.columns
+        for column in Set(entity.ambiguous.values.joined()).sorted() {
+            let isDate = columns[column]?.declaredType.uppercased() == "TIMESTAMP"
+            add(column, column, isRequired: false, isDate: isDate, isGenerated: true)
+            named[column.lowercased()] = column
+            names[column] = column
+        }
+        managed = entity
+        managed?.columns = named
+        for index in indexes.indices {
+            for place in indexes[index].columns.indices {
+                indexes[index].columns[place].name = indexes[index].columns[place].name.map { names[$0] ?? $0 }
+            }
+        }
+        let byColumn = collations
+        collations = [:]
+        for (column, name) in names { collations[name.lowercased()] = byColumn[column.lowercased()] }
+        for (name, column) in named { collations[name] = byColumn[column.lowercased()] }
+        defaults = [:]
+        rowIDAlias = nil
+        rowID = "Z_PK"
+        self.entity = Entity(
+            name: entity.name, attributes: attributes,
+            model: EntityModel(
+                parent: entity.parent, isAbstract: entity.managed?.isAbstract ?? false,
+                subentities: entity.subentities,
+                relationships: (entity.managed?.relationships.values.sorted { $0.name < $1.name } ?? [])
+                    .filter { !$0.isTransient }.map(ModelRelationship.init)))
+    }
+}
+
+extension ModelRelationship {
+    fileprivate init(_ managed: ManagedRelationship) {
+        self.init(
+            name: managed.name, destination: managed.destination, inverse: managed.inverse,
+            deleteRule: {
+                switch managed.deleteRule {
+                case .noAction: .noAction
+                case .nullify: .nullify
+                case .cascade: .cascade
+                case .deny: .deny
+                }
+            }(), isToMany: managed.isToMany, isOptional: managed.isOptional, isOrdered: managed.isOrdered)
+    }
+}

@@ -1,0 +1,63 @@
+import PriceStore
+import SQLiteStore
+
+/// The engine as the oracle asks it.
+enum CoreDataEngine {
+    /// All rows in one batch.
+    static func delete(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
+        try carryOut(path, request, strategy: .whole)
+    }
+
+    /// A few rows at a time, where the survey says that they may be parted.
+    static func deleteInBatches(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
+        let survey = try SQLiteReader(path: path).survey(request.survey)
+        let strategy = survey.possibleStrategies.last { $0 != .whole } ?? .whole
+        guard survey.obstacles.isEmpty else { return try carryOut(path, request, strategy: .whole) }
+        return try carryOut(path, request, strategy: strategy)
+    }
+
+    /// The survey of a connection that only reads.
+    static func survey(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
+        let survey = try SQLiteReader(path: path).survey(request.survey)
+        if !survey.obstacles.isEmpty {
+            return .refused(survey.obstacles.flatMap(\.relationship.sourceAttributes).joined(separator: ", "))
+        }
+        return .done(
+            deleted: survey.expiredCount, cascaded: survey.cascadedCount, nullified: survey.nullifiedCount)
+    }
+
+    private static func carryOut(
+        _ path: String, _ request: CoreDataOracle.Request, strategy: DeleteStrategy
+    ) throws -> CoreDataOracle.Outcome {
+        let writer = try SQLiteWriter(path: path)
+        do {
+            let total = try writer.deleteAll(request.survey, strategy: strategy, batchRows: 2).total
+            return .done(
+                deleted: total.deletedCount, cascaded: total.cascadedCount, nullified: total.nullifiedCount)
+        } catch let error as StoreError where error.kind == .constraint {
+            return .refused(error.message)
+        }
+    }
+}
+
+extension CoreDataOracle.Request {
+    /// The request as a rule would make it.
+    fileprivate var survey: SurveyRequest {
+        let date = DateAttribute(
+            name: dateAttribute, encoding: .appleSeconds, zone: .utc, earliest: Instant(microseconds: 0))
+        // Seconds from 1970-01-01 to 2001-01-01.
+        let seconds = cutoffAppleSeconds + 978_307_200
+        return SurveyRequest(
+            entity: entity, date: date, cutoff: Instant(microseconds: Int64(seconds * 1_000_000)),
+            relationships: relationships)
+    }
+
+    private var relationships: BatchDeleteRequest.RelationshipRule {
+        switch override {
+        case .cascade: .cascade
+        case .nullify: .nullify
+        case .deny: .deny
+        case nil: .asDeclared
+        }
+    }
+}
