@@ -2,7 +2,7 @@
 ///
 /// It can be sent to any thread: a context elsewhere is brought up to date with it, see
 /// ``StoreContext/mergeChanges(fromRemoteContextSave:into:)``. Rows that went because a relationship cascaded are not
-/// named.
+/// named, but for a change set that was made of a history.
 public struct ChangeSet: Hashable, Sendable {
     /// Rows that are new.
     public var inserted: [ObjectID]

@@ -24,7 +24,8 @@ extension StoreContext {
         if let failure { throw failure }
     }
 
-    private func merge(_ changes: ChangeSet) throws(StoreError) {
+    /// Brings this context up to date, and tells its observers.
+    func merge(_ changes: ChangeSet) throws(StoreError) {
         var told = ObjectsDidChange(.merge, inserted: changes.inserted)
         var entities: Set<String> = []
         var lastEntity = ""
@@ -58,7 +59,7 @@ extension StoreContext {
     }
 
     /// The object of an ID that another context, another process or a program's own hand made.
-    private func held(_ id: ObjectID) -> ManagedObject? {
+    func held(_ id: ObjectID) -> ManagedObject? {
         if let object = registry[id] { return object }
         guard id.storeIdentifier == nil else { return nil }
         return registry[canonical(id)]

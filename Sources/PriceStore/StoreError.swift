@@ -24,6 +24,8 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case cannotCreate
         /// The store was replaced by another file while it was in use.
         case replaced
+        /// A part of the history that was asked for is deleted: contexts must be reset.
+        case historyMissing
         /// A defect in the program.
         case defect
     }

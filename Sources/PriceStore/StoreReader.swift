@@ -39,6 +39,20 @@ public protocol StoreReader: AnyObject {
 
     /// The room that an entity's rows and indexes take in bytes; nil: the store cannot tell.
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
+
+    /// The place behind the last transaction that the store remembers; nil: it keeps no history.
+    func currentHistoryToken() throws(StoreError) -> HistoryToken?
+
+    /// The next transactions behind a place, in order, with all their changes in memory.
+    ///
+    /// - Parameters:
+    ///   - token: the place; nil: before the oldest transaction that is kept.
+    ///   - limit: how many transactions at most.
+    /// - Returns: transactions; none: the history has no more. There may be fewer than the limit before its end, so that
+    ///   a few transactions of many changes do not fill the memory.
+    /// - Throws: ``StoreError``: of kind `historyMissing` if transactions behind the place were deleted; of kind
+    ///   `unsupported` if the store keeps no history, or the token is of another one.
+    func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction]
 }
 
 extension StoreReader {
@@ -107,6 +121,17 @@ public protocol StoreWriter: StoreInserter {
 
     /// Gives unused room in the file back to the file system.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult
+
+    /// Has the store remember, from here on, every transaction that this library makes, in this program and in all
+    /// others; nothing happens if it does already.
+    func keepHistory() throws(StoreError)
+
+    /// Deletes the oldest transactions of the history, up to the first that is not before an instant, and says how many
+    /// there were.
+    func deleteHistory(before instant: Instant) throws(StoreError) -> Int
+
+    /// Deletes the transactions of the history before the one that a token stands behind, and says how many there were.
+    func deleteHistory(before token: HistoryToken) throws(StoreError) -> Int
 }
 
 /// What to do with a new row whose primary or unique key is already there.

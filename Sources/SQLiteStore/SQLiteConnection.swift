@@ -22,6 +22,8 @@ final class SQLiteConnection {
     var dateFunctions: [DateFunction.Key: DateFunction] = [:]
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
+    /// Who and when the history says, where the store keeps one.
+    let historyRecorder = HistoryRecorder()
     /// Temporary tables of keys that the statements at work refer to; see ``keyList(_:columns:_:)``.
     var keyLists: [String] = []
     private var temporaryCount = 0
@@ -34,6 +36,8 @@ final class SQLiteConnection {
         /// Tables that a rehearsal shadows, by lower-cased name.
         var shadows: [String: ShadowTable] = [:]
         var doomedRows: DoomedRows?
+        /// Whether the store keeps its history; nil: nobody has looked.
+        var history: HistoryState?
         /// What batches of one request on the objects of a Core Data store share.
         var objects: BatchObjects?
         /// What continues the history of a Core Data store in the transaction at hand.
@@ -107,11 +111,16 @@ final class SQLiteConnection {
             }
             let synchronous = try setDurability(durability, db)
             defer { if let synchronous { try? db.execute(sql: "PRAGMA main.synchronous = \(synchronous)") } }
+            defer { historyRecorder.end() }
             return try enclosed(
                 db, begin: isReadOnly ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK"
             ) {
                 // A deferred transaction begins with its first read.
-                if isReadOnly { _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema") }
+                if isReadOnly {
+                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
+                } else {
+                    try recordTransaction(db)
+                }
                 let value = try body()
                 try finishHistory()
                 return value

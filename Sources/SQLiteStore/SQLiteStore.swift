@@ -65,6 +65,14 @@ public class SQLiteStore {
         try connection.run("reading the size of \(entity)") { try connection.sizeBytes(ofEntity: entity, $0) }
     }
 
+    /// The place behind the last transaction of the history; nil: the store keeps none.
+    public func currentHistoryToken() throws(StoreError) -> HistoryToken? { try connection.currentHistoryToken() }
+
+    /// The next transactions of the history behind a place. They are read until they have 10,000 changes.
+    public func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction] {
+        try connection.history(after: token, limit: limit)
+    }
+
     /// Carries out `body` in one transaction; transactions nest.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         try connection.transaction(durability, body)

@@ -82,4 +82,33 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
     public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
         try connection.reclaim(request)
     }
+
+    /// Who makes this connection's transactions, as the history names it; by default the process's name.
+    public var author: String {
+        get { connection.historyRecorder.author }
+        set { connection.historyRecorder.author = newValue }
+    }
+
+    /// Tells the time of a transaction for the history; nil: SQLite's own clock does, in milliseconds.
+    public var clock: (() -> Instant)? {
+        get { connection.historyRecorder.clock }
+        set { connection.historyRecorder.clock = newValue }
+    }
+
+    /// Makes the tables of the history, if the store has none. Refused for a Core Data store, which has its own.
+    ///
+    /// Programs that have the store open need not open it anew. What other programs change without this library, by
+    /// another library or the `sqlite3` shell, is not in the history; nor are the rows of a table that is dropped, and
+    /// rows that a trigger of the store overwrites by REPLACE under another key.
+    public func keepHistory() throws(StoreError) { try connection.keepHistory() }
+
+    /// Deletes the oldest transactions of the history with their changes, in one transaction.
+    public func deleteHistory(before instant: Instant) throws(StoreError) -> Int {
+        try connection.deleteHistory(before: instant)
+    }
+
+    /// Deletes the transactions of the history before a token's own with their changes, in one transaction.
+    public func deleteHistory(before token: HistoryToken) throws(StoreError) -> Int {
+        try connection.deleteHistory(before: token)
+    }
 }

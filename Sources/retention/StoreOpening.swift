@@ -39,6 +39,8 @@ struct StoreOpening {
         let writer = try SQLiteWriter(
             path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         writer.trace = trace
+        writer.author = "retention"
+        writer.clock = SystemClock.now
         return writer
     }
 

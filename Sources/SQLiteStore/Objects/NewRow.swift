@@ -107,7 +107,7 @@ extension SQLiteConnection {
     func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
-        try run("saving a row of \(entity)") { db in
+        try change("saving a row of \(entity)") { db in
             let scope = try scope(entity, db)
             if scope.table.managed != nil { return try insertManaged(values, onConflict, scope, db).outcome }
             let row = try newRow(values, onConflict, scope)

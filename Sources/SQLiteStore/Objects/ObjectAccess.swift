@@ -4,7 +4,7 @@ import PriceStore
 /// One row at a time, by its identity.
 extension SQLiteConnection {
     func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
-        try run("saving a row of \(entity)") { db in
+        try change("saving a row of \(entity)") { db in
             let scope = try tableScope(entity, db)
             if scope.table.managed != nil { return try insertManagedObject(values, scope, db) }
             let named = values.sorted { $0.key < $1.key }
@@ -30,7 +30,7 @@ extension SQLiteConnection {
     func updateObject(
         _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
     ) throws(StoreError) -> Bool {
-        try run("updating a row of \(id.entity)") { db in
+        try change("updating a row of \(id.entity)") { db in
             let scope = try tableScope(id.entity, db)
             let condition = try stillCondition(id, expected, scope)
             guard !values.isEmpty else {
@@ -50,7 +50,7 @@ extension SQLiteConnection {
     }
 
     func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
-        try run("deleting a row of \(id.entity)") { db in
+        try change("deleting a row of \(id.entity)") { db in
             let scope = try tableScope(id.entity, db)
             let condition = try stillCondition(id, expected, scope)
             if scope.table.managed != nil {

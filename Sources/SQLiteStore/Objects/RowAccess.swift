@@ -75,7 +75,7 @@ extension SQLiteConnection {
     }
 
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
-        try run("updating the rows of \(request.entity)") { db in
+        try change("updating the rows of \(request.entity)") { db in
             let scope = try scope(request.entity, db)
             let named = values.sorted { $0.key < $1.key }
             guard !named.isEmpty else { return 0 }
@@ -112,6 +112,7 @@ extension SQLiteConnection {
                 )
             }
             catalog = catalog.emptied
+            if historyRecorder.number != nil { try recordTransaction(db) }
         }
     }
 
@@ -120,6 +121,7 @@ extension SQLiteConnection {
             guard let table = try catalog.table(name, db) else { return }
             try db.execute(sql: "DROP TABLE \(table.sql)")
             catalog = catalog.emptied
+            if historyRecorder.number != nil { try recordTransaction(db) }
         }
     }
 }

@@ -1,0 +1,114 @@
+import GRDB
+import PriceStore
+
+/// Reading the history.
+extension SQLiteConnection {
+    /// Transactions are read until they have so many changes, however many may be read.
+    private static let changesInMemory = 10_000
+
+    func currentHistoryToken() throws(StoreError) -> HistoryToken? {
+        try run("reading the history") { db in
+            try snapshot(db) {
+                guard try HistoryTables.exist(db) else { return nil }
+                return HistoryToken(
+                    historyIdentifier: try historyIdentifier(db), transactionNumber: try HistoryTables.lastNumber(db))
+            }
+        }
+    }
+
+    func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction] {
+        try run("reading the history") { db in
+            try snapshot(db) {
+                let identifier = try historyIdentifier(db)
+                let start = try token.map { try historyPlace($0, db) }
+                let last = try HistoryTables.lastNumber(db)
+                let heads = try rows(
+                    SQLFragment(
+                        "SELECT number, at, author FROM main.\(HistoryTables.transactions) WHERE number > ? "
+                            + "ORDER BY number LIMIT ?", [(start ?? 0).databaseValue, max(0, limit).databaseValue]), db)
+                if let start, limit > 0, heads.isEmpty, start < last { throw missingHistory() }
+                var found: [HistoryTransaction] = []
+                var changeCount = 0
+                var names: [String: String] = [:]
+                for head in heads where changeCount < Self.changesInMemory {
+                    guard case .integer(let number) = head[0], case .integer(let at) = head[1],
+                        case .text(let author) = head[2]
+                    else { throw damagedHistory() }
+                    let before = found.last?.token.transactionNumber ?? start ?? number - 1
+                    guard number == before + 1 else {
+                        // What comes before the gap is true; the next call tells of it.
+                        if found.isEmpty { throw missingHistory() }
+                        break
+                    }
+                    let changes = try historyChanges(number, names: &names, db)
+                    changeCount += changes.count
+                    found.append(
+                        HistoryTransaction(
+                            token: HistoryToken(historyIdentifier: identifier, transactionNumber: number),
+                            instant: Instant(microseconds: at), author: author, changes: changes))
+                }
+                return found
+            }
+        }
+    }
+
+    /// The identifier of the store's history; throws if it keeps none.
+    func historyIdentifier(_ db: Database) throws -> String {
+        guard try HistoryTables.exist(db) else {
+            throw StoreError(
+                .unsupported, store: name, message: "the store keeps no history", hint: "call keepHistory() once")
+        }
+        let identifier = try String.fetchOne(db, sql: "SELECT identifier FROM main.\(HistoryTables.identity)")
+        guard let identifier else { throw damagedHistory() }
+        return identifier
+    }
+
+    /// The number of the transaction that a token stands behind; throws if the store does not know it.
+    func historyPlace(_ token: HistoryToken, _ db: Database) throws -> Int64 {
+        guard token.historyIdentifier == (try historyIdentifier(db)) else {
+            throw StoreError(
+                .unsupported, store: name, message: "the history token is of another store",
+                hint: "keep the tokens of each store apart")
+        }
+        guard (0...(try HistoryTables.lastNumber(db))).contains(token.transactionNumber) else {
+            throw StoreError(
+                .historyMissing, store: name,
+                message: "the history does not reach as far as the token: the store was replaced by an older copy",
+                hint: "reset the contexts and begin with a new token")
+        }
+        return token.transactionNumber
+    }
+
+    /// The changes of a transaction. Names are shared: they would take more room than all else.
+    private func historyChanges(
+        _ number: Int64, names: inout [String: String], _ db: Database
+    ) throws -> [HistoryChange] {
+        let query = SQLFragment(
+            "SELECT entity, kind, key FROM main.\(HistoryTables.changes) WHERE number = ? ORDER BY place",
+            [number.databaseValue])
+        var changes: [HistoryChange] = []
+        for row in try rows(query, db) {
+            guard case .text(let entity) = row[0], case .text(let word) = row[1],
+                let kind = HistoryChange.Kind(rawValue: word), let key = HistoryKey.decode(row[2])
+            else { throw damagedHistory() }
+            let shared = names[entity] ?? entity
+            names[shared] = shared
+            changes.append(
+                HistoryChange(
+                    objectID: ObjectID(entity: shared, key: key, storeIdentifier: storeIdentifier), kind: kind))
+        }
+        return changes
+    }
+
+    private func missingHistory() -> StoreError {
+        StoreError(
+            .historyMissing, store: name, message: "a part of the history behind the token is deleted",
+            hint: "reset the contexts, fetch anew and begin with a new token")
+    }
+
+    private func damagedHistory() -> StoreError {
+        StoreError(
+            .inputOutput, store: name, message: "the tables of the history hold what this program did not write",
+            hint: "drop \(HistoryTables.names.joined(separator: ", ")) and call keepHistory() again")
+    }
+}

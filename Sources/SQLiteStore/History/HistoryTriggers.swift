@@ -1,0 +1,84 @@
+import GRDB
+import PriceStore
+
+/// The temporary triggers by which a connection writes every change of a row into the history: its own, and those that
+/// foreign keys and the store's triggers make.
+///
+/// They belong to the connection and are no part of the store's schema. The history's own tables have none, nor have
+/// virtual tables and tables whose columns hide the rowid.
+enum HistoryTriggers {
+    /// Makes the triggers for all tables.
+    ///
+    /// - Parameter catalog: one that knows nothing yet.
+    static func create(_ catalog: SQLiteCatalog, _ db: Database) throws {
+        var catalog = catalog
+        let names = try String.fetchAll(
+            db,
+            sql: "SELECT name FROM pragma_table_list WHERE schema = 'main' AND type = 'table' "
+                + "AND name NOT LIKE 'sqlite\\_%' ESCAPE '\\' ORDER BY name")
+        try db.execute(sql: begin)
+        for (index, name) in names.enumerated() where !HistoryTables.names.contains(name) {
+            guard let table = try catalog.table(name, db), !table.keySQL.isEmpty else { continue }
+            let entity = "'" + table.name.replacing("'", with: "''") + "'"
+            let (old, new) = (key(of: table, in: "OLD"), key(of: table, in: "NEW"))
+            let trigger = "CREATE TEMP TRIGGER retention_history_\(index)"
+            try db.execute(
+                sql: """
+                    \(trigger)_insert AFTER INSERT ON \(table.sql)
+                    BEGIN \(note("insert", entity, new)); END;
+                    \(trigger)_delete AFTER DELETE ON \(table.sql)
+                    BEGIN \(note("delete", entity, old)); END;
+                    \(trigger)_update AFTER UPDATE ON \(table.sql) WHEN \(isSameRow(table))
+                    BEGIN \(note("update", entity, new)); END;
+                    \(trigger)_move AFTER UPDATE ON \(table.sql) WHEN NOT (\(isSameRow(table)))
+                    BEGIN \(note("delete", entity, old)); \(note("insert", entity, new)); END;
+                    """)
+        }
+    }
+
+    /// Removes the triggers.
+    static func remove(_ db: Database) throws {
+        for name in try String.fetchAll(
+            db,
+            sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' "
+                + "AND name LIKE 'retention\\_history\\_%' ESCAPE '\\'")
+        {
+            try db.execute(sql: "DROP TRIGGER temp.\(name)")
+        }
+    }
+
+    /// Adds the transaction before its first change, and again if a rollback to a savepoint took it. In a trigger of its
+    /// own: an insert into a table with AUTOINCREMENT is dear even where it adds nothing.
+    ///
+    /// Milliseconds are what SQLite's own clock tells.
+    private static let begin = """
+        CREATE TEMP TRIGGER retention_history_begin BEFORE INSERT ON main.\(HistoryTables.changes)
+        WHEN NOT EXISTS (SELECT 1 FROM \(HistoryTables.transactions) WHERE number = NEW.number)
+        BEGIN
+            INSERT INTO \(HistoryTables.transactions) (number, at, author)
+            VALUES (
+                NEW.number,
+                coalesce(
+                    retention_history_at(), strftime('%s', 'now') * 1000000 + substr(strftime('%f', 'now'), 4) * 1000),
+                retention_history_author());
+        END
+        """
+
+    // A trigger may not say in which database a table is that it writes to; no temporary table has these names.
+    private static func note(_ kind: String, _ entity: String, _ key: String) -> String {
+        "INSERT INTO \(HistoryTables.changes) (number, place, entity, kind, key) "
+            + "VALUES (retention_history_number(), retention_history_place(), \(entity), '\(kind)', \(key))"
+    }
+
+    private static func key(of table: SQLiteTable, in row: String) -> String {
+        let columns = table.keySQL.map { "\(row).\($0)" }.joined(separator: ", ")
+        return table.isWithoutRowID ? "retention_history_key(\(columns))" : columns
+    }
+
+    /// Whether a row has the key that it had, byte by byte: a collation may take another key for the same.
+    private static func isSameRow(_ table: SQLiteTable) -> String {
+        table.keySQL.map {
+            "OLD.\($0) COLLATE BINARY IS NEW.\($0) AND typeof(OLD.\($0)) = typeof(NEW.\($0))"
+        }.joined(separator: " AND ")
+    }
+}
