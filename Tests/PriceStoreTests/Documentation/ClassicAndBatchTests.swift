@@ -53,7 +53,7 @@ struct ClassicAndBatchTests {
         }
         #expect(throws: StoreError.self) {
             let computed = ["name": StoreValue.text("a"), "label": .text("a")]
-            try context.execute(BatchInsertRequest(entity: "item", objects: [computed]))
+            _ = try context.execute(BatchInsertRequest(entity: "item", objects: [computed]))
         }
         let noName = BatchUpdateRequest(entity: "item", propertiesToUpdate: ["name": .null])
         #expect { try context.execute(noName) } throws: { ($0 as? StoreError)?.kind == .constraint }
@@ -103,7 +103,7 @@ struct ClassicAndBatchTests {
         try context.delete(context.item(4))
         try context.save()
         #expect(try store.column("SELECT id FROM audit") == ["4"])
-        try context.execute(allItems)
+        _ = try context.execute(allItems)
         #expect(try store.column("SELECT count(*) FROM audit") == ["4"])
     }
 
@@ -167,7 +167,7 @@ struct ClassicAndBatchTests {
     @Test func whatIsNotNamedTakesTheDefaultInBoth() throws {
         context.insert(entity: "item", values: ["name": .text("object")])
         try context.save()
-        try context.execute(BatchInsertRequest(entity: "item", objects: [["name": .text("row")]]))
+        _ = try context.execute(BatchInsertRequest(entity: "item", objects: [["name": .text("row")]]))
         #expect(try store.column("SELECT done FROM item WHERE id > 4") == ["0", "0"])
     }
 }

@@ -20,6 +20,9 @@ struct SnippetTests {
             .map { folder + "/" + $0 }.sorted()
     }
 
+    /// The lines of each test of this package.
+    private static let tests: [[String]] = files(in: "Tests", endings: [".swift"]).compactMap { try? lines(of: $0) }
+
     private static func lines(of path: String) throws -> [String] {
         try String(contentsOf: project.appending(path: path), encoding: .utf8)
             .split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
@@ -56,9 +59,8 @@ struct SnippetTests {
     }
 
     /// Whether a test holds the lines one after the other, all moved to the right by as much.
-    private static func isRun(_ snippet: Snippet) throws -> Bool {
-        for path in files(in: "Tests/PriceStoreTests", endings: [".swift"]) {
-            let lines = try lines(of: path)
+    private static func isRun(_ snippet: Snippet) -> Bool {
+        for lines in tests {
             guard let first = snippet.lines.first, lines.count >= snippet.lines.count else { continue }
             for start in 0...(lines.count - snippet.lines.count) where lines[start].hasSuffix(first) {
                 let margin = lines[start].dropLast(first.count)
@@ -74,7 +76,7 @@ struct SnippetTests {
 
     @Test(arguments: try snippets()) func isRunByATest(_ snippet: Snippet) throws {
         #expect(
-            try Self.isRun(snippet),
+            Self.isRun(snippet),
             "\(snippet.place): no test has these lines:\n\(snippet.lines.joined(separator: "\n"))")
     }
 
