@@ -73,6 +73,15 @@ let package = Package(
             ],
             swiftSettings: settings),
 
+        // What scripts/bench measures of the library; no product.
+        .executableTarget(
+            name: "storebench",
+            dependencies: [
+                "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift"),
+                .product(name: "ArgumentParser", package: "swift-argument-parser"),
+            ],
+            path: "Tests/StoreBench", swiftSettings: settings),
+
         // Tests mirror Sources; StoreConformance holds the laws that every engine obeys.
         .target(
             name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance",

@@ -1,4 +1,5 @@
-"""Measures `retention` beside the sqlite3 shell, in turn, on copies of the same stores, and prints the ratios.
+"""Measures `retention` beside the sqlite3 shell, and the library's batch requests beside other ways to the same rows, in
+turn, on copies of the same stores, and prints the ratios.
 
 Started by scripts/bench, which builds the programs first. Only the standard library is used.
 """
@@ -33,9 +34,10 @@ rules:
 
 
 class Sample:
-    """What one process cost."""
+    """What one process cost, and what it printed."""
 
-    def __init__(self, wall, usage):
+    def __init__(self, wall, usage, printed):
+        self.printed = printed.strip()
         self.wall = wall * 1000
         self.cpu = (usage.ru_utime + usage.ru_stime) * 1000
         # Linux counts what this script itself had at the time of the fork, some 15 MB: an upper bound.
@@ -85,14 +87,15 @@ def measure(command, folder, expected=0, output=None):
         printed, errors = out.read().decode(), err.read().decode()
         if process.returncode != expected or (output is not None and printed.strip() != output):
             sys.exit(f"bench: {' '.join(command)}: exit status {process.returncode}\n{printed}{errors}")
-        return Sample(wall, usage)
+        return Sample(wall, usage, printed)
 
 
 class Bench:
     def __init__(self, programs, folder, runs, rows, large_rows):
         self.retention, self.goldprices = programs / "retention", programs / "goldprices"
+        self.storebench = programs / "storebench"
         self.folder, self.runs, self.rows, self.large_rows = folder, runs, rows, large_rows
-        self.figures = []
+        self.figures, self.library_figures = [], []
 
     def note(self, text):
         print(text, file=sys.stderr, flush=True)
@@ -191,6 +194,45 @@ class Bench:
             [s.wall for s in ours], [s.wall for s in theirs], "≤ 1.3 × + 60 ms",
             lambda f: statistics.median(f.values) <= 1.3 * statistics.median(f.baseline) + 60))
 
+    def library_pair(self, source, ours, theirs, arguments, output, left):
+        """One command of storebench after the other, each on a copy of the same store; they print the same number."""
+        samples = [], []
+        for _ in range(self.runs):
+            for command, kept in zip((theirs, ours), samples):
+                folder = self.work_folder(source, 1)
+                kept.append(measure(
+                    [self.storebench, command, folder / "prices.sqlite", *arguments], folder, output=str(output)))
+                self.check(folder, left)
+        return samples[1], samples[0]
+
+    def measure_library(self):
+        """The library's batch requests beside other ways to the same rows."""
+        add, rows, half = self.library_figures.append, self.rows, self.rows // 2
+        store = self.store(rows)
+        self.note(f"library: deleting {half:,} of {rows:,}, {self.runs} times")
+        ours, theirs = self.library_pair(
+            store, "delete-batch", "delete-classic", [UNTIL_SECONDS - half * 60], half, rows - half)
+        what = f"delete {half:,} of {rows:,}: batch delete; classic delete"
+        add(Figure(
+            what, "CPU ms", [s.cpu for s in ours], [s.cpu for s in theirs], "ratio ≤ 0.40", lambda f: f.ratio <= 0.4))
+        add(Figure(what, "peak MB", [s.memory for s in ours], [s.memory for s in theirs]))
+
+        self.note(f"library: inserting {rows:,}, {self.runs} times")
+        ours, theirs = self.library_pair(self.store(0), "insert-batch", "insert-grdb", [rows], rows, rows)
+        what = f"insert {rows:,}: batch insert; prepared statement through GRDB"
+        add(Figure(
+            what, "CPU ms", [s.cpu for s in ours], [s.cpu for s in theirs], "ratio ≤ 1.5", lambda f: f.ratio <= 1.5))
+        add(Figure(what, "wall ms", [s.wall for s in ours], [s.wall for s in theirs]))
+        add(Figure(what, "peak MB", [s.memory for s in ours], [s.memory for s in theirs]))
+
+        ids, held = rows // 10, rows // 100
+        self.note(f"library: merging {ids:,} deleted IDs")
+        command = [self.storebench, "merge", store, "--ids", ids, "--held", held]
+        merges = [float(measure(command, self.folder).printed) for _ in range(self.runs)]
+        add(Figure(
+            f"merge {ids:,} deleted IDs into a context that holds {held:,} of them", "wall ms", merges,
+            goal="≤ 50 ms", is_met=lambda f: statistics.median(f.values) <= 50))
+
 
 def facts(runs):
     """What the figures were measured on; nothing that names the machine."""
@@ -208,8 +250,8 @@ def facts(runs):
         f"SQLite {sqlite} · Swift {swift}, release build · median (lowest–highest) of {runs} runs")
 
 
-def table(figures):
-    rows = [["what", "", "`retention`", "`sqlite3`", "ratio", "goal", ""], *(f.cells() for f in figures)]
+def table(figures, ours, theirs):
+    rows = [["what", "", ours, theirs, "ratio", "goal", ""], *(f.cells() for f in figures)]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
     lines.insert(1, "|" + "|".join("-" * (width + 2) for width in widths) + "|")
@@ -229,9 +271,12 @@ def main():
     parser.add_argument("--programs", type=pathlib.Path, required=True, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", action="store_true")
+    parser.add_argument("--library", action="store_true")
     parser.add_argument("--runs", type=int)
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("bench-out"))
     options = parser.parse_args()
+    if options.write and options.library:
+        parser.error("--write needs all figures, and --library leaves some out")
     runs = options.runs or (2 if options.quick else 5)
     rows, large_rows = (20_000, 100_000) if options.quick else (1_000_000, 5_000_000)
 
@@ -239,19 +284,24 @@ def main():
     folder = pathlib.Path(tempfile.mkdtemp(prefix="stores-", dir=options.folder.resolve()))
     try:
         bench = Bench(options.programs.resolve(), folder, runs, rows, large_rows)
-        bench.measure_all()
+        if not options.library:
+            bench.measure_all()
+        bench.measure_library()
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # It stays if something else is in it.
             options.folder.rmdir()
-    text = f"{facts(runs)}\n\n{table(bench.figures)}"
+    tables = [] if options.library else [table(bench.figures, "`retention`", "`sqlite3`")]
+    tables.append("The library:\n\n" + table(bench.library_figures, "batch", "beside it"))
+    text = "\n\n".join([facts(runs), *tables])
     print(text)
     if options.quick:
         print("\nThe stores were too small for these figures to mean anything.")
         return 0
     if options.write:
         write(text)
-    missed = [f.what for f in bench.figures if f.is_met and not f.is_met(f)]
+    figures = bench.figures + bench.library_figures
+    missed = [f"{f.what} ({f.unit})" for f in figures if f.is_met and not f.is_met(f)]
     if missed:
         print(f"\nbench: goals missed: {'; '.join(missed)}", file=sys.stderr)
     return 1 if missed else 0

@@ -3,7 +3,9 @@ extension DateEncoding {
     ///
     /// Numeric formats take INTEGER and finite REAL, and a part below a microsecond is left out (rounded down);
     /// `iso8601` takes text; `yyyymmdd…` take INTEGER, whole REAL and text; `native` none.
-    /// - Parameter zone: The zone of texts that name none, and of calendar dates.
+    /// - Parameters:
+    ///   - value: what the store holds.
+    ///   - zone: the zone of texts that name none, and of calendar dates.
     public func read(_ value: StoreValue, zone: CalendarZone) -> DateReading {
         if value.isNull { return .unreadable(.null) }
         if let scale {
@@ -33,7 +35,9 @@ extension DateEncoding {
     /// `iso8601` gives text in UTC with a `Z`, and a fraction only if it is not 0. Counts are INTEGER where they are
     /// whole and fit 64 bits, else the nearest REAL; `julian_day` is always REAL. Days are those that hold the instant.
     /// `native` cannot be written and gives NULL.
-    /// - Parameter zone: The zone of `yyyymmdd…`.
+    /// - Parameters:
+    ///   - instant: the instant to tell.
+    ///   - zone: the zone of `yyyymmdd…`.
     public func value(of instant: Instant, zone: CalendarZone) -> StoreValue {
         if let scale { return count(of: instant, scale) }
         return switch self {

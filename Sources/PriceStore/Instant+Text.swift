@@ -2,7 +2,9 @@ extension Instant {
     /// Reads an ISO 8601 date, or date and time; nil: it is none. See ``DateEncoding/iso8601`` for what is taken.
     ///
     /// A date without a time gives its first instant, as does a month or a year.
-    /// - Parameter zone: The zone of a text that names no offset.
+    /// - Parameters:
+    ///   - text: the text, without anything around it.
+    ///   - zone: the zone of a text that names no offset.
     public init?(iso8601 text: String, zone: CalendarZone = .utc) {
         guard case .span(let start, _) = DateEncoding.iso8601.read(.text(text), zone: zone) else { return nil }
         self = start

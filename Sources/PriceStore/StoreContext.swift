@@ -15,8 +15,8 @@
 /// ```
 ///
 /// **Threads.** A context, its objects and its store belong to one thread, task or actor. None of them is `Sendable`,
-/// so the compiler refuses to share them; ``ObjectID``, ``ChangeSet``, ``ObjectsDidChange``, all requests, results and
-/// errors are `Sendable`.
+/// so the compiler refuses to share them; ``ObjectID``, ``ChangeSet``, ``ObjectsDidChange``, requests to fetch, update
+/// and delete, all results and all errors are `Sendable`.
 public final class StoreContext {
     let inserter: any StoreInserter
     /// What a save does with objects whose rows others have changed; by default it throws.

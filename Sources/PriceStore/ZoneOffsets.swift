@@ -1,6 +1,5 @@
 // Foundation, not FoundationEssentials: in a static binary the time zone data come only with ICU.
 import Foundation
-import Synchronization
 
 /// The offsets of one zone from UTC, worked out of Foundation's time zone data when needed and then kept.
 ///
@@ -14,15 +13,15 @@ final class ZoneOffsets: Sendable {
         var offset: Int
     }
 
-    private struct State {
+    private struct State: Sendable {
         var latest: Segment?
         var buckets: [Int: [Segment]] = [:]
     }
 
     private let zone: TimeZone
-    private let state = Mutex(State())
+    private let state = LockedValue(State())
 
-    private static let known = Mutex<[String: ZoneOffsets]>([:])
+    private static let known = LockedValue<[String: ZoneOffsets]>([:])
 
     private init(_ zone: TimeZone) { self.zone = zone }
 

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
+import PriceStore
 import RetentionJob
-import Synchronization
 
 /// The only code that prints: the report to standard output, everything else to standard error, both unbuffered so that
 /// nothing is lost however the process ends.
@@ -13,7 +13,7 @@ final class Console: Sendable {
     let width: Int
 
     private let errorWidth: Int
-    private let progressIsShown = Mutex(false)
+    private let progressIsShown = LockedValue(false)
 
     /// Looks at the terminal. From here on a reader that goes away is an error of a write, no longer the end of the
     /// process: a run must not die because its report is piped into `head`.

@@ -1,11 +1,10 @@
 @preconcurrency import Glibc
 package import PriceStore
-import Synchronization
 
 /// Where log records go. Each record is one `write`, so that records of several processes in one file never mix.
 package final class LogSink: Sendable {
     private let write: @Sendable ([UInt8]) -> Bool
-    private let lost = Mutex(0)
+    private let lost = LockedValue(0)
 
     /// Makes a sink over a function that writes all the bytes of a record at once and says whether it could.
     package init(write: @escaping @Sendable ([UInt8]) -> Bool) {

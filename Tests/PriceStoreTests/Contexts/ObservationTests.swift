@@ -68,7 +68,7 @@ struct ObservationTests {
         #expect(await task.value == [ObjectsDidChange(.merge, deleted: result?.objectIDs ?? [])])
     }
 
-    @Test func mergingManyDeletedIDsTakesNoStatementAndNotLong() throws {
+    @Test func mergingManyDeletedIDsTakesNoStatement() throws {
         try store.change("DELETE FROM item")
         try store.addItems(10_000)
         let held = try context.all("item")
@@ -78,14 +78,9 @@ struct ObservationTests {
         }
         var statements: [String] = []
         writer.trace = { statement, _ in statements.append(statement) }
-        let clock = ContinuousClock()
-        let elapsed = try clock.measure {
-            try StoreContext.mergeChanges(fromRemoteContextSave: ChangeSet(deleted: ids), into: [context])
-        }
+        try StoreContext.mergeChanges(fromRemoteContextSave: ChangeSet(deleted: ids), into: [context])
         #expect(held.filter(\.isDeleted).count == 5000)
         #expect(statements.isEmpty)
-        // 50 ms is the aim of an optimised build; this one is not.
-        #expect(elapsed < .seconds(2))
     }
 
     @Test func objectsThatNobodyHoldsAreLetGo() throws {

@@ -1,4 +1,5 @@
 import PriceStore
+import SQLiteStore
 import Testing
 
 /// The worked examples of batch requests.
@@ -141,6 +142,32 @@ struct ScenarioTests {
         #expect(try other.object(with: changes.inserted[0]).text(for: "name") == "new")
         try other.save()
         #expect(try store.column("SELECT note FROM item WHERE id = 3") == ["mine"])
+    }
+
+    @Test func contextsOnManyThreadsAreKeptTrueByChangeSets() async throws {
+        try store.addItems(40)
+        let path = store.path
+        let context = try store.context()
+        let held = try context.all("item")
+        let changes = try await withThrowingTaskGroup(of: ChangeSet.self) { group in
+            for first in stride(from: Int64(1), to: 40, by: 10) {
+                group.addTask {
+                    let own = StoreContext(try SQLiteWriter(path: path))
+                    for key in first..<(first + 5) { try own.item(key).setValue(.text("seen"), for: "note") }
+                    for key in (first + 5)..<(first + 10) { try own.delete(own.item(key)) }
+                    return try own.save()
+                }
+            }
+            return try await group.reduce(into: [ChangeSet]()) { $0.append($1) }
+        }
+        #expect(held.allSatisfy { !$0.isDeleted })
+
+        for change in changes { try StoreContext.mergeChanges(fromRemoteContextSave: change, into: [context]) }
+
+        #expect(Set(held.filter(\.isDeleted).compactMap(\.objectID)) == Set(changes.flatMap(\.deleted)))
+        #expect(held.filter(\.isDeleted).count == 20)
+        #expect(
+            try held.filter { !$0.isDeleted }.map { try $0.text(for: "note") } == Array(repeating: "seen", count: 20))
     }
 
     @Test func aBatchDeleteCanBeMergedIntoSeveralContexts() throws {

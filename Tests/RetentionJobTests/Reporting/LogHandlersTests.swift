@@ -2,12 +2,11 @@ import Foundation
 import Logging
 import PriceStore
 import RetentionJob
-import Synchronization
 import Testing
 
 struct LogHandlersTests {
     private final class Lines: Sendable {
-        private let records = Mutex<[String]>([])
+        private let records = LockedValue<[String]>([])
         var all: [String] { records.withLock { $0 } }
         var sink: LogSink {
             LogSink { bytes in

@@ -1,5 +1,5 @@
 import Logging
-import Synchronization
+import PriceStore
 
 /// Keeps log records, so that a test can read them.
 final class LogCapture: LogHandler, Sendable {
@@ -9,7 +9,7 @@ final class LogCapture: LogHandler, Sendable {
         var metadata: [String: String]
     }
 
-    private let storage = Mutex<[Record]>([])
+    private let storage = LockedValue<[Record]>([])
     var records: [Record] { storage.withLock { $0 } }
 
     func log(event: LogEvent) {

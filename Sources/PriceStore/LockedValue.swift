@@ -1,0 +1,21 @@
+import Foundation
+
+/// A value that several threads may use, one at a time.
+///
+/// It does what `Synchronization.Mutex` does, with a lock that the thread sanitizer understands: it reports a race in
+/// everything that a `Mutex` guards on Linux.
+package final class LockedValue<Value: Sendable>: Sendable {
+    private let lock = NSLock()
+    // Touched only while the lock is held.
+    nonisolated(unsafe) private var value: Value
+
+    /// Makes a guarded value.
+    package init(_ value: Value) { self.value = value }
+
+    /// Carries out `body` on the value while no other thread has it. Not to be called again from within.
+    package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
+        lock.lock()
+        defer { lock.unlock() }
+        return try body(&value)
+    }
+}

@@ -1,0 +1,15 @@
+import ArgumentParser
+
+/// The command that scripts/bench measures: one piece of the library's work in a process, and the same done another way.
+///
+/// It is no product. Stores come from `goldprices`; each command prints one number, by which the bench sees that both
+/// ways did the same.
+@main
+struct StoreBench: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "storebench",
+        abstract: "Does one piece of the library's work, for scripts/bench to measure.",
+        subcommands: [
+            DeleteBatch.self, DeleteClassic.self, InsertBatch.self, InsertGRDB.self, Merge.self,
+        ])
+}
