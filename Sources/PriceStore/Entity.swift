@@ -43,6 +43,12 @@ public struct Entity: Hashable, Sendable {
     public func attribute(named name: String) -> Attribute? {
         attributes.first { $0.name == name } ?? attributes.first { $0.name.lowercased() == name.lowercased() }
     }
+
+    /// The attribute that a column holds, by the column's own name; nil: none.
+    public func attribute(column: String) -> Attribute? {
+        // A column that could hold several attributes goes by its own name, and comes last.
+        attributes.last { ($0.column ?? $0.name).lowercased() == column.lowercased() }
+    }
 }
 
 /// A named value that every row of an entity has: a column.
@@ -73,13 +79,15 @@ public struct Attribute: Hashable, Sendable {
     public let isGenerated: Bool
     /// Whether the store has a value of its own for a new row that names none.
     public let hasDefault: Bool
+    /// The column that holds it, where that has another name, as in a Core Data store; nil: it has the attribute's.
+    public let column: String?
     /// The date format, where the store itself says it, as a Core Data model does; nil: it does not.
     public let dateEncoding: DateEncoding?
 
     /// Makes a description of an attribute.
     public init(
         name: String, affinity: Affinity, declaredType: String = "", isRequired: Bool = false,
-        isGenerated: Bool = false, hasDefault: Bool = false, dateEncoding: DateEncoding? = nil
+        isGenerated: Bool = false, hasDefault: Bool = false, column: String? = nil, dateEncoding: DateEncoding? = nil
     ) {
         self.name = name
         self.affinity = affinity
@@ -87,6 +95,7 @@ public struct Attribute: Hashable, Sendable {
         self.isRequired = isRequired
         self.isGenerated = isGenerated
         self.hasDefault = hasDefault
+        self.column = column
         self.dateEncoding = dateEncoding
     }
 }

@@ -1,5 +1,7 @@
 /// What a Core Data model says of an entity beyond its attributes.
 public struct EntityModel: Hashable, Sendable {
+    /// The table that holds its rows.
+    public let table: String
     /// The entity that it inherits from; nil: none.
     public let parent: String?
     /// Whether only its sub-entities have rows.
@@ -11,9 +13,10 @@ public struct EntityModel: Hashable, Sendable {
 
     /// Makes a description; engines do.
     public init(
-        parent: String? = nil, isAbstract: Bool = false, subentities: [String] = [],
+        table: String, parent: String? = nil, isAbstract: Bool = false, subentities: [String] = [],
         relationships: [ModelRelationship] = []
     ) {
+        self.table = table
         self.parent = parent
         self.isAbstract = isAbstract
         self.subentities = subentities

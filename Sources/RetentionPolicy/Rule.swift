@@ -9,6 +9,8 @@ package struct Rule: Sendable {
     package var column: String?
     /// Nil: the store itself must say it.
     package var dateFormat: DateEncoding?
+    /// The attribute that ``column`` holds, once the store was asked; nil: it is ``dateAttribute``.
+    package var dateName: String?
     /// Whether the store itself says so, too: then there is no unit to be wrong about.
     package var isFormatStored = false
     package var maxAge: MaxAge

@@ -157,7 +157,7 @@ package struct Planner {
         return BatchDeleteRequest(
             fetchRequest: FetchRequest(
                 entity: rule.entity, predicate: request.deletion,
-                sortDescriptors: [SortDescriptor(rule.dateAttribute, ascending: true)],
+                sortDescriptors: [SortDescriptor(request.date.name, ascending: true)],
                 // `whole` is one statement for all rows by its meaning.
                 fetchLimit: strategy == .whole ? nil : rule.batch.rows),
             resultType: .count, strategy: strategy,

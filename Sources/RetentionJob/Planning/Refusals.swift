@@ -143,7 +143,8 @@ package struct Refusals {
         guard let reason = survey.historyObstacle else { return nil }
         return Refusal(
             .historyTracking,
-            reason: begin("the store keeps a history that other programs follow, and this version cannot continue it: \(reason)"),
+            reason: begin(
+                "the store keeps a history that other programs follow, and this version cannot continue it: \(reason)"),
             wayPast: "this cannot be accepted, because those programs would never learn of the deletes",
             isAcceptable: false)
     }

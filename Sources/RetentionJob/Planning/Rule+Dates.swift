@@ -9,7 +9,8 @@ extension Rule {
     package func date(zone: CalendarZone) -> DateAttribute? {
         dateFormat.map {
             DateAttribute(
-                name: dateAttribute, encoding: $0, zone: zone, earliest: earliest ?? Self.defaultEarliest(zone),
+                name: dateName ?? dateAttribute, encoding: $0, zone: zone,
+                earliest: earliest ?? Self.defaultEarliest(zone),
                 latest: latest, trustsZero: earliest != nil)
         }
     }

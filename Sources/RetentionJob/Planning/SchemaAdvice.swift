@@ -16,7 +16,9 @@ package enum SchemaAdvice {
         {
             advice.append(
                 "\(entity.name).\(date.name) has no index, so that every run reads all rows: "
-                    + createIndex(on: entity.name, [date.name]))
+                    + createIndex(
+                        on: entity.model?.table ?? entity.name,
+                        [entity.attribute(named: date.name)?.column ?? date.name]))
         }
         for relationship in incoming where !relationship.isIndexed {
             let reference = relationship.sourceAttributes.joined(separator: ", ")

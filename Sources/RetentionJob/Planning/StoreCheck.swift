@@ -83,13 +83,20 @@ private struct RuleCheck {
         for name in rule.keepLast?.per ?? [] where entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.value("keep_last.per"))
         }
+        if let column = rule.column, entity.model != nil, entity.attribute(column: column) == nil {
+            diagnostics.append(
+                Diagnostic(
+                    at: rule.marks.value("column"), "\(entity.name) has no attribute in a column '\(column)'"))
+        }
         if rule.column != nil, entity.model == nil {
             diagnostics.append(
                 Diagnostic(
                     at: rule.marks.key("column"),
                     "'column' is for Core Data stores; here 'date_attribute' names the column itself"))
         }
-        guard let attribute, diagnostics.isEmpty else { return }
+        guard let attribute = rule.dateName.flatMap({ entity.attribute(named: $0) }) ?? attribute,
+            diagnostics.isEmpty
+        else { return }
         guard entity.kind == .table else {
             let kind = entity.kind == .view ? "a view" : "a virtual table"
             return warnOfRefusal("\(entity.name) is \(kind)")

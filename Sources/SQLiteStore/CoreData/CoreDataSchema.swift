@@ -48,6 +48,9 @@ struct CoreDataSchema {
         return schema
     }
 
+    /// The tables of entities, sorted.
+    var tables: [String] { Set(entities.values.map(\.table)).sorted() }
+
     /// The entity of a name, letters without case.
     func entity(_ name: String) -> CoreDataEntity? { entities[name.lowercased()] }
 
@@ -97,10 +100,13 @@ struct CoreDataSchema {
                     .contains($0) || $0.hasPrefix("z_")
             })
         var parents: [Int64: Int64] = [:]
+        // A migration leaves the name that an entity had when its number was given.
+        var stored: [Int64: String] = [:]
         var named: [Int64: String] = [:]
         for row in rows {
             guard let number = row["Z_ENT"] as Int64?, let name = row["Z_NAME"] as String? else { continue }
-            named[number] = name
+            stored[number] = name
+            named[number] = model?.entity(formerlyNamed: name)?.name ?? name
             if let parent = row["Z_SUPER"] as Int64?, parent != 0, parent != number { parents[number] = parent }
         }
         func chain(_ number: Int64) -> [Int64] {
@@ -111,8 +117,10 @@ struct CoreDataSchema {
         // The history's own entities have no table of their own name.
         let chains = named.keys.sorted().filter { !CoreDataHistory.isOwn($0) }.map { ($0, chain($0)) }
         for (number, chain) in chains {
-            guard let name = named[number], let root = named[chain[chain.count - 1]],
-                let table = tables["z" + root.lowercased()]
+            let root = chain[chain.count - 1]
+            guard let name = named[number],
+                let table = [named[root], stored[root]].compactMap({ $0.flatMap { tables["z" + $0.lowercased()] } })
+                    .first
             else { continue }
             let family = chains.filter { $0.1.last == chain.last }
             let members = family.filter { $0.1.contains(number) }.map(\.0).sorted()
@@ -396,5 +404,12 @@ private struct LinkResolver {
             }
         }
         return nil
+    }
+}
+
+extension ManagedObjectModel {
+    /// The entity of a name, or the one that had it before it was given another.
+    fileprivate func entity(formerlyNamed name: String) -> ManagedEntity? {
+        entities[name] ?? entities.values.filter { $0.formerName == name }.min { $0.name < $1.name }
     }
 }

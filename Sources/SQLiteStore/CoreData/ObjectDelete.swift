@@ -31,7 +31,7 @@ struct ObjectDelete {
             throw StoreError(
                 .unsupported, store: connection.name, message: "refusing to delete from \(entity.name): \(reason)")
         }
-        guard schema.needsObjects(entity) else { return nil }
+        guard schema.needsObjects(entity, request.relationships) else { return nil }
         return try ObjectDelete(request, scope, entity, schema, connection, db)
     }
 
@@ -67,7 +67,7 @@ struct ObjectDelete {
         try graph.cascade()
         try check(graph.obstacles())
         if request.resultType == .objectIDs { try noteObjectIDs(own) }
-        let recorder = try connection.historyRecorder(db)
+        let recorder = try connection.coreDataRecorder(db)
         try countDown(recorder)
         try nullify(recorder)
         for pair in try graph.pairedLinks() { try deletePairs(pair) }

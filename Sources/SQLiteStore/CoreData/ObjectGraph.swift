@@ -22,9 +22,7 @@ struct ObjectGraph {
     /// A request's own word takes the place of the declared rule where rows at the other end point at the rows that it
     /// names; a reference of those rows themselves keeps its rule.
     func rule(of link: ModelLink) -> ManagedRelationship.DeleteRule {
-        guard link.table == entity.table, !Set(link.numbers).isDisjoint(with: entity.numbers) else {
-            return link.relationship.deleteRule
-        }
+        guard isOwn(link) else { return link.relationship.deleteRule }
         if case .own = link.storage, link.back == nil { return link.relationship.deleteRule }
         switch relationships {
         case .asDeclared: return link.relationship.deleteRule
@@ -32,6 +30,11 @@ struct ObjectGraph {
         case .nullify: return .nullify
         case .deny: return .deny
         }
+    }
+
+    /// Whether a link is that of rows which the request's entity has; see ``links(of:wave:)``.
+    private func isOwn(_ link: ModelLink) -> Bool {
+        link.table == entity.table && Set(link.numbers).isSubset(of: entity.numbers)
     }
 
     /// Adds the rows that go by cascades, wave by wave.
@@ -48,7 +51,7 @@ struct ObjectGraph {
                 }
                 if relationships == .cascade, table == entity.table {
                     for link in schema.oneWayLinks(to: table) {
-                        rows += try oneWay(link, isHere).map { (link.table, $0) }
+                        rows += try oneWay(link, isHere, .own).map { (link.table, $0) }
                     }
                 }
                 for (other, text) in rows {
@@ -83,7 +86,7 @@ struct ObjectGraph {
             guard relationships == .nullify, table == entity.table else { continue }
             for link in schema.oneWayLinks(to: table) {
                 guard case .own(let reference) = link.storage else { continue }
-                for rows in try oneWay(link, "doomed.step = \(step)", staying: true) {
+                for rows in try oneWay(link, "doomed.step = \(step)", .own, staying: true) {
                     found.append((link.table, reference, rows))
                 }
             }
@@ -153,7 +156,7 @@ struct ObjectGraph {
     func denials() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         var seen: Set<ModelLink> = []
-        var waiting = schema.links(of: entity)
+        var waiting = links(of: entity.table, wave: 0)
         while let link = waiting.popLast() {
             guard seen.insert(link).inserted else { continue }
             switch rule(of: link) {
@@ -194,9 +197,8 @@ struct ObjectGraph {
         var found: [Survey.Obstacle] = []
         for table in try losingTables() {
             for link in schema.oneWayLinks(to: table) {
-                guard case .own = link.storage else { continue }
-                if table == entity.table, relationships == .nullify || relationships == .cascade { continue }
-                let number = try count(try oneWay(link, "doomed.step = \(step)", staying: true))
+                guard case .own = link.storage, let part = forbidden(of: table) else { continue }
+                let number = try count(try oneWay(link, "doomed.step = \(step)", part, staying: true))
                 if number > 0 { found.append(link.obstacle(.noInverse, rowCount: number)) }
             }
         }
@@ -206,26 +208,32 @@ struct ObjectGraph {
     /// Whether rows that go must not be parted: one must have the other, and only a common batch takes both.
     func mustGoTogether() throws -> Bool {
         for table in try losingTables() {
-            for link in links(of: table) where rule(of: link) == .nullify {
-                guard let inverse = link.inverse, !inverse.isOptional else { continue }
+            for link in links(of: table) {
+                let mustStay: Bool
+                switch rule(of: link) {
+                case .nullify: mustStay = link.inverse?.isOptional == false
+                case .deny: mustStay = true
+                case .cascade, .noAction: mustStay = false
+                }
+                guard mustStay else { continue }
                 let other = try connection.doomedObjects(link.destinationTable, doomed, db)
                 // A row that went by the cascade of its other end is always in the same batch.
                 let condition =
                     "doomed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                     + "AND own.step = \(step)"
-                    + (inverse.deleteRule == .cascade ? " AND own.wave >= doomed.wave)" : ")")
+                    + (link.inverse?.deleteRule == .cascade ? " AND own.wave >= doomed.wave)" : ")")
                 for rows in try ends(of: link, condition)
                 where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
                     return true
                 }
             }
             for link in schema.oneWayLinks(to: table) {
-                guard case .own = link.storage, relationships != .nullify else { continue }
+                guard case .own = link.storage, let part = forbidden(of: table) else { continue }
                 let other = try connection.doomedObjects(link.table, doomed, db)
                 let condition =
                     "doomed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                     + "AND own.step = \(step))"
-                for rows in try oneWay(link, condition)
+                for rows in try oneWay(link, condition, part)
                 where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
                     return true
                 }
@@ -238,7 +246,7 @@ struct ObjectGraph {
 
     /// The tables that lose rows in the step.
     func losingTables() throws -> [String] {
-        try schema.links.keys.sorted().filter { $0 != entity.table && doomed.tables[$0.lowercased()] != nil }
+        try schema.tables.filter { $0 != entity.table && doomed.tables[$0.lowercased()] != nil }
             .filter { table in
                 let name = try connection.doomedObjects(table, doomed, db)
                 return try connection.row(
@@ -246,9 +254,37 @@ struct ObjectGraph {
             } + [entity.table]
     }
 
-    /// The links of a table's rows; in wave 0 only those of the named entity.
+    /// The links of a table's rows; in wave 0 only those of the named entity. A link that rows of the named entity share
+    /// with others is parted, because a request's own word is for the former.
     private func links(of table: String, wave: Int = 1) -> [ModelLink] {
-        wave == 0 && table == entity.table ? schema.links(of: entity) : schema.links[table] ?? []
+        guard table == entity.table else { return schema.links[table] ?? [] }
+        let parted = (schema.links[table] ?? []).flatMap { link in
+            let own = link.numbers.filter(entity.numbers.contains)
+            guard relationships != .asDeclared, !own.isEmpty, own.count < link.numbers.count else { return [link] }
+            return [own, link.numbers.filter { !own.contains($0) }].map { numbers in
+                var part = link
+                part.numbers = numbers
+                part.coversTable = false
+                return part
+            }
+        }
+        return wave == 0 ? parted.filter { !Set($0.numbers).isDisjoint(with: entity.numbers) } : parted
+    }
+
+    /// Which rows of a table that go are meant.
+    private enum Part {
+        /// All of them.
+        case all
+        /// Those of the named entity.
+        case own
+        /// Those of other entities.
+        case others
+    }
+
+    /// The rows that nothing may point at by a one-way relationship; nil: none, the request clears or follows it.
+    private func forbidden(of table: String) -> Part? {
+        guard table == entity.table, relationships == .nullify || relationships == .cascade else { return .all }
+        return entity.sharesTable ? .others : nil
     }
 
     /// `FROM … WHERE …` of the rows at the other end (as `child`) of rows that go (as `doomed`). The order is forced:
@@ -277,19 +313,28 @@ struct ObjectGraph {
     private func pointingBack(
         _ link: ModelLink, _ reference: ModelLink.Reference, _ condition: String, staying: Bool = false
     ) throws -> String {
-        try head(link) + " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS child" + membership(link)
+        try head(link) + " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS child"
+            + (link.coversTable ? " WHERE TRUE" : membership(link))
             + " AND child.\(reference.column.quotedIdentifier) = doomed.k0 AND \(condition)"
             + (staying ? " AND " + (try stays(link.destinationTable)) : "")
     }
 
     /// `FROM … WHERE …` of the rows (as `child`) that declare a one-way relationship to rows that go.
-    private func oneWay(_ link: ModelLink, _ condition: String, staying: Bool = false) throws -> [String] {
+    private func oneWay(
+        _ link: ModelLink, _ condition: String, _ part: Part, staying: Bool = false
+    ) throws -> [String] {
         guard case .own(let reference) = link.storage else { return [] }
         let target = try connection.doomedObjects(link.destinationTable, doomed, db)
         let numbers = link.numbers.map(String.init).joined(separator: ", ")
+        let own = entity.numbers.map(String.init).joined(separator: ", ")
+        let isParted = part != .all && entity.sharesTable
+        let parent =
+            isParted ? " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS parent" : ""
+        let isPart =
+            isParted ? "parent.Z_PK = doomed.k0 AND parent.Z_ENT \(part == .own ? "" : "NOT ")IN (\(own)) AND " : ""
         return [
-            " FROM temp.\(target) AS doomed CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
-                + "child.\(reference.column.quotedIdentifier) = doomed.k0"
+            " FROM temp.\(target) AS doomed\(parent) CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
+                + isPart + "child.\(reference.column.quotedIdentifier) = doomed.k0"
                 + (link.coversTable ? "" : " AND child.Z_ENT IN (\(numbers))") + " AND \(condition)"
                 + (staying ? " AND " + (try stays(link.table)) : "")
         ]

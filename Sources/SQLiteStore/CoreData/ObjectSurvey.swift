@@ -87,11 +87,15 @@ extension CoreDataSchema {
     }
 
     /// Whether a delete of an entity's rows concerns more than those rows.
-    func needsObjects(_ entity: CoreDataEntity) -> Bool {
+    func needsObjects(
+        _ entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) -> Bool {
         if history != nil || !oneWayLinks(to: entity.table).isEmpty { return true }
         let members = [entity] + entity.subentities.compactMap { self.entity($0) }
         if members.contains(where: { !$0.externalAttributes.isEmpty }) { return true }
         if !unprovenReferences.isEmpty { return true }
-        return links(of: entity).contains { $0.relationship.deleteRule != .noAction }
+        return links(of: entity).contains {
+            relationships != .asDeclared || $0.relationship.deleteRule != .noAction
+        }
     }
 }

@@ -18,7 +18,7 @@ extension SQLiteConnection {
             case .refused(let reason): return (.rejected(reason), nil)
             case .nothing: return (.ignored, nil)
             case .row(let found):
-                let recorder = try historyRecorder(db)
+                let recorder = try coreDataRecorder(db)
                 if found.first == .integer(next) {
                     try setLastKey(next, scope, db)
                     try recorder?.recordInsert(of: scope.table.tableName, key: next)
@@ -121,7 +121,7 @@ extension SQLiteConnection {
         try execute(
             SQLFragment("INSERT INTO temp.\(table) SELECT \(scope.key[0]) FROM \(scope.from()) WHERE ") + condition, db)
         let chosen = "SELECT k0 FROM temp.\(table)"
-        try historyRecorder(db)?.recordUpdates(of: scope.table.tableName, keys: chosen)
+        try coreDataRecorder(db)?.recordUpdates(of: scope.table.tableName, keys: chosen)
         try execute(
             SQLFragment(
                 "UPDATE OR ABORT \(scope.table.sql) SET \(sets.joined(separator: ", ")) WHERE Z_PK IN (\(chosen))",
@@ -169,7 +169,7 @@ extension SQLiteConnection {
     }
 
     /// The recorder of the transaction at hand; nil: the store keeps no history.
-    func historyRecorder(_ db: Database) throws -> CoreDataHistory.Recorder? {
+    func coreDataRecorder(_ db: Database) throws -> CoreDataHistory.Recorder? {
         if let recorder = temporaries.recorder { return recorder }
         let recorder = try catalog.coreData(db)?.history?.recorder(self, db)
         temporaries.recorder = recorder

@@ -14,7 +14,7 @@ extension SQLiteTable {
             attributes.append(
                 Attribute(
                     name: name, affinity: stored.affinity, declaredType: stored.declaredType, isRequired: isRequired,
-                    isGenerated: isGenerated, dateEncoding: isDate ? .appleSeconds : nil))
+                    isGenerated: isGenerated, column: column, dateEncoding: isDate ? .appleSeconds : nil))
         }
         if let managed = entity.managed {
             for attribute in managed.attributes.values.sorted(by: { $0.name < $1.name }) {
@@ -59,7 +59,7 @@ extension SQLiteTable {
         self.entity = Entity(
             name: entity.name, attributes: attributes,
             model: EntityModel(
-                parent: entity.parent, isAbstract: entity.managed?.isAbstract ?? false,
+                table: entity.table, parent: entity.parent, isAbstract: entity.managed?.isAbstract ?? false,
                 subentities: entity.subentities,
                 relationships: (entity.managed?.relationships.values.sorted { $0.name < $1.name } ?? [])
                     .filter { !$0.isTransient }.map(ModelRelationship.init)))

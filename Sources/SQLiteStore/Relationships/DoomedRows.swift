@@ -23,10 +23,15 @@ final class DoomedRows {
 extension SQLiteConnection {
     /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not foretell it.
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
-        for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
+        let deletes =
+            request.preceding.map { ($0.fetchRequest.entity, $0.relationships) }
+            + [(request.entity, request.relationships)]
+        for (entity, relationships) in deletes {
             guard let table = try catalog.table(entity, db) else { continue }
             if let managed = table.managed, let schema = try catalog.coreData(db) {
-                if schema.needsObjects(managed) || managed.sharesTable || !managed.subentities.isEmpty { return true }
+                if schema.needsObjects(managed, relationships) || managed.sharesTable || !managed.subentities.isEmpty {
+                    return true
+                }
             } else if !table.entity.incomingRelationships.isEmpty {
                 return true
             }
@@ -94,7 +99,7 @@ extension SQLiteConnection {
         try execute(insert, db)
         let direct = db.changesCount
         if let graph = try graph(delete, doomed, step: step, db) {
-            if delete.relationships != .deny { try graph.cascade() }
+            try graph.cascade()
             return direct
         }
         let cascades = delete.relationships != .deny

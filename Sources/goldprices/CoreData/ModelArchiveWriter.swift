@@ -152,7 +152,8 @@ struct ModelArchiveWriter {
             "NSPropertyName": string(attribute.name), "NSRenamingIdentifier": string(attribute.name),
             "NSEntity": owner, "NSAttributeType": .integer(attribute.kind.rawValue),
             "NSAttributeValueClassName": attribute.kind.className.map { string($0) } ?? Self.null,
-            "NSDefaultValue": Self.null, "NSValueTransformerName": Self.null, "NSFlagsKey": .integer((attribute.isExternal ? 4 : 0) + (attribute.isPreserved ? 16 : 0)),
+            "NSDefaultValue": Self.null, "NSValueTransformerName": Self.null,
+            "NSFlagsKey": .integer((attribute.isExternal ? 4 : 0) + (attribute.isPreserved ? 16 : 0)),
             "_P": .integer(attribute.isOptional ? 243 : 241),
         ]
         if attribute.isOptional { values["NSIsOptional"] = .boolean(true) }

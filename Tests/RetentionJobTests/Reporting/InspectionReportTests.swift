@@ -12,6 +12,7 @@ import Testing
             Attribute(name: "soldAt", affinity: .numeric, declaredType: "TIMESTAMP", dateEncoding: .appleSeconds)
         ],
         model: EntityModel(
+            table: "ZTABLE",
             parent: "SportCar", isAbstract: true, subentities: ["Coupe", "Roadster"],
             relationships: [
                 ModelRelationship(

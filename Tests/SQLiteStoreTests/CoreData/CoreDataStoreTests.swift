@@ -72,7 +72,10 @@ struct CoreDataStoreTests {
         #expect(
             try store.rows(
                 "SELECT p.Z_NAME, p.Z_MAX FROM Z_PRIMARYKEY AS p WHERE Z_ENT >= 16000 ORDER BY Z_ENT")
-                == ["CHANGE|20", "TRANSACTION|2", "TRANSACTIONSTRING|\(try store.rows("SELECT max(Z_PK) FROM ATRANSACTIONSTRING")[0])"])
+                == [
+                    "CHANGE|20", "TRANSACTION|2",
+                    "TRANSACTIONSTRING|\(try store.rows("SELECT max(Z_PK) FROM ATRANSACTIONSTRING")[0])",
+                ])
         #expect(
             try store.rows(
                 "SELECT s.ZNAME FROM ATRANSACTION AS t JOIN ATRANSACTIONSTRING AS s ON s.Z_PK = t.ZAUTHORTS "
@@ -94,9 +97,12 @@ struct CoreDataStoreTests {
     }
 
     @Test func whatTheModelKeepsOfDeletedRowsIsInTheHistory() throws {
-        let store = try Self.store(history: true) { $0.attributes.append(.init(name: "code", kind: .string, isPreserved: true)) }
+        let store = try Self.store(history: true) {
+            $0.attributes.append(.init(name: "code", kind: .string, isPreserved: true))
+        }
         _ = try store.change {
-            try $0.execute(sql: "UPDATE ZPOINT SET ZCODE = 'c' || Z_PK; ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE0 BLOB")
+            try $0.execute(
+                sql: "UPDATE ZPOINT SET ZCODE = 'c' || Z_PK; ALTER TABLE ACHANGE ADD COLUMN ZTOMBSTONE0 BLOB")
         }
         let writer = try SQLiteWriter(path: store.path)
         _ = try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point")))
@@ -233,8 +239,10 @@ struct CoreDataStoreTests {
         let store = try Self.store(history: true)
         let context = StoreContext(try SQLiteWriter(path: store.path))
         let point = try #require(
-            try context.fetch(PriceStore.FetchRequest(entity: "Point", predicate: .compare("at", .less, .integer(700_000_002))))
-                .first)
+            try context.fetch(
+                PriceStore.FetchRequest(entity: "Point", predicate: .compare("at", .less, .integer(700_000_002)))
+            )
+            .first)
         try point.setValue(.integer(1), for: "at")
         try context.save()
         #expect(try store.rows("SELECT Z_OPT, ZAT FROM ZPOINT WHERE Z_PK = 1") == ["2|1"])
@@ -289,7 +297,9 @@ struct CoreDataStoreTests {
 
     @Test func aNumberedTwinOfAColumnIsAmbiguousUnlessItIsNamed() throws {
         let store = try Self.store()
-        try store.change { try $0.execute(sql: "ALTER TABLE ZPOINT ADD COLUMN ZAT1 TIMESTAMP; UPDATE ZPOINT SET ZAT1 = ZAT") }
+        try store.change {
+            try $0.execute(sql: "ALTER TABLE ZPOINT ADD COLUMN ZAT1 TIMESTAMP; UPDATE ZPOINT SET ZAT1 = ZAT")
+        }
         let reader = try SQLiteReader(path: store.path)
         let refused = #expect(throws: StoreError.self) { try reader.survey(Self.survey("Point")) }
         #expect(refused?.kind == .unsupported && refused?.message.contains("ZAT1") == true)
