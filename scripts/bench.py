@@ -33,6 +33,20 @@ rules:
 """
 
 
+CORE_DATA_POLICY = """\
+version: 1
+store: prices.sqlite
+rules:
+  - name: bench
+    entity: YahooGoldPricePoint
+    date_attribute: updateTime
+    max_age: {age}min
+"""
+
+# Core Data's dates begin in 2001.
+APPLE_EPOCH_SECONDS = 978307200
+
+
 class Sample:
     """What one process cost, and what it printed."""
 
@@ -108,13 +122,13 @@ class Bench:
             measure([self.goldprices, path, "--rows", rows, "--until", UNTIL, "--order", order], self.folder)
         return path
 
-    def work_folder(self, store, age):
+    def work_folder(self, store, age, policy=POLICY):
         """A fresh folder with a copy of the store and a policy that keeps `age` minutes."""
         folder = self.folder / "work"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         shutil.copyfile(store, folder / "prices.sqlite")
-        (folder / "retention.yaml").write_text(POLICY.format(age=age))
+        (folder / "retention.yaml").write_text(policy.format(age=age))
         # A policy that others may write is refused when run as root.
         (folder / "retention.yaml").chmod(0o644)
         os.sync()
@@ -193,6 +207,57 @@ class Bench:
             f"dry run over {rows:,}, half expired; beside the same count", "wall ms",
             [s.wall for s in ours], [s.wall for s in theirs], "≤ 1.3 × + 60 ms",
             lambda f: statistics.median(f.values) <= 1.3 * statistics.median(f.baseline) + 60))
+
+    def core_data_store(self, shape):
+        """A Core Data store of prices; made once."""
+        path = self.folder / f"core-data-{shape}.sqlite"
+        if not path.exists():
+            self.note(f"making a Core Data store of {self.rows:,} points, relationship {shape}")
+            measure([
+                self.goldprices, path, "--core-data", "--relationship", shape, "--rows", self.rows, "--until", UNTIL,
+            ], self.folder)
+        return path
+
+    def with_foreign_key(self, store):
+        """The same rows with the model's cascade declared as a foreign key, for the shell."""
+        path = self.folder / "foreign-key.sqlite"
+        shutil.copyfile(store, path)
+        measure(["sqlite3", "-batch", path, """
+            CREATE TABLE detail (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
+                ZPOINT INTEGER REFERENCES ZYAHOOGOLDPRICEPOINT (Z_PK) ON DELETE CASCADE, ZSOURCE VARCHAR);
+            INSERT INTO detail SELECT * FROM ZPRICEDETAIL; DROP TABLE ZPRICEDETAIL;
+            ALTER TABLE detail RENAME TO ZPRICEDETAIL;
+            CREATE INDEX ZPRICEDETAIL_ZPOINT_INDEX ON ZPRICEDETAIL (ZPOINT); VACUUM"""], self.folder)
+        return path
+
+    def measure_core_data(self):
+        """Half of a Core Data store, without relationships and with a one-to-one cascade."""
+        kept = self.rows // 2
+        cutoff = UNTIL_SECONDS - APPLE_EPOCH_SECONDS - kept * 60
+        statement = (
+            "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; PRAGMA foreign_keys = ON; "
+            f"DELETE FROM ZYAHOOGOLDPRICEPOINT WHERE ZUPDATETIME < {cutoff}")
+        count = "SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT"
+        for shape, what, goal in [
+            ("none", "no relationship", 1.25), ("detail", "one-to-one cascade; ON DELETE CASCADE", 1.3),
+        ]:
+            store = self.core_data_store(shape)
+            plain = store if shape == "none" else self.with_foreign_key(store)
+            ours, theirs = [], []
+            self.note(f"Core Data, {what}: deleting 50 % of {self.rows:,}, {self.runs} times")
+            for _ in range(self.runs):
+                for command, source, kept_samples in [
+                    (lambda folder: self.sqlite(folder, statement), plain, theirs),
+                    (lambda folder: self.run(), store, ours),
+                ]:
+                    folder = self.work_folder(source, kept, CORE_DATA_POLICY)
+                    kept_samples.append(measure(command(folder), folder))
+                    measure(self.sqlite(folder, count), folder, output=str(kept))
+            title = f"Core Data, {what}: delete 50 % of {self.rows:,}"
+            self.figures.append(Figure(
+                title, "CPU ms", [s.cpu for s in ours], [s.cpu for s in theirs], f"ratio ≤ {goal}",
+                lambda f, goal=goal: f.ratio <= goal))
+            self.figures.append(Figure(title, "peak MB", [s.memory for s in ours]))
 
     def library_pair(self, source, ours, theirs, arguments, output, left):
         """One command of storebench after the other, each on a copy of the same store; they print the same number."""
@@ -286,6 +351,7 @@ def main():
         bench = Bench(options.programs.resolve(), folder, runs, rows, large_rows)
         if not options.library:
             bench.measure_all()
+            bench.measure_core_data()
         bench.measure_library()
     finally:
         shutil.rmtree(folder, ignore_errors=True)

@@ -29,6 +29,9 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// What becomes of rows that point at rows which go. It holds for the relationships that point at this entity; what
     /// points at rows which go for that reason follows its own declaration.
     public var relationships: RelationshipRule
+    /// Whether a history of a Core Data store that cannot be continued is left as it is: it does not tell of these deletes
+    /// then. If not, the request fails there.
+    public var ignoresUnknownHistory = false
     /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
     public var continuation: BatchContinuation?
 

@@ -148,11 +148,15 @@ extension StoreContext {
         var reached: Set<String> = []
         var waiting = Array(entities)
         while let next = waiting.popLast() {
-            for relationship in try shape(next).entity.incomingRelationships
-            where reached.insert(relationship.source.lowercased()).inserted {
-                waiting.append(relationship.source)
-            }
+            let entity = try shape(next).entity
+            for name in entity.incomingRelationships.map(\.source) + (entity.model?.related ?? [])
+            where reached.insert(name.lowercased()).inserted { waiting.append(name) }
         }
         return reached
     }
+}
+
+extension EntityModel {
+    /// The entities whose rows a delete can touch: those at the other ends, and the entities that inherit the same ends.
+    fileprivate var related: [String] { relationships.map(\.destination) + subentities }
 }

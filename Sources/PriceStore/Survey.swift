@@ -16,12 +16,14 @@ public struct SurveyRequest: Hashable, Sendable {
     public var relationships: BatchDeleteRequest.RelationshipRule
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
+    /// Whether the rows that relationships would take or change are counted even if nothing else hangs on it.
+    public var countsRelatedRows: Bool
 
     /// Makes a question.
     public init(
         entity: String, date: DateAttribute, cutoff: Instant, filter: Predicate = .all, keepLast: KeepLast? = nil,
         preceding: [BatchDeleteRequest] = [], relationships: BatchDeleteRequest.RelationshipRule = .asDeclared,
-        countsAllRows: Bool = true
+        countsAllRows: Bool = true, countsRelatedRows: Bool = true
     ) {
         self.entity = entity
         self.date = date
@@ -31,6 +33,7 @@ public struct SurveyRequest: Hashable, Sendable {
         self.preceding = preceding
         self.relationships = relationships
         self.countsAllRows = countsAllRows
+        self.countsRelatedRows = countsRelatedRows
     }
 
     /// What the rule deletes: readable rows before the cutoff that match the filter and are not kept.

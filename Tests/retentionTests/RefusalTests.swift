@@ -213,20 +213,4 @@ struct RefusalTests {
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 4)
     }
-
-    @Test func aCoreDataStoreIsLeftAlone() throws {
-        let job = try LaunchedJob(
-            """
-            CREATE TABLE Z_METADATA(Z_VERSION INTEGER PRIMARY KEY, Z_UUID VARCHAR(255), Z_PLIST BLOB);
-            CREATE TABLE Z_PRIMARYKEY(Z_ENT INTEGER PRIMARY KEY, Z_NAME VARCHAR, Z_SUPER INTEGER, Z_MAX INTEGER);
-            CREATE TABLE ZPRICE(Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER, ZUPDATETIME TIMESTAMP);
-            INSERT INTO ZPRICE VALUES (1, 1, 1, 700000000), (2, 1, 1, unixepoch() - 978307200);
-            """,
-            policy: Sample.policy(Sample.rule(entity: "ZPRICE", date: "ZUPDATETIME", format: "apple_seconds")))
-        for report in [try job.report("--dry-run"), try job.report()] {
-            #expect(report.exitCode == 65 && report.rules[0].refusal == "unsupported_schema")
-            #expect(report.rules[0].message?.contains("Core Data") == true)
-        }
-        #expect(try job.number("SELECT count(*) FROM ZPRICE") == 2)
-    }
 }

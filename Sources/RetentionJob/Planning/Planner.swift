@@ -124,6 +124,7 @@ package struct Planner {
         } else {
             step.disposition = .planned
             step.request = batch(for: rule, request, survey)
+            step.request?.ignoresUnknownHistory = passed.contains(.historyTracking)
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
         }
         return step
@@ -137,7 +138,8 @@ package struct Planner {
             keepLast: rule.keepLast.map {
                 KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
             },
-            preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows)
+            preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
+            countsRelatedRows: countsAllRows)
     }
 
     /// A schema that the engine cannot handle is an answer, not an error: the other rules go on.

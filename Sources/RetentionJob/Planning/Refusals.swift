@@ -141,12 +141,10 @@ package struct Refusals {
 
     private func historyTracking() -> Refusal? {
         guard let reason = survey.historyObstacle else { return nil }
-        return Refusal(
+        return refusal(
             .historyTracking,
-            reason: begin(
-                "the store keeps a history that other programs follow, and this version cannot continue it: \(reason)"),
-            wayPast: "this cannot be accepted, because those programs would never learn of the deletes",
-            isAcceptable: false)
+            "the store keeps a history that other programs follow, and this version cannot continue it: \(reason). If it is "
+                + "accepted, those programs do not learn of the deletes")
     }
 
     // MARK: The dates

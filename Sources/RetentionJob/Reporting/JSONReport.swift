@@ -70,8 +70,6 @@ package struct JSONReport {
             .init("deleted", .count(rule.deleted)),
             .init("cascaded", .count(rule.cascaded)),
             .init("nullified", .count(rule.nullified)),
-            .init("removed_files", .count(rule.removedFiles)),
-            .init("external_files", .strings(rule.externalFiles)),
             .init("unreadable", .count(rule.unreadableCount)),
             .init("residue", .count(rule.residue)),
             .init("oldest", .optional(rule.oldest)),
@@ -93,6 +91,8 @@ package struct JSONReport {
                         ])
                     })),
             .init("advice", .strings(rule.advice)),
+            .init("removed_files", .count(rule.removedFiles)),
+            .init("external_files", .strings(rule.externalFiles)),
         ])
     }
 }

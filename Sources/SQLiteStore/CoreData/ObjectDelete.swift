@@ -67,9 +67,12 @@ struct ObjectDelete {
         try graph.cascade()
         try check(graph.obstacles())
         if request.resultType == .objectIDs { try noteObjectIDs(own) }
-        let recorder = try connection.coreDataRecorder(db)
+        let recorder = try ignoresHistory ? nil : connection.coreDataRecorder(db)
         try countDown(recorder)
-        try nullify(recorder)
+        let losses = try graph.nullifications()
+        for loss in losses where loss.rowsAfterwards == nil {
+            try nullify(loss.table, loss.reference, loss.rows, recorder)
+        }
         for pair in try graph.pairedLinks() { try deletePairs(pair) }
         for pair in try graph.foreignPairs() {
             try execute(
@@ -83,9 +86,20 @@ struct ObjectDelete {
             try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(doomed)", graph.schema)
             try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(doomed))")
             gone += db.changesCount
+            try forgetCleared(table, doomed)
+        }
+        for loss in losses {
+            guard let rows = loss.rowsAfterwards else { continue }
+            try nullify(loss.table, loss.reference, rows, recorder)
         }
         deletedCount += named + alsoNamed
         cascadedCount += gone - named - alsoNamed
+    }
+
+    /// Whether the history is of a form that cannot be continued, and the request is content with that.
+    private var ignoresHistory: Bool {
+        request.ignoresUnknownHistory
+            && graph.schema.history?.obstacle(graph.schema.reached(from: graph.entity)) != nil
     }
 
     // MARK: What the others lose
@@ -113,35 +127,45 @@ struct ObjectDelete {
         }
     }
 
-    /// Takes the references from rows that stay, with what belongs to them.
-    private mutating func nullify(_ recorder: CoreDataHistory.Recorder?) throws {
-        for (table, reference, rows) in try graph.nullifications() {
-            let noted = try connection.nullifiedObjects(table, db)
-            let keys = "SELECT child.Z_PK" + rows
-            try recorder?.recordUpdates(of: table, keys: keys)
-            try execute("INSERT OR IGNORE INTO temp.\(noted) " + keys)
-            nullifiedCount += db.changesCount
-            let columns = [reference.column] + reference.companions
-            let sets = columns.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
-            try execute(
-                "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 "
-                    + "WHERE Z_PK IN (\(keys))")
-        }
-        // Rows that lost a reference before and go now are counted as gone only.
-        for (table, doomed) in try goingTables() {
-            guard let noted = connection.temporaries.objects?.nullified[table.lowercased()] else { continue }
-            try execute("DELETE FROM temp.\(noted) WHERE k0 IN (SELECT k0 FROM temp.\(doomed))")
-            nullifiedCount -= db.changesCount
-        }
+    /// Takes a reference from rows that stay, with what belongs to it.
+    private mutating func nullify(
+        _ table: String, _ reference: ModelLink.Reference, _ rows: String, _ recorder: CoreDataHistory.Recorder?
+    ) throws {
+        let (touched, cleared) = try connection.clearedObjects(table, db)
+        try execute("INSERT OR IGNORE INTO temp.\(touched) SELECT child.Z_PK" + rows)
+        guard db.changesCount > 0 else { return }
+        let keys = "SELECT k0 FROM temp.\(touched)"
+        try recorder?.recordUpdates(of: table, keys: keys)
+        try execute("INSERT OR IGNORE INTO temp.\(cleared) " + keys)
+        nullifiedCount += db.changesCount
+        let columns = [reference.column] + reference.companions
+        let sets = columns.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
+        try execute(
+            "UPDATE main.\(table.quotedIdentifier) SET \(sets), Z_OPT = ifnull(Z_OPT, 0) + 1 WHERE Z_PK IN (\(keys))")
+        try execute("DELETE FROM temp.\(touched)")
+    }
+
+    /// Rows that lost a reference before and go now are counted as gone only.
+    private mutating func forgetCleared(_ table: String, _ doomed: String) throws {
+        guard let cleared = connection.temporaries.objects?.cleared[table.lowercased()],
+            try connection.row(SQLFragment("SELECT 1 FROM temp.\(cleared.all) LIMIT 1"), db) != nil
+        else { return }
+        try execute("DELETE FROM temp.\(cleared.all) WHERE k0 IN (SELECT k0 FROM temp.\(doomed))")
+        nullifiedCount -= db.changesCount
     }
 
     private func deletePairs(_ link: ModelLink) throws {
         guard case .pairs(let table, let own, _) = link.storage else { return }
         let doomed = try connection.doomedObjects(link.table, graph.doomed, db)
+        var keys = "SELECT k0 FROM temp.\(doomed)"
+        if !link.coversTable {
+            keys +=
+                " CROSS JOIN main.\(link.table.quotedIdentifier) AS parent WHERE parent.Z_PK = k0 AND parent.Z_ENT IN "
+                + "(\(link.numbers.map(String.init).joined(separator: ", ")))"
+        }
         for column in own {
             try execute(
-                "DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN "
-                    + "(SELECT k0 FROM temp.\(doomed))")
+                "DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN (\(keys))")
         }
     }
 
@@ -196,8 +220,9 @@ final class BatchObjects {
     let request: BatchDeleteRequest
     /// The keys of the batch at hand.
     let doomed = DoomedRows(isIndexed: false)
-    /// Temporary tables with the keys of rows that lost a reference, by lower-cased table.
-    var nullified: [String: String] = [:]
+    /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: by the link at hand, and by all
+    /// batches so far.
+    var cleared: [String: (touched: String, all: String)] = [:]
     /// The temporary table of how often each file beside the store is referred to; nil: not counted yet.
     var externalCounts: String?
     /// Files that no row refers to any more, to be removed after the commit.
@@ -207,20 +232,23 @@ final class BatchObjects {
 }
 
 extension SQLiteConnection {
-    /// The temporary table of a table's rows that lost a reference by the request at hand.
-    fileprivate func nullifiedObjects(_ table: String, _ db: Database) throws -> String {
-        if let known = temporaries.objects?.nullified[table.lowercased()] { return known }
-        let name = temporaryName("cleared")
-        try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY)"), db)
-        temporaries.objects?.nullified[table.lowercased()] = name
-        return name
+    /// The temporary tables of a table's rows that lost a reference by the request at hand.
+    fileprivate func clearedObjects(_ table: String, _ db: Database) throws -> (touched: String, all: String) {
+        if let known = temporaries.objects?.cleared[table.lowercased()] { return known }
+        let names = (temporaryName("touched"), temporaryName("cleared"))
+        for name in [names.0, names.1] {
+            try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY)"), db)
+        }
+        temporaries.objects?.cleared[table.lowercased()] = names
+        return names
     }
 
     /// Drops the temporary tables of a request that is over.
     func dropObjects(_ db: Database) throws {
         guard let objects = temporaries.objects else { return }
         let counts = [objects.externalCounts].compactMap(\.self)
-        for table in Array(objects.nullified.values) + Array(objects.doomed.tables.values) + counts {
+        let cleared = objects.cleared.values.flatMap { [$0.touched, $0.all] }
+        for table in cleared + Array(objects.doomed.tables.values) + counts {
             try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)")
         }
         temporaries.objects = nil

@@ -66,10 +66,19 @@ struct ObjectGraph {
         }
     }
 
-    /// The queries for the keys of rows that stay and lose a reference, by table, with the reference; the columns are
-    /// the row's key, and nothing else.
-    func nullifications() throws -> [(table: String, reference: ModelLink.Reference, rows: String)] {
-        var found: [(String, ModelLink.Reference, String)] = []
+    /// A reference that rows which stay lose, and the `FROM … WHERE …` of those rows, as `child`.
+    struct Nullification {
+        var table: String
+        var reference: ModelLink.Reference
+        /// The rows while those that go are still there.
+        var rows: String
+        /// The same rows, for less, once they are gone; nil: then nobody could tell them any more.
+        var rowsAfterwards: String?
+    }
+
+    /// What rows that stay lose.
+    func nullifications() throws -> [Nullification] {
+        var found: [Nullification] = []
         for table in try losingTables() {
             for link in links(of: table) {
                 guard let pointing = link.pointing else { continue }
@@ -80,14 +89,18 @@ struct ObjectGraph {
                 case .cascade where link.back == nil: continue
                 case .cascade: break
                 }
-                let rows = try pointingBack(link, pointing, "doomed.step = \(step)", staying: true)
-                found.append((link.destinationTable, pointing, rows))
+                let isHere = "doomed.step = \(step)"
+                found.append(
+                    Nullification(
+                        table: link.destinationTable, reference: pointing,
+                        rows: try pointingBack(link, pointing, isHere, staying: true),
+                        rowsAfterwards: link.coversTable ? try pointingBack(link, pointing, isHere) : nil))
             }
             guard relationships == .nullify, table == entity.table else { continue }
             for link in schema.oneWayLinks(to: table) {
                 guard case .own(let reference) = link.storage else { continue }
                 for rows in try oneWay(link, "doomed.step = \(step)", .own, staying: true) {
-                    found.append((link.table, reference, rows))
+                    found.append(Nullification(table: link.table, reference: reference, rows: rows))
                 }
             }
         }
@@ -120,6 +133,28 @@ struct ObjectGraph {
             }
         }
         return found
+    }
+
+    /// Whether, by the model alone, a relationship can forbid the delete, or a cascade can lead to one of some tables.
+    func canMatter(_ tables: Set<String>) -> Bool {
+        guard relationships != .deny, schema.unprovenReferences.isEmpty, schema.oneWayLinks(to: entity.table).isEmpty
+        else { return true }
+        var seen: Set<ModelLink> = []
+        var waiting = links(of: entity.table, wave: 0)
+        while let link = waiting.popLast() {
+            guard seen.insert(link).inserted else { continue }
+            switch rule(of: link) {
+            case .noAction: break
+            case .deny: return true
+            case .nullify: if link.inverse?.isOptional == false { return true }
+            case .cascade:
+                guard !tables.contains(link.destinationTable),
+                    schema.oneWayLinks(to: link.destinationTable).isEmpty
+                else { return true }
+                waiting += schema.links[link.destinationTable] ?? []
+            }
+        }
+        return false
     }
 
     // MARK: What stands in the way

@@ -15,6 +15,29 @@ extension SQLiteConnection {
             connection: self, db: db)
     }
 
+    /// Whether the deletes of a survey must be followed through the relationships of the model.
+    ///
+    /// Not if only counts of related rows could come of it and nobody asks for them: if no relationship can forbid a
+    /// delete, and no cascade leads to rows that one of the rules names.
+    func objectsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
+        let deletes =
+            request.preceding + [
+                BatchDeleteRequest(
+                    fetchRequest: FetchRequest(entity: request.entity), relationships: request.relationships)
+            ]
+        guard let schema = try catalog.coreData(db) else { return false }
+        let entities = try deletes.compactMap { try catalog.table($0.fetchRequest.entity, db)?.managed }
+        let tables = Set(entities.map(\.table))
+        // Two entities of one table may share rows.
+        if tables.count < Set(entities.map(\.name)).count { return true }
+        return try deletes.contains { delete in
+            guard let graph = try graph(delete, DoomedRows(), step: 0, db),
+                schema.needsObjects(graph.entity, delete.relationships)
+            else { return false }
+            return request.countsRelatedRows || graph.canMatter(tables)
+        }
+    }
+
     /// Completes the survey of a rule whose rows and cascades are among the doomed ones.
     func completeObjects(
         _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Survey, _ db: Database

@@ -23,15 +23,10 @@ final class DoomedRows {
 extension SQLiteConnection {
     /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not foretell it.
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
-        let deletes =
-            request.preceding.map { ($0.fetchRequest.entity, $0.relationships) }
-            + [(request.entity, request.relationships)]
-        for (entity, relationships) in deletes {
+        for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
             guard let table = try catalog.table(entity, db) else { continue }
-            if let managed = table.managed, let schema = try catalog.coreData(db) {
-                if schema.needsObjects(managed, relationships) || managed.sharesTable || !managed.subentities.isEmpty {
-                    return true
-                }
+            if table.managed != nil {
+                return try objectsAreInPlay(request, db)
             } else if !table.entity.incomingRelationships.isEmpty {
                 return true
             }

@@ -82,7 +82,9 @@ struct SnippetTests {
 
     @Test func theArticlesHaveSnippets() throws {
         let places = try Self.snippets().map(\.place)
-        for article in ["GettingStarted", "BatchDelete", "ClassicAndBatch", "KeepingContextsTrue", "AgainstCoreData"] {
+        for article in [
+            "GettingStarted", "BatchDelete", "ClassicAndBatch", "KeepingContextsTrue", "History", "AgainstCoreData",
+        ] {
             #expect(places.contains { $0.hasPrefix("Sources/PriceStore/PriceStore.docc/\(article).md") })
         }
     }

@@ -132,6 +132,9 @@ struct CoreDataStoreTests {
 
     // MARK: Files beside the store
 
+    /// What a column holds whose value lies in a file.
+    private static func reference(to name: String) -> Data { Data([2] + name.utf8 + [0]) }
+
     @Test func filesThatNobodyRefersToGoAfterTheCommit() throws {
         let store = try Self.store { $0.attributes[1].isExternal = true }
         let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
@@ -141,8 +144,8 @@ struct CoreDataStoreTests {
             try Data("x".utf8).write(to: folder.appending(path: name))
             try store.change {
                 try $0.execute(
-                    sql: "UPDATE ZPOINT SET ZPHOTO = x'02' || CAST(? AS BLOB) || x'00' WHERE Z_PK = ?",
-                    arguments: [name, place + 1])
+                    sql: "UPDATE ZPOINT SET ZPHOTO = ? WHERE Z_PK = ?",
+                    arguments: [Self.reference(to: name), place + 1])
             }
         }
         // Point 5 stays and refers to the file of point 1; point 2 holds its value itself; point 3 leads elsewhere.
@@ -150,9 +153,9 @@ struct CoreDataStoreTests {
             try $0.execute(
                 sql: """
                     UPDATE ZPOINT SET ZPHOTO = (SELECT ZPHOTO FROM ZPOINT WHERE Z_PK = 1) WHERE Z_PK = 5;
-                    UPDATE ZPOINT SET ZPHOTO = x'01' || CAST('\(names[1])' AS BLOB) WHERE Z_PK = 2;
-                    UPDATE ZPOINT SET ZPHOTO = x'02' || CAST('../../store.sqlite' AS BLOB) || x'00' WHERE Z_PK = 3
-                    """)
+                    UPDATE ZPOINT SET ZPHOTO = ? WHERE Z_PK = 2;
+                    UPDATE ZPOINT SET ZPHOTO = ? WHERE Z_PK = 3
+                    """, arguments: [Data([1] + names[1].utf8), Self.reference(to: "../../store.sqlite")])
         }
         let survey = try SQLiteReader(path: store.path).survey(Self.survey("Point"))
         #expect(survey.externalFiles == [names[3]])
@@ -250,6 +253,16 @@ struct CoreDataStoreTests {
         try context.delete(point)
         try context.save()
         #expect(try store.rows("SELECT count(*) FROM ZPOINT UNION ALL SELECT count(*) FROM ZNOTE") == ["5", "5"])
+    }
+
+    @Test func aContextLearnsWhatACascadeTook() throws {
+        let store = try Self.store()
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        let notes = try context.fetch(PriceStore.FetchRequest(entity: "Note"))
+        for note in notes { _ = try note.value(for: "text") }
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: Self.expired("Point")))
+        let found = notes.map { note in (try? note.value(for: "text")) != nil }
+        #expect(found.filter { $0 }.count == 2)
     }
 
     // MARK: What is left alone, and what is refused

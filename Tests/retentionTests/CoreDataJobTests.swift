@@ -1,0 +1,165 @@
+import Foundation
+import GRDB
+import Testing
+
+/// The job on Core Data stores, as a person runs it.
+struct CoreDataJobTests {
+    /// 100 points, the last of them a minute before 2025-01-01: with two symbols two a minute, else one.
+    private func job(
+        _ rule: String = "", entity: String = "YahooGoldPricePoint", date: String = "updateTime", top: String = "",
+        options: [String] = ["--symbols", "XAUUSD,XAUEUR"]
+    ) throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            "SELECT 1",
+            policy: """
+                version: 1
+                store: prices.sqlite
+                \(top)
+                rules:
+                  - name: gold
+                    entity: \(entity)
+                    date_attribute: \(date)
+                    max_age: 30min
+                    \(rule)
+                """)
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        let made = try LaunchedProgram.run(
+            "goldprices", ["prices.sqlite", "--core-data", "--until", "2025-01-01", "--rows", "100"] + options,
+            in: job.folder.url)
+        #expect(made.status == 0)
+        return job
+    }
+
+    private let asOf = ["--as-of", "2025-01-01T00:00:00Z"]
+
+    @Test func entitiesAndDatesGoByTheModelsNames() throws {
+        let job = try job()
+        let foretold = try job.report(["--dry-run"] + asOf)
+        #expect(foretold.exitCode == 0 && foretold.rules[0].expired == 40)
+        #expect(foretold.rules[0].dateFormat == "apple_seconds")
+        let done = try job.report(asOf)
+        #expect(done.exitCode == 0 && done.rules[0].deleted == 40)
+        #expect(done.rules[0].cascaded == 0 && done.rules[0].nullified == foretold.rules[0].nullified)
+        #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 60)
+        // Each symbol lost 20 points: its lock counter began at 1.
+        #expect(try job.rows("SELECT Z_OPT FROM ZSYMBOL") == ["21", "21"])
+        #expect(try job.report(asOf).rules[0].deleted == 0)
+    }
+
+    @Test func aOneToOneCascadeIsForetoldAndCounted() throws {
+        let job = try job(options: ["--relationship", "detail"])
+        let foretold = try job.report(["--dry-run"] + asOf).rules[0]
+        let done = try job.report(asOf).rules[0]
+        #expect(foretold.expired == 70 && foretold.cascaded == 70)
+        #expect(done.deleted == 70 && done.cascaded == 70)
+        #expect(try job.number("SELECT count(*) FROM ZPRICEDETAIL") == 30)
+    }
+
+    @Test func theStoresHistoryGoesOn() throws {
+        let job = try job(options: ["--relationship", "detail", "--history"])
+        let before = try job.number("SELECT max(Z_PK) FROM ATRANSACTION")
+        let done = try job.report(asOf).rules[0]
+        #expect(done.deleted == 70)
+        #expect(
+            try job.number("SELECT count(*) FROM ACHANGE WHERE ZCHANGETYPE = 2 AND ZTRANSACTIONID > \(before)") == 140)
+        #expect(try job.number("SELECT count(*) FROM ATRANSACTION WHERE Z_PK > \(before)") == done.batches)
+    }
+
+    @Test func aHistoryOfAnUnknownFormIsRefused() throws {
+        let job = try job(options: ["--history"])
+        try job.change("ALTER TABLE ACHANGE ADD COLUMN ZNEWS BLOB")
+        for arguments in [["--dry-run"], []] {
+            let report = try job.report(arguments + asOf)
+            #expect(report.exitCode == 65 && report.rules[0].refusal == "history_tracking")
+            #expect(report.rules[0].message?.hasPrefix("refusing to") == true)
+        }
+        #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
+        let changes = try job.number("SELECT count(*) FROM ACHANGE")
+        let report = try job.report(["--accept", "history_tracking"] + asOf)
+        #expect(report.exitCode == 0 && report.rules[0].accepted == ["history_tracking"])
+        #expect(report.rules[0].deleted == 70)
+        #expect(try job.number("SELECT count(*) FROM ACHANGE") == changes)
+    }
+
+    @Test func aDenyRuleIsRefusedWhetherRowsMatchOrNot() throws {
+        let job = try job("relationships: deny")
+        // A point's symbol is no row that points at it.
+        #expect(try job.report(["--dry-run"] + asOf).exitCode == 0)
+        let other = try self.job("relationships: deny", options: ["--relationship", "detail"])
+        let report = try other.report(asOf)
+        #expect(report.exitCode == 65 && report.rules[0].refusal == "relationship_denied")
+        #expect(report.rules[0].message?.contains("YahooGoldPricePoint.detail") == true)
+        #expect(report.rules[0].message?.contains("70 rows of PriceDetail") == true)
+        #expect(try other.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
+    }
+
+    @Test func tablesAreNoEntities() throws {
+        let end = try job(entity: "ZYAHOOGOLDPRICEPOINT").retention("run")
+        #expect(end.status == 78 && end.errors.contains("did you mean 'YahooGoldPricePoint'?"))
+    }
+
+    @Test func anotherFormatThanTheModelsIsAMistake() throws {
+        let end = try job("date_format: unix_seconds").retention("check")
+        #expect(end.status == 78 && end.output.contains("apple_seconds"))
+        #expect(try job("date_format: apple_seconds").retention("check").status == 0)
+    }
+
+    @Test func withoutAModelNothingGoesUnlessTheModelIsGiven() throws {
+        let job = try job()
+        try job.change("DROP TABLE Z_MODELCACHE")
+        let report = try job.report(asOf)
+        #expect(report.exitCode == 65 && report.rules[0].refusal == "unsupported_schema")
+        #expect(report.rules[0].message?.contains("model") == true)
+        #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
+    }
+
+    @Test func columnNamesWhatTheModelDoesNotTell() throws {
+        let job = try job()
+        try job.change(
+            "ALTER TABLE ZYAHOOGOLDPRICEPOINT ADD COLUMN ZUPDATETIME1 TIMESTAMP; "
+                + "UPDATE ZYAHOOGOLDPRICEPOINT SET ZUPDATETIME1 = ZUPDATETIME")
+        let refused = try job.report(["--dry-run"] + asOf)
+        #expect(refused.exitCode == 65 && refused.rules[0].refusal == "unsupported_schema")
+        #expect(refused.rules[0].message?.contains("ZUPDATETIME1") == true)
+        try job.folder.write(
+            try job.text("retention.yaml").replacing("max_age", with: "column: ZUPDATETIME1\n    max_age"),
+            to: "retention.yaml")
+        let report = try job.report(asOf)
+        #expect(report.exitCode == 0 && report.rules[0].deleted == 40)
+    }
+
+    @Test func pendingRowsBecomeObjects() throws {
+        let job = try job(
+            top: "pending: [{ files: \"new/*.csv\", entity: YahooGoldPricePoint }]",
+            options: ["--relationship", "none"])
+        let folder = job.folder.url.appending(path: "new")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+        try Data(
+            """
+            updateTime,price,symbol
+            2024-12-31T22:00:00Z,2600.5,XAUUSD
+            2024-12-31T23:59:30Z,2601.5,XAUUSD
+            2024-12-31T23:59:40Z,,XAUUSD
+
+            """.utf8
+        ).write(to: folder.appending(path: "a.csv"))
+        let foretold = try job.report(["--dry-run"] + asOf)
+        #expect(foretold.exitCode == 65 && foretold.pending.saved == 2 && foretold.pending.rejected == 1)
+        #expect(foretold.rules[0].expired == 71)
+        let done = try job.report(asOf)
+        #expect(done.pending.saved == 2 && done.rules[0].deleted == 71)
+        #expect(
+            try job.rows("SELECT Z_PK, Z_ENT, Z_OPT, ZPRICE FROM ZYAHOOGOLDPRICEPOINT WHERE Z_PK > 100")
+                == ["102|1|1|2601.5"])
+        #expect(try job.rows("SELECT Z_MAX FROM Z_PRIMARYKEY WHERE Z_NAME = 'YahooGoldPricePoint'") == ["102"])
+        #expect(try job.text("new/a.csv.rejected").contains("price must have a value"))
+    }
+
+    @Test func inspectShowsTheModel() throws {
+        let end = try job().retention("inspect", "prices.sqlite")
+        #expect(end.status == 0)
+        for text in ["YahooGoldPricePoint", "updateTime", "apple_seconds", "Symbol", "points", "cascade", "nullify"] {
+            #expect(end.output.contains(text), "\(text)")
+        }
+    }
+}
