@@ -64,7 +64,9 @@ package enum Laws {
             fetchRequest: FetchRequest(
                 entity: request.entity, predicate: request.deletion,
                 sortDescriptors: [SortDescriptor(request.date.name)], fetchLimit: batchRows),
-            resultType: .count, strategy: strategy)
+            resultType: .count, strategy: strategy,
+            // What `deny` forbids was looked for before.
+            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
         while execution.batchCounts.count < batchCount ?? .max {
             let result = try writer.execute(batch)
             execution.total.deletedCount += result.deletedCount

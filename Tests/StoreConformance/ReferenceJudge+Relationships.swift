@@ -9,13 +9,14 @@ extension ReferenceJudge {
     /// Follows the foreign keys of the rows in `verdict.deleted` and completes the verdict; unless it is refused, the
     /// rows go from ``current``.
     mutating func carryOut(_ request: SurveyRequest, into verdict: inout Verdict) {
+        let keys = current.relationships.map { $0.ruled(by: request) }
         let named = Set(verdict.deleted.map { Place(table: request.entity, id: $0) })
         var gone = named
         if request.relationships != .deny {
             var frontier = gone
             while !frontier.isEmpty {
                 var reached: Set<Place> = []
-                for key in current.relationships where key.deleteRule == .cascade {
+                for key in keys where key.deleteRule == .cascade {
                     reached.formUnion(sources(of: key, pointingAt: frontier).subtracting(gone))
                 }
                 gone.formUnion(reached)
@@ -25,7 +26,7 @@ extension ReferenceJudge {
         for place in gone.subtracting(named) { verdict.cascaded[place.table, default: []].insert(place.id) }
         verdict.survey.cascadedCount = gone.count - named.count
 
-        var changes: [Place: Set<String>] = [:]
+        var changes: [Place: [String: StoreValue]] = [:]
         var looksAt = request.attributes
         if original.tables[request.entity]?.attributes.contains(where: { looksAt.contains($0.name) && $0.isGenerated })
             == true
@@ -33,7 +34,7 @@ extension ReferenceJudge {
             // What a generated column is made of is nobody's business here.
             looksAt.formUnion(current.relationships.filter { $0.source == request.entity }.flatMap(\.sourceAttributes))
         }
-        for key in current.relationships {
+        for key in keys {
             let all = sources(of: key, pointingAt: gone)
             let staying = all.subtracting(gone)
             let obstacles: Set<Place>
@@ -48,7 +49,13 @@ extension ReferenceJudge {
                 verdict.survey.obstacles.append(.init(relationship: key, rowCount: obstacles.count))
             }
             guard [.nullify, .setDefault].contains(key.deleteRule) else { continue }
-            for place in staying { changes[place, default: []].formUnion(key.sourceAttributes) }
+            for place in staying {
+                for name in key.sourceAttributes {
+                    let isDefault = key.deleteRule == .setDefault
+                    let value = isDefault ? current.tables[place.table]?.defaults[name] : nil
+                    changes[place, default: [:]][name] = value ?? .null
+                }
+            }
             if key.source == request.entity, !all.isEmpty, !looksAt.isDisjoint(with: key.sourceAttributes) {
                 verdict.dependsOnNullified = true
             }
@@ -57,25 +64,42 @@ extension ReferenceJudge {
         verdict.survey.nullifiedCount = changes.count
         let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
         if changedBefore { verdict.dependsOnNullified = true }
-        for key in current.relationships
+        for key in keys
         where key.deleteRule == .setDefault && gone.contains(where: { $0.table == key.destination }) {
             let defaults = key.sourceAttributes.map { current.tables[key.source]?.defaults[$0] ?? .null }
             let isChanged = changedRows[key.source]?.contains { !$0.isDisjoint(with: key.sourceAttributes) } ?? false
             if isChanged, !defaults.contains(.null) { verdict.dependsOnNullified = true }
         }
+        if [.cascade, .nullify].contains(request.relationships), leadsBack(to: request.entity) {
+            verdict.dependsOnNullified = true
+        }
         // A rule that expires nothing is not carried out, so that it does not matter.
         if verdict.survey.expiredAloneCount == 0 { verdict.dependsOnNullified = false }
         guard !verdict.isRefused, !verdict.dependsOnNullified else { return }
-        for (place, names) in changes {
+        for (place, values) in changes {
             guard var table = current.tables[place.table],
                 let index = table.rows.firstIndex(where: { $0.id == place.id })
             else { continue }
-            for name in names { table.rows[index].values[name] = table.defaults[name] ?? .null }
+            for (name, value) in values { table.rows[index].values[name] = value }
             current.tables[place.table] = table
         }
         for table in current.tables.keys {
             current.tables[table]?.rows.removeAll { gone.contains(Place(table: table, id: $0.id)) }
         }
+    }
+
+    /// Whether cascades from another entity that points at this one lead back to it.
+    private func leadsBack(to entity: String) -> Bool {
+        var waiting = current.relationships.filter { $0.destination == entity && $0.source != entity }.map(\.source)
+        var seen: Set<String> = []
+        while let next = waiting.popLast() {
+            guard seen.insert(next).inserted else { continue }
+            for key in current.relationships where key.destination == next && key.deleteRule == .cascade {
+                if key.source == entity { return true }
+                waiting.append(key.source)
+            }
+        }
+        return false
     }
 
     /// The columns of an entity that rules before this one have changed.
@@ -145,5 +169,21 @@ extension Predicate {
         case .notTrue(let part), .not(let part): part.attributes
         case .all, .date, .notKept, .key, .between, .begins, .contains, .dateCompare, .objectIDs: []
         }
+    }
+}
+
+extension Relationship {
+    /// The relationship with the delete rule that a request gives it.
+    fileprivate func ruled(by request: SurveyRequest) -> Relationship {
+        guard destination == request.entity else { return self }
+        let rule: DeleteRule
+        switch request.relationships {
+        case .asDeclared, .deny: return self
+        case .cascade: rule = .cascade
+        case .nullify: rule = .nullify
+        }
+        return Relationship(
+            source: source, sourceAttributes: sourceAttributes, destination: destination,
+            destinationAttributes: destinationAttributes, deleteRule: rule, isIndexed: isIndexed)
     }
 }

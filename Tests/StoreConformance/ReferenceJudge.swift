@@ -75,7 +75,9 @@ package struct ReferenceJudge {
         verdict.survey.leavesReadableRows = expired.isEmpty || readableOfEntity.contains { !gone.contains($0.id) }
         if !verdict.isRefused, !verdict.dependsOnNullified {
             preceding.append(
-                BatchDeleteRequest(fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion)))
+                BatchDeleteRequest(
+                    fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
+                    relationships: request.relationships))
         }
         return verdict
     }

@@ -58,8 +58,13 @@ extension SQLiteConnection {
         if survey.leavesReadableRows {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, doomed, step: step, db)
         }
-        if survey.obstacles.isEmpty, try crossesBatches(doomed, step: step, db) {
-            // Rows that point at each other without a cascade can only go in one statement.
+        if survey.unsupported == nil, request.relationships.deleteRule != nil {
+            survey.unsupported = try leadsBack(request.entity, db)
+        }
+        let crosses = try request.relationships.deleteRule != nil || crossesBatches(doomed, step: step, db)
+        if survey.obstacles.isEmpty, crosses {
+            // Rows that point at each other without a cascade can only go in one statement, and what a rule's own word
+            // makes of others is counted by whole rules.
             survey.strategy = .whole
             survey.index = nil
             survey.possibleStrategies = [.whole]

@@ -44,7 +44,8 @@ extension RandomStore {
         }
         return SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
-            relationships: chance(10) ? .deny : .asDeclared, countsAllRows: chance(60))
+            relationships: chance(10) ? .deny : chance(15) ? pick([.cascade, .nullify]) : .asDeclared,
+            countsAllRows: chance(60))
     }
 
     /// A `where` of one or two parts.

@@ -72,6 +72,20 @@ struct ReferenceSampleTests {
         }
         #expect(counts == expectation.countsChanged)
         #expect(increments == expectation.zOptIncrements)
+
+        // And the engine leaves every value of every table as the reference does.
+        let others = "SELECT * FROM Z_METADATA UNION ALL SELECT 0, 0, Z_CONTENT FROM Z_MODELCACHE"
+        let untouched = try store.rows(others)
+        let writer = try SQLiteWriter(path: store.path)
+        let date = DateAttribute(
+            name: expectation.attribute ?? "", encoding: .appleSeconds, zone: .utc, earliest: Instant(microseconds: 0))
+        let cutoff = Int64(((expectation.cutoffAppleSeconds ?? 0) * 1e6).rounded(.up)) + 978_307_200_000_000
+        let expired = PriceStore.Predicate.date(DateRange(date, before: Instant(microseconds: cutoff)))
+        _ = try writer.execute(
+            BatchDeleteRequest(
+                fetchRequest: PriceStore.FetchRequest(entity: expectation.entity, predicate: expired)))
+        #expect(try CoreDataOracle.compare(engineFile: store.path, reference: result) == [])
+        #expect(try store.rows(others) == untouched)
     }
 
     private func count(_ row: ReferenceRows.Values?) -> Int {
