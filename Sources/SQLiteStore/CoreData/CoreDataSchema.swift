@@ -7,15 +7,15 @@ import PriceStore
 /// Source: the tables of stores written by Apple's framework; docs/core-data.md says what each name means.
 struct CoreDataSchema {
     /// The entities by lower-cased name.
-    private(set) var entities: [String: CoreDataEntity] = [:]
+    var entities: [String: CoreDataEntity] = [:]
     /// The entities' names in the order of their numbers.
     private(set) var names: [String] = []
     /// Whether the model is known.
     private(set) var hasModel = false
     /// The stored relationships of each table, by its name.
-    private(set) var links: [String: [ModelLink]] = [:]
+    var links: [String: [ModelLink]] = [:]
     /// Columns of a store without a model that may hold references, and nothing says to what.
-    private(set) var unprovenReferences: [(table: String, column: String)] = []
+    var unprovenReferences: [(table: String, column: String)] = []
     /// The lower-cased names of the tables that belong to Core Data, which are no entities themselves.
     private(set) var ownTables: Set<String> = []
     /// How the store keeps a history; nil: it keeps none.
@@ -169,52 +169,8 @@ struct CoreDataSchema {
         entities[key] = entity
     }
 
-    /// Finds where each relationship is stored, and groups what sub-entities inherit.
-    private mutating func readLinks(_ db: Database) throws {
-        let columns = try columnNames(db)
-        let chains = entities.mapValues { chainNumbers($0) }
-        for key in entities.keys.sorted() {
-            guard let entity = entities[key], let managed = entity.managed else { continue }
-            for relationship in managed.relationships.values.sorted(by: { $0.name < $1.name })
-            where !relationship.isTransient {
-                guard let destination = self.entity(relationship.destination), let target = destination.managed else {
-                    entities[key]?.unsupported =
-                        "its relationship \(relationship.name) leads to \(relationship.destination), which is not there"
-                    continue
-                }
-                let inverse = relationship.inverse.flatMap { target.relationships[$0] }
-                if inverse?.isTransient == true { continue }
-                let resolver = LinkResolver(
-                    entity: entity, relationship: relationship, destination: destination, inverse: inverse,
-                    chains: chains, columns: columns)
-                guard let link = resolver.link() else {
-                    entities[key]?.unsupported =
-                        "it cannot be told where its relationship \(relationship.name) is stored"
-                    continue
-                }
-                if entity.ambiguous[relationship.name.lowercased()] != nil
-                    || inverse.map({ destination.ambiguous[$0.name.lowercased()] != nil }) ?? false
-                {
-                    entities[key]?.unsupported =
-                        "several columns could hold its relationship \(relationship.name)"
-                    continue
-                }
-                add(link)
-            }
-        }
-        for (table, found) in links {
-            let all = Set(entities.values.filter { $0.table == table }.map(\.number))
-            links[table] = found.map { link in
-                var link = link
-                link.numbers.sort()
-                link.coversTable = Set(link.numbers) == all
-                return link
-            }
-        }
-    }
-
     /// The columns of every table.
-    private func columnNames(_ db: Database) throws -> [String: Set<String>] {
+    func columnNames(_ db: Database) throws -> [String: Set<String>] {
         var columns: [String: Set<String>] = [:]
         let query = """
             SELECT m.name AS owner, c.name AS name FROM main.sqlite_schema AS m, pragma_table_xinfo(m.name, 'main') AS c
@@ -224,76 +180,8 @@ struct CoreDataSchema {
         return columns
     }
 
-    /// Finds what the tables of a store without a model prove: a reference whose column names the number of its entity,
-    /// and tables of pairs. An indexed column of whole numbers may be a reference, too, and is only noted.
-    private mutating func inferLinks(_ db: Database) throws {
-        let columns = try columnNames(db)
-        let byNumber = Dictionary(entities.values.map { ($0.number, $0) }, uniquingKeysWith: { first, _ in first })
-        func link(_ table: String, _ name: String, to number: Int64, _ storage: ModelLink.Storage) -> ModelLink? {
-            guard let destination = byNumber[number] else { return nil }
-            let owners = entities.values.filter { $0.table == table }.sorted { $0.number < $1.number }
-            return ModelLink(
-                relationship: ManagedRelationship(
-                    name: name, destination: destination.name, inverse: nil, deleteRule: .noAction, isOptional: true,
-                    minCount: 0, maxCount: 1, hasOrder: false, isTransient: false),
-                inverse: nil, table: table, numbers: owners.map(\.number), coversTable: true,
-                owner: owners.first?.name ?? table, destinationTable: destination.table, storage: storage)
-        }
-        func number(of column: String, prefix: String, suffix: String) -> Int64? {
-            guard column.hasPrefix(prefix), column.hasSuffix(suffix) else { return nil }
-            return Int64(column.dropFirst(prefix.count).dropLast(suffix.count))
-        }
-        for table in Set(entities.values.map(\.table)).sorted() {
-            let own = columns[table] ?? []
-            for column in own.sorted() where column.hasPrefix("Z") && !column.hasPrefix("Z_") {
-                let name = String(column.dropFirst())
-                if let number = own.compactMap({ number(of: $0, prefix: "Z", suffix: "_" + name) }).first,
-                    let companion = own.first(where: { $0 == "Z\(number)_\(name)" }),
-                    let found = link(
-                        table, name.lowercased(), to: number,
-                        .own(ModelLink.Reference(column: column, companions: [companion])))
-                {
-                    links[table, default: []].append(found)
-                } else if try isIndexed(column, of: table, db) {
-                    unprovenReferences.append((table, column))
-                }
-            }
-        }
-        for (table, own) in columns.sorted(by: { $0.key < $1.key }) where table.hasPrefix("Z_") {
-            let ends = own.filter { $0.hasPrefix("Z_") && !$0.hasPrefix("Z_FOK") }.sorted()
-            for end in ends {
-                guard let number = Int64(end.dropFirst(2).prefix { $0.isNumber }),
-                    let found = link(table, end, to: number, .pairs(table: table, own: [], other: [end]))
-                else { continue }
-                links[table, default: []].append(found)
-            }
-        }
-    }
-
-    private func isIndexed(_ column: String, of table: String, _ db: Database) throws -> Bool {
-        try Int.fetchOne(
-            db,
-            sql: """
-                SELECT count(*) FROM pragma_table_xinfo(?1, 'main') AS c, pragma_index_list(?1, 'main') AS l,
-                    pragma_index_info(l.name, 'main') AS i
-                WHERE c.name = ?2 AND upper(c.type) = 'INTEGER' AND i.name = c.name AND i.seqno = 0
-                """, arguments: [table, column]) ?? 0 > 0
-    }
-
-    private mutating func add(_ link: ModelLink) {
-        let known = links[link.table, default: []].firstIndex {
-            $0.relationship == link.relationship && $0.inverse == link.inverse && $0.storage == link.storage
-                && $0.destinationTable == link.destinationTable && $0.back == link.back
-        }
-        if let known {
-            links[link.table]?[known].numbers += link.numbers
-        } else {
-            links[link.table, default: []].append(link)
-        }
-    }
-
     /// The numbers of an entity and of those that it inherits from, nearest first: a column may carry any of them.
-    private func chainNumbers(_ entity: CoreDataEntity) -> [Int64] {
+    func chainNumbers(_ entity: CoreDataEntity) -> [Int64] {
         var numbers = [entity.number]
         var next = entity.parent
         while let name = next, let parent = self.entity(name), !numbers.contains(parent.number) {
@@ -309,101 +197,6 @@ extension ManagedEntity {
     fileprivate var propertyNames: [String] {
         (attributes.values.filter { !$0.isTransient }.map(\.name)
             + relationships.values.filter { !$0.isTransient && !$0.isToMany }.map(\.name)).sorted()
-    }
-}
-
-/// Finds the columns or the table of one relationship.
-private struct LinkResolver {
-    let entity: CoreDataEntity
-    let relationship: ManagedRelationship
-    let destination: CoreDataEntity
-    let inverse: ManagedRelationship?
-    /// The numbers that a column may carry for an entity, by its lower-cased name.
-    let chains: [String: [Int64]]
-    /// The columns of every table.
-    let columns: [String: Set<String>]
-
-    /// The link, or nil if nothing that could hold it is there.
-    func link() -> ModelLink? {
-        var link = ModelLink(
-            relationship: relationship, inverse: inverse, table: entity.table, numbers: [entity.number],
-            coversTable: false, owner: entity.name, destinationTable: destination.table,
-            storage: .pairs(table: "", own: [], other: []))
-        if !relationship.isToMany {
-            guard let own = reference(in: entity.table, relationship.name, pointingAt: destination) else { return nil }
-            link.storage = .own(own)
-            if let inverse, !inverse.isToMany {
-                guard let back = reference(in: destination.table, inverse.name, pointingAt: entity) else { return nil }
-                link.back = back
-            }
-            return link
-        }
-        if let inverse, !inverse.isToMany {
-            guard let other = reference(in: destination.table, inverse.name, pointingAt: entity) else { return nil }
-            link.storage = .other(other)
-            return link
-        }
-        if let pairs {
-            link.storage = pairs
-            return link
-        }
-        // A to-many relationship without a way back is kept in a hidden column of the other end.
-        for number in numbersOf(entity) {
-            let column = "Z\(number)\(relationship.name.uppercased())"
-            guard inverse == nil, has(destination.table, column) else { continue }
-            let order = "Z_FOK_\(number)\(relationship.name.uppercased())"
-            link.storage = .other(
-                ModelLink.Reference(column: column, companions: has(destination.table, order) ? [order] : []))
-            return link
-        }
-        return nil
-    }
-
-    private func numbersOf(_ entity: CoreDataEntity) -> [Int64] { chains[entity.name.lowercased()] ?? [] }
-
-    private func has(_ table: String, _ column: String) -> Bool { columns[table]?.contains(column) ?? false }
-
-    private func reference(
-        in table: String, _ name: String, pointingAt other: CoreDataEntity
-    ) -> ModelLink.Reference? {
-        let capital = name.uppercased()
-        guard has(table, "Z\(capital)") else { return nil }
-        let companions = numbersOf(other).map { "Z\($0)_\(capital)" } + ["Z_FOK_\(capital)"]
-        return ModelLink.Reference(column: "Z\(capital)", companions: companions.filter { has(table, $0) })
-    }
-
-    /// The table of pairs: named after the number and the relationship of either side, its columns after the entity
-    /// that they point at and the relationship that leads there.
-    private var pairs: ModelLink.Storage? {
-        let name = relationship.name.uppercased()
-        let back = inverse?.name.uppercased()
-        for own in numbersOf(entity) {
-            for other in numbersOf(destination) {
-                let tables = ["Z_\(own)\(name)"] + (back.map { ["Z_\(other)\($0)"] } ?? [])
-                for table in tables {
-                    let toOther = "Z_\(other)\(name)"
-                    if let back {
-                        let toOwn = "Z_\(own)\(back)"
-                        if toOwn != toOther, has(table, toOwn), has(table, toOther) {
-                            return .pairs(table: table, own: [toOwn], other: [toOther])
-                        }
-                    }
-                    // A relationship that is its own way back has one column of its name and one called reflexive.
-                    if has(table, toOther), has(table, "REFLEXIVE") {
-                        return .pairs(table: table, own: [toOther, "REFLEXIVE"], other: ["REFLEXIVE", toOther])
-                    }
-                    let toOwn = "Z_\(own)\(name)"
-                    if toOwn != toOther, has(table, toOwn), has(table, toOther) {
-                        return .pairs(table: table, own: [toOwn], other: [toOther])
-                    }
-                    if own == other, has(table, toOther), has(table, toOther + "1") {
-                        return .pairs(
-                            table: table, own: [toOther, toOther + "1"], other: [toOther + "1", toOther])
-                    }
-                }
-            }
-        }
-        return nil
     }
 }
 

@@ -1,0 +1,156 @@
+import GRDB
+import PriceStore
+
+/// Where the relationships of a model are stored.
+extension CoreDataSchema {
+    /// Finds where each relationship is stored, and groups what sub-entities inherit.
+    mutating func readLinks(_ db: Database) throws {
+        let columns = try columnNames(db)
+        let chains = entities.mapValues { chainNumbers($0) }
+        for key in entities.keys.sorted() {
+            guard let entity = entities[key], let managed = entity.managed else { continue }
+            for relationship in managed.relationships.values.sorted(by: { $0.name < $1.name })
+            where !relationship.isTransient {
+                guard let destination = self.entity(relationship.destination), let target = destination.managed else {
+                    entities[key]?.unsupported =
+                        "its relationship \(relationship.name) leads to \(relationship.destination), which is not there"
+                    continue
+                }
+                let inverse = relationship.inverse.flatMap { target.relationships[$0] }
+                if inverse?.isTransient == true { continue }
+                let resolver = LinkResolver(
+                    entity: entity, relationship: relationship, destination: destination, inverse: inverse,
+                    chains: chains, columns: columns)
+                guard let link = resolver.link() else {
+                    entities[key]?.unsupported =
+                        "it cannot be told where its relationship \(relationship.name) is stored"
+                    continue
+                }
+                if entity.ambiguous[relationship.name.lowercased()] != nil
+                    || inverse.map({ destination.ambiguous[$0.name.lowercased()] != nil }) ?? false
+                {
+                    entities[key]?.unsupported =
+                        "several columns could hold its relationship \(relationship.name)"
+                    continue
+                }
+                add(link)
+            }
+        }
+        for (table, found) in links {
+            let all = Set(entities.values.filter { $0.table == table }.map(\.number))
+            links[table] = found.map { link in
+                var link = link
+                link.numbers.sort()
+                link.coversTable = Set(link.numbers) == all
+                return link
+            }
+        }
+    }
+
+    private mutating func add(_ link: ModelLink) {
+        let known = links[link.table, default: []].firstIndex {
+            $0.relationship == link.relationship && $0.inverse == link.inverse && $0.storage == link.storage
+                && $0.destinationTable == link.destinationTable && $0.back == link.back
+        }
+        if let known {
+            links[link.table]?[known].numbers += link.numbers
+        } else {
+            links[link.table, default: []].append(link)
+        }
+    }
+}
+
+/// Finds the columns or the table of one relationship.
+private struct LinkResolver {
+    let entity: CoreDataEntity
+    let relationship: ManagedRelationship
+    let destination: CoreDataEntity
+    let inverse: ManagedRelationship?
+    /// The numbers that a column may carry for an entity, by its lower-cased name.
+    let chains: [String: [Int64]]
+    /// The columns of every table.
+    let columns: [String: Set<String>]
+
+    /// The link, or nil if nothing that could hold it is there.
+    func link() -> ModelLink? {
+        var link = ModelLink(
+            relationship: relationship, inverse: inverse, table: entity.table, numbers: [entity.number],
+            coversTable: false, owner: entity.name, destinationTable: destination.table,
+            storage: .pairs(table: "", own: [], other: []))
+        if !relationship.isToMany {
+            guard let own = reference(in: entity.table, relationship.name, pointingAt: destination) else { return nil }
+            link.storage = .own(own)
+            if let inverse, !inverse.isToMany {
+                guard let back = reference(in: destination.table, inverse.name, pointingAt: entity) else { return nil }
+                link.back = back
+            }
+            return link
+        }
+        if let inverse, !inverse.isToMany {
+            guard let other = reference(in: destination.table, inverse.name, pointingAt: entity) else { return nil }
+            link.storage = .other(other)
+            return link
+        }
+        if let pairs {
+            link.storage = pairs
+            return link
+        }
+        // A to-many relationship without a way back is kept in a hidden column of the other end.
+        for number in numbersOf(entity) {
+            let column = "Z\(number)\(relationship.name.uppercased())"
+            guard inverse == nil, has(destination.table, column) else { continue }
+            let order = "Z_FOK_\(number)\(relationship.name.uppercased())"
+            link.storage = .other(
+                ModelLink.Reference(column: column, companions: has(destination.table, order) ? [order] : []))
+            return link
+        }
+        return nil
+    }
+
+    private func numbersOf(_ entity: CoreDataEntity) -> [Int64] { chains[entity.name.lowercased()] ?? [] }
+
+    private func has(_ table: String, _ column: String) -> Bool { columns[table]?.contains(column) ?? false }
+
+    private func reference(
+        in table: String, _ name: String, pointingAt other: CoreDataEntity
+    ) -> ModelLink.Reference? {
+        let capital = name.uppercased()
+        guard has(table, "Z\(capital)") else { return nil }
+        let companions = numbersOf(other).map { "Z\($0)_\(capital)" } + ["Z_FOK_\(capital)"]
+        return ModelLink.Reference(column: "Z\(capital)", companions: companions.filter { has(table, $0) })
+    }
+
+    /// The table of pairs: named after the number and the relationship of either side, its columns after the entity
+    /// that they point at and the relationship that leads there.
+    private var pairs: ModelLink.Storage? {
+        let name = relationship.name.uppercased()
+        let back = inverse?.name.uppercased()
+        for own in numbersOf(entity) {
+            for other in numbersOf(destination) {
+                let tables = ["Z_\(own)\(name)"] + (back.map { ["Z_\(other)\($0)"] } ?? [])
+                for table in tables {
+                    let toOther = "Z_\(other)\(name)"
+                    if let back {
+                        let toOwn = "Z_\(own)\(back)"
+                        if toOwn != toOther, has(table, toOwn), has(table, toOther) {
+                            return .pairs(table: table, own: [toOwn], other: [toOther])
+                        }
+                    }
+                    // A relationship that is its own way back has one column of its name and one called reflexive.
+                    if has(table, toOther), has(table, "REFLEXIVE") {
+                        return .pairs(table: table, own: [toOther, "REFLEXIVE"], other: ["REFLEXIVE", toOther])
+                    }
+                    let toOwn = "Z_\(own)\(name)"
+                    if toOwn != toOther, has(table, toOwn), has(table, toOther) {
+                        return .pairs(table: table, own: [toOwn], other: [toOther])
+                    }
+                    if own == other, has(table, toOther), has(table, toOther + "1") {
+                        return .pairs(
+                            table: table, own: [toOther, toOther + "1"], other: [toOther + "1", toOther])
+                    }
+                }
+            }
+        }
+        return nil
+    }
+}

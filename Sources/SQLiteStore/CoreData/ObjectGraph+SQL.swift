@@ -1,0 +1,129 @@
+import GRDB
+import PriceStore
+
+/// The pieces of SQL that a graph is followed by.
+extension ObjectGraph {
+    /// The tables that lose rows in the step.
+    func losingTables() throws -> [String] {
+        try schema.tables.filter { $0 != entity.table && doomed.tables[$0.lowercased()] != nil }
+            .filter { table in
+                let name = try connection.doomedObjects(table, doomed, db)
+                return try connection.row(
+                    SQLFragment("SELECT 1 FROM temp.\(name) WHERE step = \(step) LIMIT 1"), db) != nil
+            } + [entity.table]
+    }
+
+    /// The links of a table's rows; in wave 0 only those of the named entity. A link that rows of the named entity share
+    /// with others is parted, because a request's own word is for the former.
+    func links(of table: String, wave: Int = 1) -> [ModelLink] {
+        guard table == entity.table else { return schema.links[table] ?? [] }
+        let parted = (schema.links[table] ?? []).flatMap { link in
+            let own = link.numbers.filter(entity.numbers.contains)
+            guard relationships != .asDeclared, !own.isEmpty, own.count < link.numbers.count else { return [link] }
+            return [own, link.numbers.filter { !own.contains($0) }].map { numbers in
+                var part = link
+                part.numbers = numbers
+                part.coversTable = false
+                return part
+            }
+        }
+        return wave == 0 ? parted.filter { !Set($0.numbers).isDisjoint(with: entity.numbers) } : parted
+    }
+
+    /// Which rows of a table that go are meant.
+    enum Part {
+        /// All of them.
+        case all
+        /// Those of the named entity.
+        case own
+        /// Those of other entities.
+        case others
+    }
+
+    /// The rows that nothing may point at by a one-way relationship; nil: none, the request clears or follows it.
+    func forbidden(of table: String) -> Part? {
+        guard table == entity.table, relationships == .nullify || relationships == .cascade else { return .all }
+        return entity.sharesTable ? .others : nil
+    }
+
+    /// `FROM … WHERE …` of the rows at the other end (as `child`) of rows that go (as `doomed`). The order is forced:
+    /// from the few to the many.
+    func ends(of link: ModelLink, _ condition: String) throws -> [String] {
+        let child = "main." + link.destinationTable.quotedIdentifier
+        switch link.storage {
+        case .own(let reference):
+            let column = "parent." + reference.column.quotedIdentifier
+            return [
+                try head(link, withRow: true) + " CROSS JOIN \(child) AS child" + membership(link)
+                    + " AND child.Z_PK = \(column) AND \(condition)"
+            ]
+        case .other(let reference):
+            return [try pointingBack(link, reference, condition)]
+        case .pairs(let table, let own, let other):
+            return try zip(own, other).map { own, other in
+                try head(link) + " CROSS JOIN main.\(table.quotedIdentifier) AS pair CROSS JOIN \(child) AS child"
+                    + membership(link) + " AND pair.\(own.quotedIdentifier) = doomed.k0 "
+                    + "AND child.Z_PK = pair.\(other.quotedIdentifier) AND \(condition)"
+            }
+        }
+    }
+
+    /// `FROM … WHERE …` of the rows (as `child`) that point at rows that go by a column of theirs.
+    func pointingBack(
+        _ link: ModelLink, _ reference: ModelLink.Reference, _ condition: String, staying: Bool = false
+    ) throws -> String {
+        try head(link) + " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS child"
+            + (link.coversTable ? " WHERE TRUE" : membership(link))
+            + " AND child.\(reference.column.quotedIdentifier) = doomed.k0 AND \(condition)"
+            + (staying ? " AND " + (try stays(link.destinationTable)) : "")
+    }
+
+    /// `FROM … WHERE …` of the rows (as `child`) that declare a one-way relationship to rows that go.
+    func oneWay(
+        _ link: ModelLink, _ condition: String, _ part: Part, staying: Bool = false
+    ) throws -> [String] {
+        guard case .own(let reference) = link.storage else { return [] }
+        let target = try connection.doomedObjects(link.destinationTable, doomed, db)
+        let numbers = link.numbers.map(String.init).joined(separator: ", ")
+        let own = entity.numbers.map(String.init).joined(separator: ", ")
+        let isParted = part != .all && entity.sharesTable
+        let parent =
+            isParted ? " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS parent" : ""
+        let isPart =
+            isParted ? "parent.Z_PK = doomed.k0 AND parent.Z_ENT \(part == .own ? "" : "NOT ")IN (\(own)) AND " : ""
+        return [
+            " FROM temp.\(target) AS doomed\(parent) CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
+                + isPart + "child.\(reference.column.quotedIdentifier) = doomed.k0"
+                + (link.coversTable ? "" : " AND child.Z_ENT IN (\(numbers))") + " AND \(condition)"
+                + (staying ? " AND " + (try stays(link.table)) : "")
+        ]
+    }
+
+    private func head(_ link: ModelLink, withRow: Bool = false) throws -> String {
+        let own = try connection.doomedObjects(link.table, doomed, db)
+        let row = withRow || !link.coversTable
+        return " FROM temp.\(own) AS doomed" + (row ? " CROSS JOIN main.\(link.table.quotedIdentifier) AS parent" : "")
+    }
+
+    private func membership(_ link: ModelLink) -> String {
+        let isOwn: Bool
+        if case .own = link.storage { isOwn = true } else { isOwn = false }
+        let numbers = link.numbers.map(String.init).joined(separator: ", ")
+        if !link.coversTable { return " WHERE parent.Z_PK = doomed.k0 AND parent.Z_ENT IN (\(numbers))" }
+        return isOwn ? " WHERE parent.Z_PK = doomed.k0" : " WHERE TRUE"
+    }
+
+    /// That `child` goes neither in this step nor went in one before.
+    func stays(_ table: String) throws -> String {
+        let own = try connection.doomedObjects(table, doomed, db)
+        return "NOT EXISTS (SELECT 1 FROM temp.\(own) AS own WHERE own.k0 = child.Z_PK AND own.step <= \(step))"
+    }
+
+    /// How many different rows (`child`) some queries find.
+    func count(_ rows: [String]) throws -> Int {
+        let union = rows.map { "SELECT child.Z_PK" + $0 }.joined(separator: " UNION ")
+        return try connection.count(SQLFragment("SELECT count(*) FROM (SELECT * FROM (\(union)) GROUP BY 1)"), db)
+    }
+
+    func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
+}
