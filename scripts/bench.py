@@ -33,6 +33,7 @@ rules:
 """
 
 
+# The shell gives no room back, and such a file would let the job do it.
 CORE_DATA_POLICY = """\
 version: 1
 store: prices.sqlite
@@ -41,6 +42,7 @@ rules:
     entity: YahooGoldPricePoint
     date_attribute: updateTime
     max_age: {age}min
+    reclaim: none
 """
 
 # Core Data's dates begin in 2001.
