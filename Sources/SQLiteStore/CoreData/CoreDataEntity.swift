@@ -29,7 +29,7 @@ struct CoreDataEntity: Hashable {
 
     /// The condition that a row, by its alias, is of this entity; nil: every row of the table is.
     func membership(_ alias: String) -> String? {
-        sharesTable ? "\(alias).Z_ENT IN (\(numbers.map(String.init).joined(separator: ", ")))" : nil
+        sharesTable ? "\(alias).Z_ENT IN (\(numbers.sqlList))" : nil
     }
 }
 
@@ -77,4 +77,9 @@ struct ModelLink: Hashable {
         if case .other(let reference) = storage { return reference }
         return back
     }
+}
+
+extension [Int64] {
+    /// The numbers of entities as an SQL list, without parentheses.
+    var sqlList: String { map(String.init).joined(separator: ", ") }
 }

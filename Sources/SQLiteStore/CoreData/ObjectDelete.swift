@@ -156,13 +156,7 @@ struct ObjectDelete {
 
     private func deletePairs(_ link: ModelLink) throws {
         guard case .pairs(let table, let own, _) = link.storage else { return }
-        let doomed = try connection.doomedObjects(link.table, graph.doomed, db)
-        var keys = "SELECT k0 FROM temp.\(doomed)"
-        if !link.coversTable {
-            keys +=
-                " CROSS JOIN main.\(link.table.quotedIdentifier) AS parent WHERE parent.Z_PK = k0 AND parent.Z_ENT IN "
-                + "(\(link.numbers.map(String.init).joined(separator: ", ")))"
-        }
+        let keys = try graph.keys(having: link)
         for column in own {
             try execute(
                 "DELETE FROM main.\(table.quotedIdentifier) WHERE \(column.quotedIdentifier) IN (\(keys))")

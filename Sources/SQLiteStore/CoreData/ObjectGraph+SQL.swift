@@ -54,7 +54,7 @@ extension ObjectGraph {
         case .own(let reference):
             let column = "parent." + reference.column.quotedIdentifier
             return [
-                try head(link, withRow: true) + " CROSS JOIN \(child) AS child" + membership(link)
+                try head(link, withRow: true) + " CROSS JOIN \(child) AS child" + membership(link, withRow: true)
                     + " AND child.Z_PK = \(column) AND \(condition)"
             ]
         case .other(let reference):
@@ -73,8 +73,7 @@ extension ObjectGraph {
         _ link: ModelLink, _ reference: ModelLink.Reference, _ condition: String, staying: Bool = false
     ) throws -> String {
         try head(link) + " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS child"
-            + (link.coversTable ? " WHERE TRUE" : membership(link))
-            + " AND child.\(reference.column.quotedIdentifier) = doomed.k0 AND \(condition)"
+            + membership(link) + " AND child.\(reference.column.quotedIdentifier) = doomed.k0 AND \(condition)"
             + (staying ? " AND " + (try stays(link.destinationTable)) : "")
     }
 
@@ -84,17 +83,17 @@ extension ObjectGraph {
     ) throws -> [String] {
         guard case .own(let reference) = link.storage else { return [] }
         let target = try connection.doomedObjects(link.destinationTable, doomed, db)
-        let numbers = link.numbers.map(String.init).joined(separator: ", ")
-        let own = entity.numbers.map(String.init).joined(separator: ", ")
         let isParted = part != .all && entity.sharesTable
         let parent =
             isParted ? " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS parent" : ""
         let isPart =
-            isParted ? "parent.Z_PK = doomed.k0 AND parent.Z_ENT \(part == .own ? "" : "NOT ")IN (\(own)) AND " : ""
+            isParted
+            ? "parent.Z_PK = doomed.k0 AND parent.Z_ENT \(part == .own ? "" : "NOT ")IN (\(entity.numbers.sqlList)) AND "
+            : ""
         return [
             " FROM temp.\(target) AS doomed\(parent) CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
                 + isPart + "child.\(reference.column.quotedIdentifier) = doomed.k0"
-                + (link.coversTable ? "" : " AND child.Z_ENT IN (\(numbers))") + " AND \(condition)"
+                + (link.coversTable ? "" : " AND child.Z_ENT IN (\(link.numbers.sqlList))") + " AND \(condition)"
                 + (staying ? " AND " + (try stays(link.table)) : "")
         ]
     }
@@ -105,13 +104,15 @@ extension ObjectGraph {
         return " FROM temp.\(own) AS doomed" + (row ? " CROSS JOIN main.\(link.table.quotedIdentifier) AS parent" : "")
     }
 
-    private func membership(_ link: ModelLink) -> String {
-        let isOwn: Bool
-        if case .own = link.storage { isOwn = true } else { isOwn = false }
-        let numbers = link.numbers.map(String.init).joined(separator: ", ")
-        if !link.coversTable { return " WHERE parent.Z_PK = doomed.k0 AND parent.Z_ENT IN (\(numbers))" }
-        return isOwn ? " WHERE parent.Z_PK = doomed.k0" : " WHERE TRUE"
+    private func membership(_ link: ModelLink, withRow: Bool = false) -> String {
+        guard link.coversTable else {
+            return " WHERE parent.Z_PK = doomed.k0 AND parent.Z_ENT IN (\(link.numbers.sqlList))"
+        }
+        return withRow ? " WHERE parent.Z_PK = doomed.k0" : " WHERE TRUE"
     }
+
+    /// A query for the keys of rows that go and have a link.
+    func keys(having link: ModelLink) throws -> String { "SELECT doomed.k0" + (try head(link)) + membership(link) }
 
     /// That `child` goes neither in this step nor went in one before.
     func stays(_ table: String) throws -> String {
