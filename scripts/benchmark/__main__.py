@@ -45,6 +45,8 @@ def sizes(options):
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("--programs", type=pathlib.Path, help=argparse.SUPPRESS)
+    parser.add_argument("--linking", default="dynamically", help=argparse.SUPPRESS)
+    parser.add_argument("--retention", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--large", action="store_true")
@@ -63,12 +65,14 @@ def arguments():
 def measure_all(options):
     """Measures the parts; the stores are gone afterwards."""
     programs = options.programs.resolve()
-    result = Result(machine_facts(programs, runs=options.runs, rows=options.rows, large_rows=options.large_rows))
+    retention = (options.retention or programs / "retention").resolve()
+    result = Result(machine_facts(
+        retention, linking=options.linking, runs=options.runs, rows=options.rows, large_rows=options.large_rows))
     options.folder.mkdir(parents=True, exist_ok=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="stores-", dir=options.folder.resolve()))
     began = time.monotonic()
     try:
-        workshop = Workshop(programs, folder, options, result)
+        workshop = Workshop(retention, programs, folder, options, result)
         for name, measures in PARTS.items():
             if options.only is None or name in options.only:
                 for measure_part in measures:

@@ -39,8 +39,9 @@ def facts(result):
     known = result.facts
     return (
         f"{known['date']} · {known['processor']}, {known['cores']} cores, {known['memory_gb']} GB · "
-        f"Linux {known['linux']} · SQLite {known['sqlite']} · Swift {known['swift']}, release build · "
-        f"retention {known['retention']} · median (lowest–highest) of {known['runs']} runs where nothing else is said")
+        f"Linux {known['linux']} · SQLite {known['sqlite']} · Swift {known['swift']}, release build, its libraries "
+        f"linked {known['linking']} · retention {known['retention']} · median (lowest–highest) of {known['runs']} runs "
+        "where nothing else is said")
 
 
 def goals(result):
@@ -162,8 +163,8 @@ def live(result):
     return "\n".join([
         "## Beside a writer and a reader", "",
         "![Latency of a writer while rows are deleted, as a distribution](benchmarks-writer.svg)", "",
-        f"S2, {cell.rows:,} rows, {cell.percent} % expired; latencies in milliseconds from the planned start, the median "
-        f"of {len(cell.values('wall_ms'))} runs.", "",
+        f"S2, {cell.rows:,} rows, {cell.percent} % expired; latencies in milliseconds from the planned start, the "
+        f"median of {len(cell.values('wall_ms'))} runs.", "",
         table(
             ["", "wall ms", "ratio", "WAL peak MB", "writer p50", "p95", "p99", "worst", "reader p50", "p95", "p99",
              "worst"], rows)])
@@ -204,8 +205,8 @@ def profiles(result):
         rows.append([what, cell.side, number(all_of_it), *map(number, shown), number(max(0, all_of_it - sum(shown)))])
     return "\n".join([
         "## Where the time goes", "",
-        "Milliseconds of processor time by library: samples of `perf record`, the mean of some runs. `loader` links the "
-        "libraries of the process before it begins.", "",
+        "Milliseconds of processor time by library: samples of `perf record`, the mean of some runs. `loader` links "
+        "the libraries of the process before it begins.", "",
         table(["store, expired", "", "all", *names, "others"], rows)])
 
 
@@ -224,8 +225,8 @@ def library(result):
     job, shell = result.one(part="cascade", side="job"), result.one(part="cascade", side="shell")
     if job and shell:
         rows.append([
-            f"Core Data, one-to-one cascade, half of {job.rows:,}: the job; the shell with `ON DELETE CASCADE`", "CPU ms",
-            spread(job.values("cpu_ms")), spread(shell.values("cpu_ms")), f"{job.ratio(shell, 'cpu_ms'):.2f}"])
+            f"Core Data, one-to-one cascade, half of {job.rows:,}: the job; the shell with `ON DELETE CASCADE`",
+            "CPU ms", spread(job.values("cpu_ms")), spread(shell.values("cpu_ms")), f"{job.ratio(shell, 'cpu_ms'):.2f}"])
     merge = result.one(part="library_merge")
     if merge:
         rows.append([

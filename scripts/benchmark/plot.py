@@ -10,8 +10,8 @@ from .parts.live import QUANTILES
 from .parts.strategies import PERCENTS
 from .schemas import SCHEMAS
 
-# Each series: a colour on light, a colour on dark, a dash, a mark. The colours differ for eyes that see few of them, and
-# the marks for those that see none.
+# Each series: a colour on light, a colour on dark, a dash, a mark. The colours differ for eyes that see few of them,
+# and the marks for those that see none.
 SERIES = {
     "auto": ("#000000", "#ffffff", "", "ring"),
     "whole": ("#7f7f7f", "#a8a8a8", "6 3", "dash"),
@@ -81,12 +81,11 @@ class Picture:
             "<style>",
             "text { font-family: system-ui, 'DejaVu Sans', sans-serif; fill: #1f2328 }",
             ".label { font-size: 12px } .small { font-size: 11px } .head { font-size: 13px; font-weight: 600 }",
-            ".ground { fill: #ffffff } .grid { stroke: #d8dee4 } .axis { stroke: #57606a } "
-            ".goal { stroke: #57606a; stroke-dasharray: 1 3; stroke-linecap: round; stroke-width: 1.5 }",
+            ".ground { fill: #ffffff } .grid { stroke: #d8dee4 } .axis { stroke: #57606a }",
             ".curve { fill: none; stroke-width: 2; stroke-linejoin: round }",
             *self.light,
             "@media (prefers-color-scheme: dark) {",
-            "text { fill: #e6edf3 } .ground { fill: #0d1117 } .grid { stroke: #30363d } .axis, .goal { stroke: #9198a1 }",
+            "text { fill: #e6edf3 } .ground { fill: #0d1117 } .grid { stroke: #30363d } .axis { stroke: #9198a1 }",
             *self.dark,
             "}",
             "</style>",

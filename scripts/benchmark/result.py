@@ -76,7 +76,7 @@ class Result:
             [Cell({k: v for k, v in cell.items() if k != "samples"}, cell["samples"]) for cell in facts["cells"]])
 
 
-def machine_facts(programs, **options):
+def machine_facts(retention, **options):
     """What the figures were measured on; nothing that names the machine."""
     model = "unknown processor"
     for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
@@ -90,7 +90,7 @@ def machine_facts(programs, **options):
         "cores": os.cpu_count(), "memory_gb": round(memory, 1),
         "linux": ".".join(platform.release().split("-")[0].split(".")[:2]),
         "sqlite": output(["sqlite3", "--version"]).split()[0], "swift": swift,
-        "retention": output([programs / "retention", "--version"]), **options,
+        "retention": output([retention, "--version"]), **options,
     }
 
 

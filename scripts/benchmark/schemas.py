@@ -55,7 +55,7 @@ class Schema:
         return ["--table", self.table, "--date", self.date, "--key", self.key, "--", "prices.sqlite", self.cutoff(kept)]
 
 
-SYMBOLS = ("--symbols", ",".join(["XAUUSD", "XAUEUR", "XAUGBP", "XAGUSD", "XAGEUR", "XPTUSD", "XPDUSD", "GC=F", "SI=F", "PL=F"]))
+SYMBOLS = ("--symbols", "XAUUSD,XAUEUR,XAUGBP,XAGUSD,XAGEUR,XPTUSD,XPDUSD,GC=F,SI=F,PL=F")
 SCHEMAS = {
     schema.name: schema for schema in [
         Schema("S1", "rowid table, date index", ("--schema", "s1")),

@@ -20,9 +20,9 @@ class NotAvailable(Exception):
 class Workshop:
     """The programs, a folder for stores, and the options that all parts share."""
 
-    def __init__(self, programs, folder, options, result):
-        self.retention, self.goldprices = programs / "retention", programs / "goldprices"
-        self.storebench = programs / "storebench"
+    def __init__(self, retention, programs, folder, options, result):
+        self.retention = retention
+        self.goldprices, self.storebench = programs / "goldprices", programs / "storebench"
         self.folder, self.options, self.result = folder, options, result
         self.began = time.monotonic()
 

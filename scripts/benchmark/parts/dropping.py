@@ -105,7 +105,8 @@ def measure_partitions(workshop):
                 f"CREATE TABLE plain ({COLUMNS}, PRIMARY KEY (id))", "CREATE INDEX ON plain (update_time)",
                 f"INSERT INTO plain {values}0, {rows - 1}) n",
                 f"CREATE TABLE old ({COLUMNS})", f"INSERT INTO old {values}0, {rows // 2 - 1}) n",
-                "CREATE INDEX ON old (update_time)", f"CREATE TABLE parted ({COLUMNS}) PARTITION BY RANGE (update_time)",
+                "CREATE INDEX ON old (update_time)",
+                f"CREATE TABLE parted ({COLUMNS}) PARTITION BY RANGE (update_time)",
                 f"DO $$ BEGIN EXECUTE format('ALTER TABLE parted ATTACH PARTITION old FOR VALUES FROM (MINVALUE) "
                 f"TO (%L)', {middle}); END $$", "VACUUM ANALYZE plain", "CHECKPOINT")
             samples["postgres_nothing"].append(server.sql("SELECT 1"))

@@ -50,7 +50,7 @@ def profile(command, folder):
         if recorded.returncode != 0:
             end(f"perf record: {recorded.stderr}")
         report = subprocess.run(
-            ["perf", "report", "-i", data.name, "--stdio", "--no-header", "-q", "-n", "--sort", "dso", "-F", "sample,dso"],
+            ["perf", "report", "-i", data.name, "--stdio", "--no-header", "-q", "--sort", "dso", "-F", "sample,dso"],
             cwd=folder, env=environment, capture_output=True, text=True).stdout
     times = {}
     for line in report.splitlines():
