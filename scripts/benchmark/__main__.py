@@ -34,10 +34,8 @@ DOCS = pathlib.Path("docs")
 
 def sizes(options):
     """Rows of the stores and counts of runs."""
-    if options.quick:
-        options.rows, options.large_rows, options.live_rows = 20_000, 60_000, 30_000
-    else:
-        options.rows, options.large_rows, options.live_rows = 1_000_000, 5_000_000, 3_000_000
+    options.rows = options.rows or (20_000 if options.quick else 1_000_000)
+    options.large_rows, options.live_rows = 5 * options.rows, 3 * options.rows
     options.runs = options.runs or (1 if options.quick else 5)
     options.live_runs = options.strategy_runs = options.library_runs = min(3, options.runs)
 
@@ -53,11 +51,14 @@ def arguments():
     parser.add_argument("--only", choices=PARTS, action="append")
     parser.add_argument("--page", type=pathlib.Path)
     parser.add_argument("--result", type=pathlib.Path)
+    parser.add_argument("--rows", type=int)
     parser.add_argument("--runs", type=int)
     parser.add_argument("--folder", type=pathlib.Path, default=pathlib.Path("bench-out"))
     options = parser.parse_args()
-    if options.write and (options.only or options.quick):
+    if options.write and (options.only or options.quick or options.rows):
         parser.error("--write needs all figures, of stores of full size")
+    if options.rows and options.rows % 1000:
+        parser.error("--rows is a multiple of 1000, so that every fraction is a whole number")
     sizes(options)
     return options
 
@@ -77,6 +78,8 @@ def measure_all(options):
             if options.only is None or name in options.only:
                 for measure_part in measures:
                     measure_part(workshop)
+                if options.result:  # What was measured so far stays if the bench is stopped.
+                    result.write(options.result)
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # It stays if something else is in it.
@@ -93,7 +96,7 @@ def main():
     result = measure_all(options)
     if options.result:
         result.write(options.result)
-    print(page.text(result))
+    print(page.text(result, is_judged=not options.quick))
     if options.quick:
         print("\nThe stores were too small for these figures to mean anything.")
         return 0

@@ -1,7 +1,7 @@
 """The pages, drawn from a result. The prose around them is in the pages themselves and has no figures."""
 
 from . import plot, scale
-from .goals import judge, name, quantile
+from .goals import judge, name, pairs, quantile
 from .parts.strategies import PERCENTS, STRATEGIES
 from .schemas import SCHEMAS
 from .words import number, spread, table
@@ -27,11 +27,11 @@ def put(page, words):
     page.write_text(f"{before}{BEGIN}\n{words}\n{END}{after}")
 
 
-def text(result):
+def text(result, is_judged=True):
     """All sections that the result has figures for."""
     sections = [
-        facts(result), goals(result), deletes(result), peers(result), strategies(result), live(result),
-        starts(result), profiles(result), library(result)]
+        facts(result), goals(result) if is_judged else "", deletes(result), peers(result), strategies(result),
+        live(result), starts(result), profiles(result), library(result)]
     return "\n\n".join(section for section in sections if section)
 
 
@@ -66,10 +66,7 @@ def goals(result):
 
 def deletes(result):
     rows = []
-    for job in result.find(part="delete", side="job"):
-        shell = result.one(part="delete", schema=job.schema, rows=job.rows, percent=job.percent, side="shell")
-        if not job.is_available or not shell:
-            continue
+    for job, shell in pairs(result, part="delete"):
         rows.append([
             name(job), job.strategy or "", spread(job.values("wall_ms")), spread(shell.values("wall_ms")),
             f"{job.ratio(shell, 'wall_ms'):.2f}", f"{job.ratio(shell, 'cpu_ms'):.2f}",
@@ -173,21 +170,19 @@ def live(result):
 def starts(result):
     rows = []
     for part, what in (("nothing", "nothing expired"), ("dry_run", "dry run, half expired; the shell counts the same")):
-        for job in result.find(part=part, side="job"):
-            shell = result.one(part=part, schema=job.schema, rows=job.rows, side="shell")
-            if shell:
-                rows.append([
-                    f"{job.schema}, {job.rows:,} rows: {what}",
-                    *(spread(side.values(figure)) for figure in ("wall_ms", "cpu_ms") for side in (job, shell))])
-    company = [(job, result.one(part="company", side="shell")) for job in result.find(part="company", side="job")]
-    for job, shell in company:
-        rows.append([
-            f"{job.schema}, {job.rows:,} rows: {job.percent} % expired, beside a reader ({job.strategy})",
-            *(spread(side.values(figure)) for figure in ("wall_ms", "cpu_ms") for side in (job, shell))])
+        rows += [both(f"{job.schema}, {job.rows:,} rows: {what}", job, shell) for job, shell in pairs(result, part=part)]
+    rows += [
+        both(f"{job.schema}, {job.rows:,} rows: {job.percent} % expired, beside a reader ({job.strategy})", job, shell)
+        for job, shell in pairs(result, part="company")]
     if not rows:
         return ""
     return "## Starts, dry runs, company\n\n" + table(
         ["", "job, wall ms", "shell, wall ms", "job, CPU ms", "shell, CPU ms"], rows)
+
+
+def both(what, job, shell):
+    """Wall and CPU time of the job and of the shell."""
+    return [what, *(spread(side.values(figure)) for figure in ("wall_ms", "cpu_ms") for side in (job, shell))]
 
 
 def profiles(result):
@@ -207,7 +202,30 @@ def profiles(result):
         "## Where the time goes", "",
         "Milliseconds of processor time by library: samples of `perf record`, the mean of some runs. `loader` links "
         "the libraries of the process before it begins.", "",
-        table(["store, expired", "", "all", *names, "others"], rows)])
+        table(["store, expired", "", "all", *names, "others"], rows), "", "What the job has more than the shell:", "",
+        *differences(result, cells)])
+
+
+def differences(result, cells):
+    """A line for each profile: in which libraries the job spends more than the shell, and how much of it is the start."""
+    lines = []
+    for job in (cell for cell in cells if cell.side == "job"):
+        (shell,) = result.find(part="profile", schema=job.schema, percent=job.percent, side="shell")
+        more = {
+            library: value - shell.samples.get(library, [0])[0] for library, (value,) in job.samples.items()}
+        shown = sorted((library for library in more if more[library] >= 1), key=lambda library: -more[library])
+        what = f"{job.percent} % expired" if job.percent else "nothing expired"
+        lines.append(
+            f"- {job.schema}, {what}: {number(sum(more.values()))} ms, of it "
+            + ", ".join(f"{number(more[library])} in {library}" for library in shown))
+    start = result.one(part="nothing", side="job")
+    small = result.one(part="delete", side="job", schema="S1", percent=1)
+    if start and small:
+        lines.append(
+            f"- The start of the process is in all of them: a run in which nothing is expired takes "
+            f"{number(start.median('cpu_ms'))} ms of CPU, the one with {small.percent} % of {small.rows:,} rows "
+            f"{number(small.median('cpu_ms'))} ms.")
+    return lines
 
 
 def library(result):

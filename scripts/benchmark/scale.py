@@ -1,7 +1,5 @@
 """docs/scale.md: what a row and a page cost here, and arithmetic with it for stores that do not fit here."""
 
-from statistics import median
-
 from .words import table
 
 SIZES = (1_000_000_000, 100_000_000_000)
@@ -15,64 +13,69 @@ class Costs:
     """What was measured, for one row each. A cost is None where the result has no figure for it."""
 
     def __init__(self, result):
-        cells = result.find(part="delete", side="job", schema="S1", percent=50)
-        self.job = max(cells, key=lambda cell: cell.rows, default=None)
-        if self.job is None:
+        self.result = result
+        # The start of a process is in all figures, but not in the difference of two.
+        self.sizes = sorted(cell.rows for cell in result.find(part="delete", side="job", schema="S1", percent=50))
+        if len(self.sizes) < 2:
             return
-        rows = self.rows = self.job.rows
-        deleted = rows * 50 // 100
-        shell = result.one(part="delete", side="shell", schema="S1", percent=50, rows=rows)
-        start = result.one(part="nothing", side="job", rows=rows)
-        start_ms = start.median("wall_ms") if start else 0
-        self.row_bytes = self.job.store_mb * 1e6 / rows
-        self.delete_us = (self.job.median("wall_ms") - start_ms) * 1000 / deleted
-        self.shell_us = shell.median("wall_ms") * 1000 / deleted
-        self.shell_wal_bytes = shell.median("wal_mb") * 1e6 / deleted
-        self.wal_mb = self.job.median("wal_mb")
+        delete = {"part": "delete", "schema": "S1", "percent": 50}
+        self.job, self.shell = (result.one(**delete, side=side, rows=self.sizes[-1]) for side in ("job", "shell"))
+        deleted = self.sizes[-1] // 2
+        self.row_bytes = self.job.store_mb * 1e6 / self.sizes[-1]
+        self.delete_us = times(self.slope("wall_ms", **delete, side="job"), 2000)
+        self.shell_us = times(self.slope("wall_ms", **delete, side="shell"), 2000)
+        self.shell_wal_bytes = self.shell.median("wal_mb") * 1e6 / deleted
         self.written_bytes = self.job.median("written_mb") * 1e6 / deleted
-        self.memory_mb = self.job.median("memory_mb")
-        self.live_ratio = self.live(result)
-        self.count_us = self.dry_run(result, "S1", start_ms)
-        self.scan_us = self.dry_run(result, "S4", start_ms)
-        self.rebuild_us = self.rebuild(result, start_ms)
-        self.dropped = {cell.side: median(cell.values("wall_ms")) for cell in result.find(part="dropping")}
-        self.dropped_rows = max((cell.rows for cell in result.find(part="dropping")), default=0)
+        self.wal_mb, self.memory_mb = self.job.median("wal_mb"), self.job.median("memory_mb")
+        live, beside = (result.one(part="live", side=side) for side in ("job", "shell"))
+        self.live_ratio = live.ratio(beside, "wall_ms") if live and beside else None
+        self.live_us = times(self.shell_us, self.live_ratio)
+        self.count_us = times(self.slope("wall_ms", part="dry_run", side="job", schema="S1"), 1000)
+        self.scan_us = times(self.slope("wall_ms", part="dry_run", side="job", schema="S4"), 1000)
+        self.rebuild_us = self.rebuild()
+        self.drop_us = {side: self.drop(side) for side in (
+            "table", "file", "postgres_delete", "postgres_vacuum", "postgres_drop")}
 
-    @staticmethod
-    def live(result):
-        job, shell = (result.one(part="live", side=side) for side in ("job", "shell"))
-        return job.ratio(shell, "wall_ms") if job and shell else None
+    def slope(self, figure, **facts):
+        """How much a figure grows for each row of the store, between the smallest and the largest; None: not at all."""
+        cells = sorted((cell for cell in self.result.find(**facts) if cell.is_available), key=lambda cell: cell.rows)
+        if len(cells) < 2:
+            return None
+        more = cells[-1].median(figure) - cells[0].median(figure)
+        return more / (cells[-1].rows - cells[0].rows) if more > 0 else None
 
-    def dry_run(self, result, schema, start_ms):
-        cell = result.one(part="dry_run", side="job", schema=schema)
-        return (cell.median("wall_ms") - start_ms) * 1000 / cell.rows if cell else None
+    def rebuild(self):
+        """Microseconds for each row that stays, where most go; the start of the process is in it."""
+        cell = self.result.one(part="strategy", side="rebuild", schema="S1", percent=90)
+        return cell.median("wall_ms") * 1000 / (cell.rows * 0.1) if cell else None
 
-    @staticmethod
-    def rebuild(result, start_ms):
-        """Microseconds for each row that stays, where most go."""
-        cell = result.one(part="strategy", side="rebuild", schema="S1", percent=90)
-        return (cell.median("wall_ms") - start_ms) * 1000 / (cell.rows * 0.1) if cell else None
+    def drop(self, side):
+        """Microseconds for each row of what is dropped, less what the client alone takes."""
+        cell = self.result.one(part="dropping", side=side)
+        if not cell:
+            return None
+        idle = self.result.one(part="dropping", side="postgres_nothing") if side.startswith("postgres") else None
+        less = idle.median("wall_ms") if idle else 0
+        return max(0.0, cell.median("wall_ms") - less) * 1000 / cell.rows
 
-    def drop_us(self, side):
-        nothing = self.dropped.get("postgres_nothing", 0) if side.startswith("postgres") else 0
-        return (self.dropped[side] - nothing) * 1000 / self.dropped_rows if side in self.dropped else None
+
+def times(cost, count):
+    return None if cost is None or count is None else cost * count
 
 
 def text(result):
     costs = Costs(result)
-    if costs.job is None:
+    if len(costs.sizes) < 2:
         return "No result has the figures for this page yet: `scripts/bench --write`."
     return "\n\n".join([
-        f"From the result of {result.facts['date']}, of a store of {costs.rows:,} rows.", "## What was measured",
+        f"From the result of {result.facts['date']}, of stores of {costs.sizes[0]:,} and {costs.sizes[-1]:,} rows.", "## What was measured",
         table(["measured", "", ""], measured(costs)), "## Arithmetic", arithmetic(costs)])
 
 
 def figure(value):
     if value is None:
         return "not measured"
-    if value >= 100:
-        return f"{value:,.0f}"
-    return f"{value:.2g}" if value < 1 else f"{value:.3g}"
+    return f"{value:,.0f}" if value >= 100 else f"{value:.2g}"
 
 
 def measured(costs):
@@ -89,14 +92,14 @@ def measured(costs):
         ["dry run, for a row of the table, by the date index", figure(costs.count_us), "µs"],
         ["… without an index", figure(costs.scan_us), "µs"],
         ["rebuild, for a row that stays", figure(costs.rebuild_us), "µs"],
-        ["drop a table in SQLite, for a row of it", figure(costs.drop_us("table")), "µs"],
-        ["remove a file, for a row of it", figure(costs.drop_us("file")), "µs"],
+        ["drop a table in SQLite, for a row of it", figure(costs.drop_us["table"]), "µs"],
+        ["remove a file, for a row of it", figure(costs.drop_us["file"]), "µs"],
     ]
-    if "postgres_delete" in costs.dropped:
+    if costs.drop_us["postgres_delete"] is not None:
         rows += [
-            ["PostgreSQL: delete a row", figure(costs.drop_us("postgres_delete")), "µs"],
-            ["PostgreSQL: and vacuum after it, for a deleted row", figure(costs.drop_us("postgres_vacuum")), "µs"],
-            ["PostgreSQL: detach and drop a partition, for a row of it", figure(costs.drop_us("postgres_drop")), "µs"],
+            ["PostgreSQL: delete a row", figure(costs.drop_us["postgres_delete"]), "µs"],
+            ["PostgreSQL: and vacuum after it, for a deleted row", figure(costs.drop_us["postgres_vacuum"]), "µs"],
+            ["PostgreSQL: detach and drop a partition, for a row of it", figure(costs.drop_us["postgres_drop"]), "µs"],
         ]
     return rows
 
@@ -119,16 +122,11 @@ def room(size):
     return f"{figure(size)} bytes"
 
 
-def times(cost, count):
-    return None if cost is None else cost * count
-
-
 def arithmetic(costs):
     lines = []
     for what, percent in (("A first clean-up", FIRST_PERCENT), ("Every night", NIGHTLY_PERCENT)):
         rows = [["rows in the store", *(f"{size:,}" for size in SIZES)]]
         deleted = [size * percent // 100 for size in SIZES]
-        live = None if costs.live_ratio is None else costs.shell_us * costs.live_ratio
         written = costs.written_bytes / DISK_MB_PER_SECOND
 
         def row(name, cost, counts, words=hours):
@@ -138,7 +136,7 @@ def arithmetic(costs):
         row("dry run, by the date index", costs.count_us, SIZES)
         row("dry run, without an index", costs.scan_us, SIZES)
         row("delete in batches, alone", costs.delete_us, deleted)
-        row("… beside a writer", live, deleted)
+        row("… beside a writer", costs.live_us, deleted)
         row(f"… the disk alone, at {DISK_MB_PER_SECOND} MB/s", written, deleted)
         row("the shell's DELETE", costs.shell_us, deleted)
         row("… its WAL", costs.shell_wal_bytes, deleted, room)
@@ -147,9 +145,9 @@ def arithmetic(costs):
         kept = [size - gone for size, gone in zip(SIZES, deleted)]
         row("rebuild, and so the lock", costs.rebuild_us, kept)
         row("… its copy on disk", costs.row_bytes, kept, room)
-        if "postgres_delete" in costs.dropped:
-            plain = costs.drop_us("postgres_delete") + costs.drop_us("postgres_vacuum")
+        if costs.drop_us["postgres_delete"] is not None:
+            plain = costs.drop_us["postgres_delete"] + costs.drop_us["postgres_vacuum"]
             row("PostgreSQL: delete and vacuum", plain, deleted)
-            row("PostgreSQL: drop partitions", costs.drop_us("postgres_drop"), deleted)
+            row("PostgreSQL: drop partitions, at most", costs.drop_us["postgres_drop"], deleted)
         lines.append(f"{what}, {percent} % expired:\n\n" + table(rows[0], rows[1:]))
     return "\n\n".join(lines)

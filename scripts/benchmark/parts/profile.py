@@ -11,7 +11,7 @@ from ..workshop import SHELL, schema
 
 SAMPLES_PER_SECOND = 4999
 # A short process is run several times, so that there are samples enough.
-RUNS = 5
+RUNS = 3
 
 
 def measure_profiles(workshop):
