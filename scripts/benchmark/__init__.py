@@ -8,6 +8,7 @@
     goals       what the figures should be
     page        docs/benchmarks.md and docs/scale.md, drawn from the result
     scale       the tables of docs/scale.md
+    check       that every part was measured and can be drawn, for --quick
     plot        the two pictures
     words       figures and tables as text
 """

@@ -9,6 +9,7 @@ import tempfile
 import time
 
 from . import goals, page
+from .check import check
 from .parts.deletes import measure_deletes
 from .parts.dropping import measure_dropping, measure_partitions
 from .parts.library import measure_cascade, measure_library
@@ -98,6 +99,8 @@ def main():
         result.write(options.result)
     print(page.text(result, is_judged=not options.quick))
     if options.quick:
+        if not options.only:
+            check(result, DOCS)
         print("\nThe stores were too small for these figures to mean anything.")
         return 0
     if options.write:
