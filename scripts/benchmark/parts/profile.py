@@ -15,8 +15,8 @@ RUNS = 3
 
 
 def measure_profiles(workshop):
-    if not shutil.which("perf"):
-        workshop.note("perf is not here: no profile")
+    if not shutil.which("perf") or record(["true"], workshop.folder, os.devnull).returncode != 0:
+        workshop.note("perf is not here, or not allowed: no profile")
         return
     rows = workshop.options.rows
     for name, percent in [("S1", 0), ("S1", 1), ("S1", 50), ("S2", 50), ("R", 50)]:
@@ -43,15 +43,12 @@ def measure_profiles(workshop):
 def profile(command, folder):
     """Milliseconds by library of one run, where the kernel and the loader are libraries too."""
     with tempfile.NamedTemporaryFile() as data:
-        environment = {**os.environ, "LC_ALL": "C"}
-        recorded = subprocess.run(
-            ["perf", "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_PER_SECOND), "-o", data.name, "--",
-             *map(str, command)], cwd=folder, env=environment, capture_output=True, text=True)
+        recorded = record(command, folder, data.name)
         if recorded.returncode != 0:
             end(f"perf record: {recorded.stderr}")
-        report = subprocess.run(
-            ["perf", "report", "-i", data.name, "--stdio", "--no-header", "-q", "--sort", "dso", "-F", "sample,dso"],
-            cwd=folder, env=environment, capture_output=True, text=True).stdout
+        report = perf([
+            "report", "-i", data.name, "--stdio", "--no-header", "-q", "--sort", "dso", "-F", "sample,dso"],
+            folder).stdout
     times = {}
     for line in report.splitlines():
         found = re.match(r"\s*(\d+)\s+(\S+)\s*$", line)
@@ -59,6 +56,16 @@ def profile(command, folder):
             library = short(found[2])
             times[library] = times.get(library, 0) + int(found[1]) * 1000 / SAMPLES_PER_SECOND
     return times
+
+
+def record(command, folder, data):
+    return perf([
+        "record", "-q", "-e", "cpu-clock", "-F", str(SAMPLES_PER_SECOND), "-o", data, "--", *map(str, command)], folder)
+
+
+def perf(words, folder):
+    return subprocess.run(
+        ["perf", *words], cwd=folder, env={**os.environ, "LC_ALL": "C"}, capture_output=True, text=True)
 
 
 def short(library):
