@@ -4,6 +4,7 @@ import argparse
 import contextlib
 import pathlib
 import shutil
+import signal
 import sys
 import tempfile
 import time
@@ -94,6 +95,8 @@ def main():
     if options.page:
         page.write_all(Result.read(options.page), DOCS)
         return 0
+    # So that the stores are removed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     result = measure_all(options)
     if options.result:
         result.write(options.result)
