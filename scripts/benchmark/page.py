@@ -137,7 +137,19 @@ def strategies(result):
         "## Every strategy by force", "",
         "![Wall time of each strategy as a ratio to the shell's DELETE, by expired fraction]"
         "(benchmarks-strategies.svg)", "",
-        "Wall time as a ratio to the shell's `DELETE`, by expired fraction; `auto` with what it chose.", *lines])
+        "Wall time as a ratio to the shell's `DELETE`, by expired fraction; `auto` with what it chose.", *lines,
+        *locks(result)])
+
+
+def locks(result):
+    """The lock of the strategies that hold it for long: how long it was to be, and how long it was."""
+    rows = [
+        [f"{cell.schema} {cell.percent} %", cell.side, spread(cell.predicted_lock_ms), spread(cell.lock_ms)]
+        for cell in result.find(part="strategy") if cell.is_available and "lock_ms" in cell.facts]
+    if not rows:
+        return []
+    return ["", "The lock of those that hold it for long, in milliseconds:", "", table(
+        ["store, expired", "strategy", "predicted", "held"], rows)]
 
 
 def live(result):

@@ -93,7 +93,7 @@ class Workshop:
                 if "is not possible" in sample.errors or "not supported yet" in sample.errors:
                     raise NotAvailable
                 end(f"retention run: exit status {sample.status}\n{sample.errors}")
-            taken = self.strategy(sample)
+            taken = self.rule(sample)["strategy"]
         else:
             command = {"chunks": "delete-in-chunks", "objects": "delete-one-by-one"}[side]
             sample = measure(
@@ -103,9 +103,9 @@ class Workshop:
         self.check(folder, schema, kept)
         return sample, taken
 
-    def strategy(self, sample):
-        """The strategy that a run says it took."""
-        return json.loads(sample.printed)["rules"][0]["strategy"]
+    def rule(self, sample):
+        """What a run reports of its rule."""
+        return json.loads(sample.printed)["rules"][0]
 
     def in_turn(self, sides, runs):
         """Measures each side `runs` times, one after the other, the order reversed each time.

@@ -106,7 +106,7 @@ def beside_reader(workshop, side, shape, rows, kept):
         sample, taken = measure(workshop.shell(folder, SHELL + shape.delete(kept)), folder, watched=True), None
     else:
         sample = measure(workshop.job(), folder, watched=True)
-        taken = workshop.strategy(sample)
+        taken = workshop.rule(sample)["strategy"]
     reader.stop()
     workshop.check(folder, shape, kept)
     return sample, taken

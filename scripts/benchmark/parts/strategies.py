@@ -14,10 +14,10 @@ LONG_SECONDS = 2
 def measure_strategies(workshop):
     rows, runs = workshop.options.rows, workshop.options.strategy_runs
     for name in ("S1", "R"):
-        shape, missing = schema(name), set()
+        shape = schema(name)
         for percent in PERCENTS:
             workshop.note(f"{name}: every strategy, {percent} % expired")
-            samples, taken = {}, {}
+            samples, taken, missing = {}, {}, set()
             for run in range(runs):
                 began = time.monotonic()
                 samples.setdefault("shell", []).append(workshop.delete("shell", shape, rows, percent)[0])
@@ -33,7 +33,18 @@ def measure_strategies(workshop):
             for side in ("shell", *STRATEGIES):
                 workshop.result.add(
                     samples.get(side, []), part="strategy", schema=name, rows=rows, percent=percent, side=side,
-                    strategy=taken.get(side))
+                    strategy=taken.get(side), **locks(workshop, side, samples.get(side, [])))
+
+
+def locks(workshop, side, samples):
+    """How long a rebuild was to hold the lock, and how long it did, if the job tells."""
+    if side == "shell":
+        return {}
+    rules = [workshop.rule(sample) for sample in samples]
+    found = {
+        name: [round(rule[key] * 1000, 3) for rule in rules if rule.get(key) is not None]
+        for name, key in (("predicted_lock_ms", "predicted_lock_seconds"), ("lock_ms", "lock_seconds"))}
+    return found if all(found.values()) else {}
 
 
 def is_long(samples):
