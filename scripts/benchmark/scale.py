@@ -33,6 +33,8 @@ class Costs:
         self.count_us = times(self.slope("wall_ms", part="dry_run", side="job", schema="S1"), 1000)
         self.scan_us = times(self.slope("wall_ms", part="dry_run", side="job", schema="S4"), 1000)
         self.rebuild_us = self.rebuild()
+        servers = result.find(part="dropping", side="postgres_delete")
+        self.postgresql = servers[0].postgresql if servers else None
         self.drop_us = {side: self.drop(side) for side in (
             "table", "file", "postgres_delete", "postgres_vacuum", "postgres_drop")}
 
@@ -95,9 +97,9 @@ def measured(costs):
         ["drop a table in SQLite, for a row of it", figure(costs.drop_us["table"]), "µs"],
         ["remove a file, for a row of it", figure(costs.drop_us["file"]), "µs"],
     ]
-    if costs.drop_us["postgres_delete"] is not None:
+    if costs.postgresql:
         rows += [
-            ["PostgreSQL: delete a row", figure(costs.drop_us["postgres_delete"]), "µs"],
+            [f"PostgreSQL {costs.postgresql}: delete a row", figure(costs.drop_us["postgres_delete"]), "µs"],
             ["PostgreSQL: and vacuum after it, for a deleted row", figure(costs.drop_us["postgres_vacuum"]), "µs"],
             ["PostgreSQL: detach and drop a partition, for a row of it", figure(costs.drop_us["postgres_drop"]), "µs"],
         ]
@@ -145,7 +147,7 @@ def arithmetic(costs):
         kept = [size - gone for size, gone in zip(SIZES, deleted)]
         row("rebuild, and so the lock", costs.rebuild_us, kept)
         row("… its copy on disk", costs.row_bytes, kept, room)
-        if costs.drop_us["postgres_delete"] is not None:
+        if costs.postgresql:
             plain = costs.drop_us["postgres_delete"] + costs.drop_us["postgres_vacuum"]
             row("PostgreSQL: delete and vacuum", plain, deleted)
             row("PostgreSQL: drop partitions, at most", costs.drop_us["postgres_drop"], deleted)
