@@ -18,7 +18,7 @@ class Sample:
     FIGURES = ("wall_ms", "cpu_ms", "memory_mb", "wal_mb", "disk_mb", "written_mb", "dirtied_mb", "file_mb")
 
     def __init__(self):
-        self.printed, self.status = "", 0
+        self.printed, self.errors, self.status = "", "", 0
         self.wall_ms = self.cpu_ms = self.memory_mb = self.wal_mb = self.disk_mb = 0.0
         self.written_mb = self.dirtied_mb = self.file_mb = 0.0
         # By the monotonic clock, in nanoseconds.
@@ -104,7 +104,7 @@ def measure(command, folder, output=None, watched=False, statuses=(0,)):
         process.returncode = sample.status = os.waitstatus_to_exitcode(status)
         out.seek(0)
         err.seek(0)
-        sample.printed, errors = out.read().decode().strip(), err.read().decode()
+        sample.printed, sample.errors = out.read().decode().strip(), err.read().decode()
     sample.wall_ms = (sample.ended - sample.began) / 1e6
     sample.cpu_ms = (usage.ru_utime + usage.ru_stime) * 1000
     # The kernel counts what this script had when it started the process, too: where that may be the larger one, the
@@ -114,6 +114,5 @@ def measure(command, folder, output=None, watched=False, statuses=(0,)):
     if watch:
         sample.wal_mb, sample.disk_mb = watch.wal / MEGABYTE, (watch.most - watch.before) / MEGABYTE
     if sample.status not in statuses or (output is not None and sample.printed != output):
-        end(f"{' '.join(command)}: exit status {sample.status}\n{sample.printed}\n{errors}")
-    sample.errors = errors
+        end(f"{' '.join(command)}: exit status {sample.status}\n{sample.printed}\n{sample.errors}")
     return sample

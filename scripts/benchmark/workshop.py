@@ -76,14 +76,14 @@ class Workshop:
         cutoff = schema.cutoff(kept)
         return f"'{cutoff}'" if schema.date_format == "iso8601" else cutoff
 
-    def delete(self, side, schema, rows, percent, strategy=None, extra="", store=None):
+    def delete(self, side, schema, rows, percent, strategy=None):
         """One side deletes the oldest `percent` of a fresh copy.
 
         Returns what it cost, and the strategy that the job says it took. Raises NotAvailable where the program refuses
         the strategy.
         """
         kept = schema.kept(rows, percent)
-        folder = self.work_folder(store or self.store(schema, rows), schema.policy(kept, extra))
+        folder = self.work_folder(self.store(schema, rows), schema.policy(kept))
         if side == "shell":
             sample, taken = measure(self.shell(folder, SHELL + schema.delete(kept)), folder, watched=True), None
         elif side == "job":
