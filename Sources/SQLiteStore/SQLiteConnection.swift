@@ -29,6 +29,10 @@ final class SQLiteConnection {
     private var temporaryCount = 0
     /// SQLite's count of others' commits when it was last asked.
     var dataVersion: Int?
+    /// Which file was opened; nil: it is only read.
+    private var identity: StoreIdentity?
+    /// How far the WAL has grown, and what is done about it.
+    var walGrowth = WALGrowth()
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
@@ -71,7 +75,15 @@ final class SQLiteConnection {
         }
         storeIdentifier = StoreFile.identifier(of: path)
         if create { StoreFile.makePrivate(path) }
-        if !readOnly { try preferFewSyncs() }
+        if !readOnly {
+            try preferFewSyncs()
+            try noteIdentity()
+        }
+    }
+
+    /// Takes the file that is open for the store from here on, after opening it or replacing it on purpose.
+    func noteIdentity() throws(StoreError) {
+        identity = try run("looking at the store's file") { try StoreIdentity(path: name, $0) }
     }
 
     /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
@@ -119,6 +131,7 @@ final class SQLiteConnection {
                 if isReadOnly {
                     _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
                 } else {
+                    try identity?.check(path: name, db)
                     try recordTransaction(db)
                 }
                 let value = try body()
@@ -166,11 +179,15 @@ final class SQLiteConnection {
     }
 
     /// Sets `synchronous` for a transaction and returns what it was, or nil if nothing had to change.
+    ///
+    /// `FULL` is not enough in rollback-journal mode: the commit is the removal of the journal, and only `EXTRA` brings
+    /// the folder to disk after it. A journal that came back would undo what the caller takes for sure.
+    /// Source: sqlite.org/pragma.html#pragma_synchronous.
     private func setDurability(_ durability: Durability, _ db: Database) throws -> Int? {
         guard durability == .full, !isReadOnly else { return nil }
         let before = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
-        guard before < 2 else { return nil }
-        try db.execute(sql: "PRAGMA main.synchronous = FULL")
+        guard before < 3 else { return nil }
+        try db.execute(sql: "PRAGMA main.synchronous = EXTRA")
         return before
     }
 

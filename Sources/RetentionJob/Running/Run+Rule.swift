@@ -45,6 +45,7 @@ extension Run {
                 report.rules[index].removedFiles += result.removedFileCount
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
+                if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
             case .pause(let length):
                 wait(length)
                 loop.didPause()
