@@ -83,7 +83,17 @@ final class SQLiteConnection {
 
     /// Takes the file that is open for the store from here on, after opening it or replacing it on purpose.
     func noteIdentity() throws(StoreError) {
-        identity = try run("looking at the store's file") { try StoreIdentity(path: name, $0) }
+        identity = try run("looking at the store's file") { db in
+            do {
+                // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.
+                return try snapshot(db) {
+                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
+                    return try StoreIdentity(path: name, db)
+                }
+            } catch let error as StoreError where error.kind == .busy {
+                return try StoreIdentity(path: name, db, readsHeader: false)
+            }
+        }
     }
 
     /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next

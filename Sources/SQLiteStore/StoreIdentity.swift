@@ -15,26 +15,28 @@ struct StoreIdentity {
 
     private let device: UInt64
     private let inode: UInt64
-    /// Empty while the file is.
+    /// Empty while the file is, and until it could be read under a lock.
     private var header: [UInt8]
 
     /// Takes the identity of the file that a connection has open.
     ///
+    /// - Parameter readsHeader: whether the connection holds a lock, under which the header is whole; else the first
+    ///   check takes it.
     /// - Throws: `StoreError` of kind `replaced` if no file has the name any more.
-    init(path: String, _ db: Database) throws {
+    init(path: String, _ db: Database, readsHeader: Bool = true) throws {
         var status = stat()
         guard stat(path, &status) == 0 else {
             throw Self.replaced(path, "nothing is at its path any more: \(String(cString: strerror(errno)))")
         }
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
-        header = Self.header(db)
+        header = readsHeader ? Self.header(db) : []
     }
 
     /// Throws, with kind `replaced`, unless the file is still the one that was opened.
     ///
     /// In place, another database is told by what does not change in the life of one, and by two counters that never
-    /// go back. What a page of the WAL holds of the header is in the file after a checkpoint, and then no older.
+    /// go back. To be called under a lock. What a page of the WAL holds of the header is in the file after a checkpoint, and then no older.
     mutating func check(path: String, _ db: Database) throws {
         let now = try StoreIdentity(path: path, db)
         guard now.device == device, now.inode == inode else {
