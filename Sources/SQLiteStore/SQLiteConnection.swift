@@ -31,6 +31,10 @@ final class SQLiteConnection {
     private var temporaryCount = 0
     /// SQLite's count of others' commits when it was last asked.
     var dataVersion: Int?
+    /// Which file was opened; nil: it is only read.
+    private var identity: StoreIdentity?
+    /// How far the WAL has grown, and what is done about it.
+    var walGrowth = WALGrowth()
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
@@ -69,6 +73,7 @@ final class SQLiteConnection {
         if !readOnly {
             PrivateFile.removeLeftOver(beside: storeIdentifier)
             try preferFewSyncs()
+            try noteIdentity()
         }
     }
 
@@ -109,6 +114,22 @@ final class SQLiteConnection {
         keyLists = []
         dataVersion = nil
         try preferFewSyncs()
+        try noteIdentity()
+    }
+
+    /// Takes the file that is open for the store from here on, after opening it or replacing it on purpose.
+    func noteIdentity() throws(StoreError) {
+        identity = try run("looking at the store's file") { db in
+            do {
+                // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.
+                return try snapshot(db) {
+                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
+                    return try StoreIdentity(path: name, db)
+                }
+            } catch let error as StoreError where error.kind == .busy {
+                return try StoreIdentity(path: name, db, readsHeader: false)
+            }
+        }
     }
 
     /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
@@ -162,6 +183,7 @@ final class SQLiteConnection {
                 if isReadOnly {
                     _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
                 } else {
+                    try identity?.check(path: name, db)
                     try recordTransaction(db)
                 }
                 let value = try body()
@@ -209,11 +231,15 @@ final class SQLiteConnection {
     }
 
     /// Sets `synchronous` for a transaction and returns what it was, or nil if nothing had to change.
+    ///
+    /// `FULL` is not enough in rollback-journal mode: the commit is the removal of the journal, and only `EXTRA` brings
+    /// the folder to disk after it. A journal that came back would undo what the caller takes for sure.
+    /// Source: sqlite.org/pragma.html#pragma_synchronous.
     private func setDurability(_ durability: Durability, _ db: Database) throws -> Int? {
         guard durability == .full, !isReadOnly else { return nil }
         let before = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
-        guard before < 2 else { return nil }
-        try db.execute(sql: "PRAGMA main.synchronous = FULL")
+        guard before < 3 else { return nil }
+        try db.execute(sql: "PRAGMA main.synchronous = EXTRA")
         return before
     }
 

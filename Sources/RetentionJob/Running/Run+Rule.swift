@@ -72,6 +72,7 @@ extension Run {
                 note(result, of: pass)
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: pass.reduce(0) { $0 + report.rules[$1].expired })
+                if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
             case .pause(let length):
                 wait(length)
                 loop.didPause()

@@ -51,6 +51,7 @@ package final class Run {
         var mistake: PolicyError?
         do {
             try setup.check(writer)
+            if memory.hasCrash { try verify() }
             try savePending()
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
             report.rules = plan.steps.map(\.report)
@@ -71,6 +72,21 @@ package final class Run {
     }
 
     // MARK: Stages
+
+    /// Looks for damage in what this run is going to change: what crashed the last run, a machine or its disk, may have
+    /// harmed the store too, and an index that is wrong would have the wrong rows deleted.
+    private func verify() throws(StoreError) {
+        setup.observer?.runDidBegin(stage: "looking for damage")
+        defer { setup.observer?.runDidEnd() }
+        var seen: Set<String> = []
+        for name in setup.policy.rules.filter(\.isEnabled).map(\.entity) + setup.policy.pending.map(\.entity) {
+            guard let entity = try writer.entity(named: name) else { continue }
+            for name in [entity.name] + entity.incomingRelationships.map(\.source) where seen.insert(name).inserted {
+                try writer.verify(entity: name)
+            }
+        }
+        logger.info("store verified after a crash", metadata: ["entities": "\(seen.count)"])
+    }
 
     private func savePending() throws {
         guard report.hasPendingSources else { return }
