@@ -80,6 +80,8 @@ extension Plan.Step {
         report.oldest = survey.oldest
         report.newest = survey.newest
         report.newestExpired = survey.newestExpired
+        // What `keep_last` spares may be older than all that is overdue.
+        if survey.expiredCount > 0, rule.keepLast == nil { report.oldestOverdue = survey.oldest }
         report.strategy = request?.strategy
         report.index = request == nil ? nil : survey.index
         report.externalFiles = survey.externalFiles

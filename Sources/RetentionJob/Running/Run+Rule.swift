@@ -8,7 +8,7 @@ extension Run {
     /// Trouble that concerns this rule alone (a trigger that raises) fails it, and the next rules go on; all other
     /// trouble ends the run.
     func carryOut(_ step: Plan.Step, at index: Int, preceding: ArraySlice<Plan.Step>) {
-        guard case .planned = step.disposition, let request = step.request else { return }
+        guard case .planned = step.disposition, var request = step.request else { return }
         let began = setup.uptime()
         var loop = BatchLoop(
             expiredCount: step.survey.expiredCount, batch: step.rule.batch,
@@ -17,19 +17,27 @@ extension Run {
         if step.survey.expiredCount > 0, mayContinue {
             setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: step.survey.expiredCount)
         }
+        var digest = step.rule.recordsDigest ? KeyDigest() : nil
+        if digest != nil { request.resultType = .objectIDs }
         do throws(StoreError) {
-            try repeatBatches(&loop, request, residue: residue, at: index)
+            if step.survey.expiredCount > 0 {
+                report.rules[index].oldestDeleted = try oldest(of: step, preceding: preceding)
+            }
+            try repeatBatches(&loop, request, residue: residue, at: index, digest: &digest)
         } catch {
             fail(index, because: error, residue: residue)
         }
+        if report.rules[index].deleted > 0 { report.rules[index].digest = digest?.finish() }
         report.rules[index].batches = loop.batchCount
+        noteDates(index, step, residue: residue)
         report.rules[index].elapsed += setup.uptime() - began
         setup.observer?.runDidEnd()
     }
 
     /// Deletes batch after batch until the loop stops.
     private func repeatBatches(
-        _ loop: inout BatchLoop, _ request: BatchDeleteRequest, residue: FetchRequest, at index: Int
+        _ loop: inout BatchLoop, _ request: BatchDeleteRequest, residue: FetchRequest, at index: Int,
+        digest: inout KeyDigest?
     ) throws(StoreError) {
         while true {
             switch loop.next(mayContinue: mayContinue) {
@@ -39,6 +47,7 @@ extension Run {
                     batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
                 // Whether others are there is worth a pause, not an error.
                 loop.didDelete(result, elapsed: setup.uptime() - began) { (try? writer.hasCompany()) ?? true }
+                digest?.add(result.objectIDs)
                 report.rules[index].deleted += result.deletedCount
                 report.rules[index].cascaded += result.cascadedCount
                 report.rules[index].nullified += result.nullifiedCount

@@ -81,6 +81,7 @@ package final class Run {
             carryOut(step, at: index, preceding: plan.steps[..<index])
         }
         recountRefused(plan)
+        noteDatesOfRefused(plan)
         for rule in report.rules { log(rule) }
     }
 
@@ -114,20 +115,32 @@ package final class Run {
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()
+        // Sizes are worth knowing and no reason to fail.
+        if !isOver { measure() }
         do {
             try recorder?.finish(report)
+            report.ledgerHash = try recorder?.chainHead()
         } catch {
             status.note(error)
             report.exitCode = status.exitCode
             warn("run not recorded", Self.text(of: error))
         }
-        logger.info(
-            "run finished",
-            metadata: [
-                "run": "\(report.runID)", "expired": "\(report.expiredCount)", "deleted": "\(report.deletedCount)",
-                "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
-                "exit_code": "\(report.exitCode)",
-            ])
+        var metadata: Logger.Metadata = [
+            "run": "\(report.runID)", "expired": "\(report.expiredCount)", "deleted": "\(report.deletedCount)",
+            "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
+            "exit_code": "\(report.exitCode)",
+        ]
+        metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
+        logger.info("run finished", metadata: metadata)
+    }
+
+    private func measure() {
+        report.storeSizeBytes = try? writer.sizeBytes()
+        guard setup.policy.metricsFile != nil else { return }
+        // All pages of the entity are gone through: only where somebody asked for figures.
+        for index in report.rules.indices where report.rules[index].outcome != .disabled {
+            report.rules[index].entitySizeBytes = (try? writer.sizeBytes(ofEntity: report.rules[index].entity)) ?? nil
+        }
     }
 
     // MARK: Stopping
