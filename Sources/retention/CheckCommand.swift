@@ -55,7 +55,8 @@ struct CheckCommand: ConsoleCommand {
         let reader = try StoreOpening(policy).reader()
         let completed = try policy.completed(from: reader)
         let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
-        return (found + advice).sorted { $0.mark < $1.mark }
+        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)
+        return (found + advice + reclaim).sorted { $0.mark < $1.mark }
     }
 
     private func showCrontabs(_ console: Console) throws {

@@ -12,7 +12,7 @@ struct LedgerJobTests {
         let record = try job.rows(
             """
             SELECT version, uid, host <> '', length(config_sha256), store_bytes > 0, oldest_deleted_us / 1000000,
-                newest_deleted_us / 1000000, deleted, cutoff IS NOT NULL, digest
+                newest_deleted_us / 1000000, run_rule.deleted, cutoff IS NOT NULL, digest
             FROM run JOIN run_rule ON run_number = number
             """, in: "retention.history.sqlite")
         #expect(record == ["0.1.0|\(getuid())|1|64|1|\(try #require(dates.first))|5|1|"])

@@ -103,7 +103,7 @@ package struct PolicyDraft {
         var lines = ["  # \(comment(entity.entity.name)): " + comment(facts(entity, date))]
         lines += notes(entity, date).map { "  # " + comment($0) }
         lines += [
-            "  - name: \(name)", "    entity: \(scalar(entity.entity.name))",
+            "  - name: \(scalar(name))", "    entity: \(scalar(entity.entity.name))",
             "    date_attribute: \(scalar(date.attribute.name))",
         ]
         if date.recognition.certainty != .declared, let encoding = date.recognition.encoding {

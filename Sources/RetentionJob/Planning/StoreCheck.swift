@@ -24,12 +24,11 @@ package enum StoreCheck {
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }
-        if includingAdvice { found += try reclaimAdvice(policy, reader) }
         return found.sorted { $0.mark < $1.mark }
     }
 
-    /// A file that keeps the room of deleted rows for itself, although a rule may give it back.
-    private static func reclaimAdvice(_ policy: Policy, _ reader: any StoreReader) throws -> [Diagnostic] {
+    /// What is to be said of a file that keeps the room of deleted rows for itself, although a rule may give it back.
+    package static func reclaimAdvice(policy: Policy, reader: any StoreReader) throws -> [Diagnostic] {
         guard try reader.reclaimsIncrementally() == false else { return [] }
         let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }
         guard asksForIt != nil || policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .auto }) else {
