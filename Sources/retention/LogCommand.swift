@@ -143,8 +143,11 @@ struct LogCommand: ConsoleCommand {
         }
         var shown = Dictionary(first.map { ($0.number, $0.outcome) }) { $1 }
         var newest = first.last?.number ?? 0
+        // Whoever started this may have blocked signals: it listens itself.
+        let interruption = Interruption()
         while !console.isReaderGone {
-            SystemClock.sleep(.milliseconds(500))
+            if let signal = interruption.signal { return 128 + signal }
+            SystemClock.sleep(.milliseconds(250))
             for run in try runs(query, opening) {
                 guard run.number > newest || shown[run.number].map({ $0 != run.outcome }) ?? false else { continue }
                 shown[run.number] = run.outcome
