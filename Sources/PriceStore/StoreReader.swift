@@ -44,6 +44,10 @@ public protocol StoreReader: AnyObject {
     /// The room that an entity's rows and indexes take in bytes; nil: the store cannot tell.
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
 
+    /// Whether the room of deleted rows can be given back to the file system bit by bit; nil: that is none of this store's
+    /// matters.
+    func reclaimsIncrementally() throws(StoreError) -> Bool?
+
     /// The place behind the last transaction that the store remembers; nil: it keeps no history.
     func currentHistoryToken() throws(StoreError) -> HistoryToken?
 
@@ -60,6 +64,9 @@ public protocol StoreReader: AnyObject {
 }
 
 extension StoreReader {
+    /// Nil: a store need not know of this.
+    public func reclaimsIncrementally() throws(StoreError) -> Bool? { nil }
+
     /// Nil: a store need not know how much room an entity takes.
     public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { nil }
 

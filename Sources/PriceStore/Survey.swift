@@ -16,6 +16,8 @@ public struct SurveyRequest: Hashable, Sendable {
     public var relationships: BatchDeleteRequest.RelationshipRule
     /// How long the store may be locked for a strategy that the engine chooses by itself.
     public var maxLock = Duration.seconds(2)
+    /// Whether the delete is to tell which rows went, one by one.
+    public var wantsObjectIDs = false
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
     /// Whether the rows that relationships would take or change are counted even if nothing else hangs on it.

@@ -16,6 +16,16 @@ package struct Policy: Sendable {
     package var log: LogSettings?
     /// A time budget for a whole run; nil: none.
     package var maxRuntime: Duration?
+    /// How long the ledger keeps its records; nil: for ever.
+    package var historyKeep: MaxAge? = Policy.defaultHistoryKeep
+    /// How often a run is expected; nil: nobody said.
+    package var expectedEvery: MaxAge?
+    /// The program, and its arguments, that gets the report of a run whose exit status is not 0; empty: none.
+    package var onFailure: [String] = []
+    /// The program, and its arguments, that gets the report of a run whose exit status is 0; empty: none.
+    package var onSuccess: [String] = []
+    /// Where figures for a monitoring system are written, an absolute path; nil: nowhere.
+    package var metricsFile: String?
     /// The rules, in file order; at least one.
     package var rules: [Rule]
 
@@ -24,6 +34,13 @@ package struct Policy: Sendable {
         self.store = store
         self.rules = rules
     }
+
+    /// Two years.
+    package static let defaultHistoryKeep = {
+        var age = MaxAge(written: "2y")
+        age.years = 2
+        return age
+    }()
 
     /// Where the ledger of past runs is.
     package enum History: Hashable, Sendable {

@@ -28,6 +28,7 @@ extension PolicyBuilder {
         if let batch = group.group("batch") { rule.batch = Self.batch(batch) }
         rule.strategy = group.word("strategy", as: DeleteStrategy.self)
         rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto
+        rule.recordsDigest = group.flag("digest") ?? false
         rule.isEnabled = group.flag("enabled") ?? true
         return rule
     }

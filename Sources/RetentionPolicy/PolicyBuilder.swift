@@ -28,11 +28,19 @@ struct PolicyBuilder {
         var policy = Policy(file: source, store: store, rules: rules)
         policy.timezone = reader.zone
         policy.pending = pending
-        switch file.text("history") {
+        switch file.group("history")?.text("path") ?? file.text("history") {
         case nil: policy.history = .besideStore
         case "none": policy.history = .none
         case .some(let path): policy.history = .path(path)
         }
+        if let history = file.group("history"), history["keep"] != nil {
+            // `forever` is the one word; everything else is an age.
+            policy.historyKeep = history.age("keep")
+        }
+        policy.expectedEvery = file.age("expected_every")
+        policy.onFailure = command(file, "on_failure")
+        policy.onSuccess = command(file, "on_success")
+        policy.metricsFile = file.group("metrics")?.text("textfile")
         policy.log = file.group("log").map { log in
             Policy.LogSettings(
                 file: log.text("file"), format: log.word("format", as: Policy.LogSettings.Format.self) ?? .text,
@@ -40,6 +48,16 @@ struct PolicyBuilder {
         }
         policy.maxRuntime = file.group("limits")?.duration("max_runtime")
         return policy
+    }
+
+    /// A program and its arguments. A program that is named by a path has it from the configuration's folder; one
+    /// without a slash is looked for when it is needed.
+    private func command(_ file: SettingGroup, _ key: String) -> [String] {
+        var words = file.texts(key)
+        if let program = words.first, program.contains("/"), !program.hasPrefix("/") {
+            words[0] = (reader.baseFolder == "/" ? "" : reader.baseFolder) + "/" + program
+        }
+        return words
     }
 
     /// Dates anywhere in the file are read in its zone, wherever `timezone` stands.
@@ -113,7 +131,9 @@ struct PolicyBuilder {
         let configuration = source.path.split(separator: "/").last.map(String.init) ?? ""
         var owners = [(reader.baseFolder == "/" ? "" : reader.baseFolder) + "/" + configuration: "this file"]
         let places: [(name: String, setting: Setting?)] = [
-            ("store", file.group("store")?["path"] ?? file["store"]), ("history", file["history"]),
+            ("store", file.group("store")?["path"] ?? file["store"]),
+            ("history", file.group("history")?["path"] ?? file["history"]),
+            ("metrics.textfile", file.group("metrics")?["textfile"]),
             ("log.file", file.group("log")?["file"]), ("store.model", file.group("store")?["model"]),
         ]
         for (name, setting) in places {

@@ -12,15 +12,22 @@ extension PolicyKey {
         PolicyKey(
             "pending", .list(.group(pending), atLeast: 0), "Files whose rows are saved before anything is deleted"),
         PolicyKey(
-            "history", .wordOr(["none"], .path), "The ledger of past runs; default: beside the store; none: no ledger"),
+            "history", .scalarOrGroup(.wordOr(["none"], .path), history),
+            "The ledger of past runs; default: beside the store; none: no ledger"),
         PolicyKey("log", .group(log), "Where and how the log is written; default: text on standard error"),
-        .later("metrics", .group(metrics), "Where figures for a monitoring system are written"),
+        PolicyKey("metrics", .group(metrics), "Where figures for a monitoring system are written"),
         PolicyKey("limits", .group(fileLimits), "What a whole run may take"),
         PolicyKey("defaults", .group(inheritable), "Keys that every rule has unless it has its own"),
         PolicyKey("rules", .list(.group(rule), atLeast: 1), required: true, "What is deleted, in this order"),
-        .later("expected_every", .age, "How often a run is expected"),
-        .later("on_failure", .text, "A command for a run that went wrong"),
-        .later("on_success", .text, "A command for a run that went well"),
+        PolicyKey("expected_every", .age, "How often a run is expected; retention log --missed looks for gaps"),
+        PolicyKey("on_failure", .command, "A command that gets the report of a run whose exit code is not 0"),
+        PolicyKey("on_success", .command, "A command that gets the report of a run whose exit code is 0"),
+    ]
+
+    static let history: [PolicyKey] = [
+        PolicyKey("path", .path, "The ledger's file; default: beside the store"),
+        PolicyKey(
+            "keep", .wordOr(["forever"], .age), "How long the ledger keeps its records of past runs; default 2y"),
     ]
 
     static let store: [PolicyKey] = [
@@ -51,7 +58,7 @@ extension PolicyKey {
     ]
 
     static let metrics: [PolicyKey] = [
-        PolicyKey("textfile", .path, "A file for the textfile collector of a node exporter")
+        PolicyKey("textfile", .path, required: true, "A file for the textfile collector of a node exporter")
     ]
 
     static let fileLimits: [PolicyKey] = [
@@ -89,7 +96,7 @@ extension PolicyKey {
             "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How room in the file is given back; default auto"),
         PolicyKey("enabled", .flag, "Whether the rule is carried out; default true"),
         PolicyKey("column", .text, "The column of the date attribute in a Core Data store, by its SQL name"),
-        .later("digest", .flag, "Whether a digest of the deleted rows is recorded"),
+        PolicyKey("digest", .flag, "Whether a digest of the deleted rows' keys is recorded; default false"),
     ]
 
     static let keepLast: [PolicyKey] = [

@@ -29,6 +29,8 @@ indirect enum PolicyShape: Sendable {
     case date
     /// An IANA time zone.
     case zone
+    /// A program and its arguments: a list of words, or one word.
+    case command
     /// A value of the store.
     case value
     /// A list of things of one shape, with at least so many.

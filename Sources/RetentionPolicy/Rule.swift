@@ -30,6 +30,8 @@ package struct Rule: Sendable {
     package var strategy: DeleteStrategy?
     package var reclaim: ReclaimMode = .auto
     package var isEnabled = true
+    /// Whether a digest of the keys of the deleted rows goes into the ledger.
+    package var recordsDigest = false
     /// Where each key of the rule stands in the file.
     package var marks: Marks
 

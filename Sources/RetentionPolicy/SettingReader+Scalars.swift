@@ -101,7 +101,7 @@ extension SettingReader {
                 message: "'\(text)' is not a time zone known here"
                     + (near.map { "; did you mean '\($0)'?" } ?? "; expected a name as UTC or Europe/Berlin"))
         case .value: return .stored(try stored(scalar, name: name))
-        case .list, .group, .named, .condition, .scalarOrGroup: throw Complaint()
+        case .list, .group, .named, .condition, .scalarOrGroup, .command: throw Complaint()
         }
     }
 

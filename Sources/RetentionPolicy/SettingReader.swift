@@ -85,6 +85,7 @@ struct SettingReader {
         case .named(let item): return named(node, item, name: name)
         case .list(let item, let least): return list(node, item, atLeast: least, name: name)
         case .condition: return condition(node, name: name)
+        case .command: return command(node, name: name)
         default:
             guard case .scalar(let scalar) = node.content else {
                 mismatch(node, shape, name: name)
@@ -153,6 +154,35 @@ struct SettingReader {
         }
     }
 
+    /// Reads a program and its arguments. Nothing is split: there is no shell.
+    private mutating func command(_ node: YAMLNode, name: String) -> Setting.Value? {
+        var words: [Setting] = []
+        switch node.content {
+        case .mapping:
+            mismatch(node, .command, name: name)
+            return nil
+        case .scalar(let scalar):
+            if scalar.text.contains(where: \.isWhitespace) {
+                let words = scalar.text.split(whereSeparator: \.isWhitespace).joined(separator: ", ")
+                report(node.mark, "'\(name)' is not taken apart, because no shell runs it; write a list: [\(words)]")
+            }
+            words = [Setting(value: .text(scalar.text), keyMark: node.mark, mark: node.mark)]
+        case .sequence(let nodes):
+            for node in nodes {
+                guard case .scalar(let scalar) = node.content, scalar.kind != .null else {
+                    report(node.mark, "an entry of '\(name)' must be a word; found \(node.described)")
+                    continue
+                }
+                words.append(Setting(value: .text(scalar.text), keyMark: node.mark, mark: node.mark))
+            }
+            if nodes.isEmpty { report(node.mark, "'\(name)' is empty; it needs at least the program") }
+        }
+        if case .text(let program)? = words.first?.value, program.allSatisfy(\.isWhitespace) {
+            report(words.first?.mark ?? node.mark, "'\(name)' needs a program as its first word")
+        }
+        return .list(words)
+    }
+
     /// Looks for required keys that are missing, in a group and all groups inside; `defaults` need not be complete.
     mutating func require(_ keys: [PolicyKey], in group: SettingGroup, of owner: String? = nil) {
         let owner = group.text("name").map { "rule '\($0)'" } ?? owner
@@ -205,6 +235,7 @@ extension PolicyShape {
         case .duration: "a duration, as 90s or 10min"
         case .date: "a date or an instant, as 2020-01-31 or 2020-01-31T12:00:00Z"
         case .zone: "a time zone, as UTC or Europe/Berlin"
+        case .command: "a list of words, as [/usr/bin/mail, -s, retention, root]"
         case .value: "a text or a number"
         case .list: "a list"
         case .group, .named: "a mapping"

@@ -26,6 +26,11 @@ extension SQLiteConnection {
         }
     }
 
+    /// Whether the file was made for incremental reclaim.
+    func reclaimsIncrementally() throws(StoreError) -> Bool {
+        try run("reading the schema") { db in try isIncremental(db) }
+    }
+
     private func isIncremental(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 2 }
 
     /// Frees pages a slice at a time, each its own transaction, so that a writer gets in between.

@@ -62,6 +62,9 @@ public class SQLiteStore {
         try connection.run("reading the size") { try connection.sizeBytes($0) }
     }
 
+    /// Whether the file was made with `auto_vacuum = INCREMENTAL`.
+    public func reclaimsIncrementally() throws(StoreError) -> Bool? { try connection.reclaimsIncrementally() }
+
     /// The room that the rows and indexes of a table take in bytes; nil for a view, and where SQLite was built without
     /// `dbstat`. It reads all of their pages.
     public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {

@@ -9,16 +9,22 @@ struct CheckCommand: ConsoleCommand {
         commandName: "check",
         abstract: "Shows every mistake of the policy file, and where it does not fit the store.",
         discussion: """
-            Opens the store read-only and changes nothing. Advice about missing indexes is no mistake.
+            Opens the store read-only and changes nothing. Advice is no mistake: indexes that are missing, rules that do \
+            nothing of their own, ages that the schedule cannot keep. Lines of crontabs that would not find the program \
+            are warned of.
 
             EXAMPLES
               retention check
-              retention check -c /etc/retention/prices.yaml --offline
+              retention check -c prices.yaml --offline
             """)
 
     @OptionGroup var policyOption: PolicyOption
     @Flag(help: "Look at the file alone; do not open the store.")
     var offline = false
+    @Option(
+        help: ArgumentHelp(
+            "Check this crontab of a user, too; those of the system are checked anyway.", valueName: "file"))
+    var crontab: [String] = []
     @Flag(help: "Read a policy file that others may write, even as root.")
     var allowInsecure = false
 
@@ -31,19 +37,38 @@ struct CheckCommand: ConsoleCommand {
             try console.report(DiagnosticText.render(diagnostics, source: source) + "\n")
             return 78
         }
-        let diagnostics = offline ? [] : try storeDiagnostics(policy)
+        let diagnostics = try self.diagnostics(policy)
         if !diagnostics.isEmpty {
             try console.report(DiagnosticText.render(diagnostics, source: policy.file) + "\n")
         }
+        try showCrontabs(console)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
         let scope = offline ? "the store was not looked at" : "\(policy.store.written) fits"
         try console.report("\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))\n")
         return 0
     }
 
-    private func storeDiagnostics(_ policy: Policy) throws -> [Diagnostic] {
+    private func diagnostics(_ policy: Policy) throws -> [Diagnostic] {
+        let clock = SystemClock.now()
+        let advice = PolicyAdvice.diagnostics(policy, clock: clock)
+        guard !offline else { return advice }
         let reader = try StoreOpening(policy).reader()
-        return try StoreCheck.diagnostics(
-            policy: policy.completed(from: reader), reader: reader, clock: SystemClock.now())
+        let completed = try policy.completed(from: reader)
+        let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
+        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)
+        return (found + advice + reclaim).sorted { $0.mark < $1.mark }
+    }
+
+    private func showCrontabs(_ console: Console) throws {
+        for path in CronFiles.system + crontab {
+            let isSystem = !crontab.contains(path)
+            guard let (source, diagnostics) = CronFiles.check(path, hasUsers: isSystem) else {
+                if isSystem { continue }
+                throw CommandFailure(
+                    exitCode: 66, message: "the crontab \(path) cannot be read",
+                    hint: "name a file, as after: crontab -l > mine")
+            }
+            if !diagnostics.isEmpty { try console.report(DiagnosticText.render(diagnostics, source: source) + "\n") }
+        }
     }
 }

@@ -5,6 +5,8 @@ import RetentionJob
 /// The only code that prints: the report to standard output, everything else to standard error, both unbuffered so that
 /// nothing is lost however the process ends.
 final class Console: Sendable {
+    /// Whether standard output is a terminal that can do more than show lines of text.
+    let isTerminal: Bool
     /// Whether standard output is a terminal that may show colours.
     let usesColour: Bool
     /// Whether standard error is a terminal on which a line can be overwritten.
@@ -23,7 +25,8 @@ final class Console: Sendable {
         let isOutputTerminal = isatty(STDOUT_FILENO) == 1
         // Source: no-color.org: set to anything but the empty string.
         let forbidsColour = !(Self.environment("NO_COLOR") ?? "").isEmpty
-        usesColour = isOutputTerminal && !isDumb && !forbidsColour
+        isTerminal = isOutputTerminal && !isDumb
+        usesColour = isTerminal && !forbidsColour
         showsProgress = isatty(STDERR_FILENO) == 1 && !isDumb
         width = isOutputTerminal ? Self.columns(of: STDOUT_FILENO) ?? 80 : 120
         errorWidth = Self.columns(of: STDERR_FILENO) ?? 80
@@ -37,6 +40,12 @@ final class Console: Sendable {
         guard !LogSink.writeAll(Array(text.utf8), to: STDOUT_FILENO), errno != EPIPE else { return }
         throw CommandFailure(
             exitCode: 74, message: "the report could not be written: \(String(cString: strerror(errno)))")
+    }
+
+    /// Whether whoever read standard output has gone away. A pipe tells; a file or a terminal is always there.
+    var isReaderGone: Bool {
+        var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
+        return poll(&descriptor, 1, 0) > 0 && descriptor.revents & Int16(POLLERR) != 0
     }
 
     /// Writes lines for people to standard error. What fails here has nowhere else to be told.

@@ -34,7 +34,7 @@ struct ExitStatus: Hashable {
             let engineCode = store.engineCode.map { " (\($0))" } ?? ""
             self.init(
                 code: RunStatus.exitCode(of: store.kind), message: "\(store.store): \(store.message)\(engineCode)",
-                hint: store.hint)
+                hint: store.hint ?? Self.nextStep(after: store.kind))
         case let lock as RunLock.Failure:
             self.init(code: lock.exitCode, message: lock.description, hint: nil)
         default:
@@ -44,13 +44,34 @@ struct ExitStatus: Hashable {
         }
     }
 
+    /// What to do about trouble whose place knows nothing better.
+    private static func nextStep(after kind: StoreError.Kind) -> String {
+        switch kind {
+        case .missing: "check the path: it is looked for from the working folder, or from the policy's"
+        case .unreachable: "check the server and the network, and try again"
+        case .permission: "run it as the file's owner, or change who may read and write the file and its folder"
+        case .busy: "try again later, or raise store.busy_timeout"
+        case .inputOutput:
+            "name a SQLite file; if it is one, see what PRAGMA integrity_check says, and whether the disk is full"
+        case .constraint: "see which rows the message means: a trigger or a key of the store keeps them"
+        case .unsupported: "retention inspect shows what is in the store"
+        case .unknownName: "retention inspect shows the names of the store"
+        case .cannotCreate: "check the folder and its permissions"
+        case .replaced: "run it again, on the file that is there now"
+        case .historyMissing: "read the store anew"
+        case .defect: "please report it with the command and the configuration"
+        }
+    }
+
     private init(of error: PolicyError) {
         switch error {
         case .missing:
             self.init(
                 code: 66, message: error.description, hint: "name it with -c FILE, or run in the folder that holds it")
         case .unreadable(_, let code, _):
-            self.init(code: PolicyAccess.exitCode(ofSystemError: code), message: error.description, hint: nil)
+            self.init(
+                code: PolicyAccess.exitCode(ofSystemError: code), message: error.description,
+                hint: "check that it is a file, and who may read it")
         case .invalid(let diagnostics, let source):
             self.init(
                 code: 78,

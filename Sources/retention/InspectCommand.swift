@@ -19,11 +19,13 @@ struct InspectCommand: ConsoleCommand {
 
     @Argument(help: ArgumentHelp("The SQLite file.", valueName: "store"))
     var store: String
+    @Option(help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"))
+    var model: String?
     @Option(help: "How the report is written.")
     var format = ReportFormat.text
 
     func run(_ console: Console) throws -> Int32 {
-        let reader = try StoreOpening.reader(ofStoreNamed: store)
+        let reader = try StoreOpening.reader(ofStoreNamed: store, model: model)
         let report = InspectionReport(try StoreInspection.read(reader, clock: SystemClock.now()))
         try console.report(
             format == .json ? report.json : report.text(width: min(console.width, 100), usesColour: console.usesColour))

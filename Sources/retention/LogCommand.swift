@@ -10,11 +10,12 @@ struct LogCommand: ConsoleCommand {
         abstract: "Shows past runs, the newest last.",
         discussion: """
             A run whose process died is shown as crashed; nothing needs to be done, the next run goes on where it \
-            stopped. Dry runs are not recorded.
+            stopped. Dry runs are not recorded. With expected_every in the policy, missed runs are shown, too.
 
             EXAMPLES
               retention log --last 5 --rule yahoo-gold
               retention log --since 2026-11-01 --outcome refused --format json
+              retention log --verify
             """)
 
     @OptionGroup var policyOption: PolicyOption
@@ -32,34 +33,52 @@ struct LogCommand: ConsoleCommand {
     var runID: String?
     @Option(help: "How the report is written.")
     var format = ReportFormat.text
-    @Flag(help: .hidden) var follow = false
-    @Flag(help: .hidden) var missed = false
-    @Flag(help: .hidden) var verify = false
+    @Flag(help: "Go on, and show each run when it begins and ends, until a signal comes.")
+    var follow = false
+    @Flag(help: "Show only missed runs; exit with 65 if there is one.")
+    var missed = false
+    @Flag(help: "Look for a record that was changed, removed or moved; exit with 74 if there is one.")
+    var verify = false
 
     func run(_ console: Console) throws -> Int32 {
-        try refuseLaterFlags()
-        guard last > 0 else { throw CommandFailure.usage("--last \(last): at least 1 run can be shown") }
+        guard last > 0 else {
+            throw CommandFailure.usage("--last \(last): at least 1 run can be shown", hint: "give 1 or more")
+        }
+        guard [follow, missed, verify].count(where: { $0 }) < 2 else {
+            throw CommandFailure.usage("--follow, --missed and --verify cannot be had at once", hint: "ask one by one")
+        }
         let outcome = try outcome.map { try OptionValue.word($0, option: "--outcome", of: Self.outcomes) }
         let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: true)
         let since = try since.map { try OptionValue.instant($0, option: "--since", zone: policy.timezone) }
         guard policy.history != .none else {
-            throw CommandFailure(exitCode: 66, message: "\(policy.file.path) keeps no ledger (history: none)")
+            throw CommandFailure(
+                exitCode: 66, message: "\(policy.file.path) keeps no ledger (history: none)",
+                hint: "take the line out of the policy: runs are recorded from then on")
         }
-        var runs: [LedgerRun] = []
-        if let reader = try StoreOpening(policy).ledgerReader() {
-            let query = LedgerHistory.Query(
-                last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
-            runs = try LedgerHistory(reader: reader).runs(query) { RunLock.isHeld(storePath: $0) }
-        }
-        try console.report(try text(of: runs, console))
+        let opening = StoreOpening(policy)
+        if verify { return try showVerification(opening, console) }
+        if missed { return try showMissed(policy, opening, since: since, console) }
+        let query = LedgerHistory.Query(
+            last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
+        let runs = try self.runs(query, opening)
+        let missedRuns = try policy.expectedEvery == nil ? nil : missedRuns(policy, opening, since: nil)
+        if follow { return try follow(runs, query, opening, console) }
+        try console.report(try text(of: runs, missedRuns, console))
         return 0
     }
 
-    private func text(of runs: [LedgerRun], _ console: Console) throws(CommandFailure) -> String {
+    private func runs(_ query: LedgerHistory.Query, _ opening: StoreOpening) throws -> [LedgerRun] {
+        guard let reader = try opening.ledgerReader() else { return [] }
+        return try LedgerHistory(reader: reader).runs(query) { RunLock.isHeld(storePath: $0) }
+    }
+
+    private func text(of runs: [LedgerRun], _ missed: MissedRuns?, _ console: Console) throws(CommandFailure) -> String
+    {
         if let runID {
             guard let first = runs.first else {
                 throw CommandFailure(
-                    exitCode: 66, message: "no run is recorded whose identifier begins with '\(runID)'")
+                    exitCode: 66, message: "no run is recorded whose identifier begins with '\(runID)'",
+                    hint: "retention log shows the identifiers; --last shows more of them")
             }
             guard runs.count == 1 || first.report.runID == runID else {
                 throw .usage(
@@ -69,14 +88,75 @@ struct LogCommand: ConsoleCommand {
                 return LogReport.full(first, width: console.width, usesColour: console.usesColour)
             }
         }
+        let report = LogReport(runs, missed: missed)
         return format == .json
-            ? LogReport(runs).json : LogReport(runs).table(width: console.width, usesColour: console.usesColour)
+            ? report.json
+            : report.table(width: console.width, usesColour: console.usesColour, usesBlocks: console.isTerminal)
     }
 
-    private func refuseLaterFlags() throws(CommandFailure) {
-        for (isSet, name) in [(follow, "--follow"), (missed, "--missed"), (verify, "--verify")] where isSet {
-            throw .usage("\(name) is not supported yet")
+    // MARK: Verify
+
+    private func showVerification(_ opening: StoreOpening, _ console: Console) throws -> Int32 {
+        guard let reader = try opening.ledgerReader() else {
+            throw CommandFailure(
+                exitCode: 66, message: "there is no ledger yet", hint: "the first run makes it; see `history`")
         }
+        let verification = try LedgerVerification.read(reader)
+        try console.report(verification.text)
+        return verification.fault == nil ? 0 : 74
+    }
+
+    // MARK: Missed
+
+    private func showMissed(
+        _ policy: Policy, _ opening: StoreOpening, since: Instant?, _ console: Console
+    ) throws -> Int32 {
+        guard policy.expectedEvery != nil else {
+            throw CommandFailure.usage(
+                "\(policy.file.path) does not say how often a run is expected", hint: "add a line: expected_every: 1d")
+        }
+        // Without a time to look back to, what counts is whether a run is missing now.
+        guard var missed = try missedRuns(policy, opening, since: since) else { return 0 }
+        if since == nil { missed.gaps.removeAll { $0.until != nil } }
+        let json = JSONText.object([.init("schema", .string("retention.log/1")), .init("missed", missed.json)])
+        try console.report(format == .json ? json.document + "\n" : missed.text)
+        return missed.gaps.isEmpty ? 0 : 65
+    }
+
+    private func missedRuns(_ policy: Policy, _ opening: StoreOpening, since: Instant?) throws -> MissedRuns? {
+        guard let every = policy.expectedEvery else { return nil }
+        let store = try opening.realStorePath()
+        let runs = try runs(.init(), opening).filter { $0.report.store == store }
+        return MissedRuns(runs, every: every, zone: policy.timezone, since: since, now: SystemClock.now())
+    }
+
+    // MARK: Follow
+
+    /// Shows what there is, and then each run when it begins and when it ends.
+    private func follow(
+        _ first: [LedgerRun], _ query: LedgerHistory.Query, _ opening: StoreOpening, _ console: Console
+    ) throws -> Int32 {
+        if format == .text, !first.isEmpty {
+            try console.report(LogReport(first).table(width: console.width, usesColour: console.usesColour))
+        } else {
+            try console.report(first.map(LogReport.jsonLine).joined())
+        }
+        var shown = Dictionary(first.map { ($0.number, $0.outcome) }) { $1 }
+        var newest = first.last?.number ?? 0
+        // Whoever started this may have blocked signals: it listens itself.
+        let interruption = Interruption()
+        while !console.isReaderGone {
+            if let signal = interruption.signal { return 128 + signal }
+            SystemClock.sleep(.milliseconds(250))
+            for run in try runs(query, opening) {
+                guard run.number > newest || shown[run.number].map({ $0 != run.outcome }) ?? false else { continue }
+                shown[run.number] = run.outcome
+                newest = max(newest, run.number)
+                let body = LogReport([run]).tableBody(width: console.width, usesColour: console.usesColour)
+                try console.report(format == .json ? LogReport.jsonLine(run) : body)
+            }
+        }
+        return 0
     }
 
     /// The words that a run or a rule can end with.

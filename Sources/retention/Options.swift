@@ -31,7 +31,7 @@ enum OptionValue {
     static func duration(_ text: String, option: String) throws(CommandFailure) -> Duration {
         switch PolicyDuration.parse(text) {
         case .success(let duration): return duration
-        case .failure(let mistake): throw .usage("\(option): \(mistake.message)")
+        case .failure(let mistake): throw .usage("\(option): \(mistake.message)", hint: "write it as 90s or 10min")
         }
     }
 

@@ -19,7 +19,10 @@ struct RetentionCommand: ParsableCommand {
               retention check -c prices.yaml    every mistake of a policy file
             """,
         version: version,
-        subcommands: [RunCommand.self, CheckCommand.self, InspectCommand.self, LogCommand.self])
+        subcommands: [
+            RunCommand.self, CheckCommand.self, InspectCommand.self, InitCommand.self, LogCommand.self,
+            ReportCommand.self,
+        ])
 
     /// Parses the command line, carries the command out, and ends the process with the status of docs/output.md.
     static func main() {

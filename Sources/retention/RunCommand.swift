@@ -14,7 +14,7 @@ struct RunCommand: ConsoleCommand {
 
             EXAMPLES
               retention run --dry-run
-              retention run -c /etc/retention/prices.yaml --quiet --max-runtime 10min
+              retention run -c prices.yaml --quiet --max-runtime 10min
             """)
 
     @OptionGroup var policyOption: PolicyOption

@@ -40,7 +40,9 @@ struct RunSession {
     /// Carries a run out.
     func run() throws -> RunReport {
         do {
-            let report = try runLocked()
+            var report = try runLocked()
+            writeMetrics(&report)
+            notify(&report)
             if let lost = log.file?.lostCount, lost > 0 {
                 console.diagnose("retention: warning: \(Figures.count(lost, "record")) of the log could not be written")
             }
@@ -49,6 +51,7 @@ struct RunSession {
             for line in ExitStatus(of: error).lines.prefix(1) {
                 log.fileLogger?.error("run not carried out", metadata: ["reason": "\(line)"])
             }
+            notifyOfRunNotCarriedOut(error)
             throw error
         }
     }
@@ -61,7 +64,9 @@ struct RunSession {
         defer { withExtendedLifetime((lock, interruption)) {} }
         let writer = try opening.writer()
         let ledger = try opening.ledgerWriter().map {
-            try RunLedger(writer: $0, store: try opening.realStorePath(), process: MachineFacts.process)
+            try RunLedger(
+                writer: $0, store: try opening.realStorePath(), process: MachineFacts.process, keep: policy.historyKeep,
+                zone: policy.timezone)
         }
         if let crashed = try ledger?.markCrashed(), crashed > 0 {
             log.logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"])

@@ -18,12 +18,15 @@ struct StoreOpening {
 
     /// Opens a store for reading without a policy.
     ///
-    /// - Parameter name: a path, or the URL of a server.
-    static func reader(ofStoreNamed name: String) throws -> any StoreReader {
+    /// - Parameters:
+    ///   - name: a path, or the URL of a server.
+    ///   - model: the compiled model of a Core Data store that lacks its own.
+    static func reader(ofStoreNamed name: String, model: String? = nil) throws -> any StoreReader {
         guard !name.contains("://") else {
-            throw CommandFailure(exitCode: 78, message: "this build has no engine for \(name)")
+            throw CommandFailure(
+                exitCode: 78, message: "this build has no engine for \(name)", hint: "name the path of a SQLite file")
         }
-        return try SQLiteReader(path: name)
+        return try SQLiteReader(path: name, modelPath: model)
     }
 
     /// Opens the store for reading, and for rehearsing what a run would save.

@@ -1,7 +1,8 @@
 import Foundation
 import PriceStore
-import RetentionPolicy
 import Testing
+
+@testable import RetentionPolicy
 
 struct PolicyFileTests {
     private func everything() throws -> Policy {
@@ -27,6 +28,20 @@ struct PolicyFileTests {
                 == Policy.LogSettings(
                     file: PolicyFixtures.folder.path + "/retention.log", format: .json, level: .warning))
         #expect(policy.maxRuntime == .seconds(5400))
+        #expect(policy.historyKeep?.years == 5 && policy.expectedEvery?.days == 1)
+        #expect(policy.metricsFile == PolicyFixtures.folder.path + "/retention.prom")
+        #expect(policy.onFailure == ["mail", "-s", "it's retention", "5", "5"])
+        #expect(policy.onSuccess == [PolicyFixtures.folder.path + "/bin/told"])
+    }
+
+    @Test func theLedgerKeepsTwoYearsUnlessToldOtherwise() throws {
+        func keep(_ history: String) throws -> MaxAge? {
+            let text =
+                "version: 1\nstore: a.sqlite\n\(history)\nrules: [{ name: a, entity: A, date_attribute: b, max_age: 1d }]\n"
+            return try PolicyFile.policy(bytes: Array(text.utf8), path: "retention.yaml", baseFolder: "/").historyKeep
+        }
+        #expect(try keep("")?.written == "2y" && keep("history: h.sqlite")?.years == 2)
+        #expect(try keep("history: { keep: forever }") == nil && keep("history: { keep: 90d }")?.days == 90)
     }
 
     @Test func readsPendingFiles() throws {
@@ -70,7 +85,7 @@ struct PolicyFileTests {
         #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 1))
         #expect(rule.accept == [.wouldEmptyEntity, .wrongUnit])
         #expect(rule.batch.rows == 5000 && rule.strategy == .range && rule.reclaim == .incremental)
-        #expect(!rule.isEnabled)
+        #expect(!rule.isEnabled && rule.recordsDigest)
     }
 
     @Test func aRuleInheritsWhatItDoesNotSay() throws {
@@ -82,7 +97,7 @@ struct PolicyFileTests {
         #expect(rule.batch == .fixed(rows: 1000) && rule.reclaim == .none && rule.align == .month)
         #expect(rule.accept == [.futureDates])
         #expect(rule.maxAge.written == "1y6mo" && rule.isEnabled && rule.strategy == nil && rule.dateFormat == nil)
-        #expect(rule.marks.value("batch.rows").line == 20)
+        #expect(rule.marks.value("batch.rows").line == 24)
     }
 
     @Test func marksSayWhereTheKeysOfARuleStand() throws {

@@ -149,7 +149,7 @@ struct CommandTests {
         Usage(arguments: ["run", "--as-of", "yesterday"], says: "ISO 8601"),
         Usage(arguments: ["run", "--as-of", "2999-01-01"], says: "later than the clock"),
         Usage(arguments: ["run", "--max-runtime", "10m"], says: "--max-runtime"),
-        Usage(arguments: ["log", "--follow"], says: "not supported yet"),
+        Usage(arguments: ["log", "--follow", "--verify"], says: "cannot be had at once"),
         Usage(arguments: ["log", "--outcome", "refusd"], says: "did you mean 'refused'?"),
         Usage(arguments: ["log", "--last", "0"], says: "at least 1"),
     ])

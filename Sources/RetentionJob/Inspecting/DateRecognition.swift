@@ -26,6 +26,8 @@ package struct DateRecognition: Hashable, Sendable {
         package var isRecent: Bool
         /// Whether values of its kind are hardly anything but dates.
         package var isPlain: Bool
+        /// Whether even the oldest of the dates is more than a day after the clock.
+        package var isInFuture = false
     }
 
     /// The format; nil: the attribute's name or type speaks of a date, but no format reads its values.
@@ -37,6 +39,8 @@ package struct DateRecognition: Hashable, Sendable {
     package var examples: [StoreValue]
     /// Other formats in which at least nine tenths of the values are dates, the likeliest first.
     package var alternatives: [Reading]
+    /// Whether all of the dates are more than a day after the clock: they say when something ends, or the format is wrong.
+    package var isInFuture = false
 
     /// Judges an attribute by its values, its name and its type; nil: nothing speaks of a date.
     ///
@@ -68,6 +72,7 @@ package struct DateRecognition: Hashable, Sendable {
         }
         alternatives = Array(readings.dropFirst())
         encoding = best.encoding
+        isInFuture = best.isInFuture
         certainty = Self.certainty(best, of: values.count, alternatives: alternatives, hasHint: hint != nil)
         reason = Self.reason(best, values, alternatives, hint)
     }
@@ -83,12 +88,18 @@ package struct DateRecognition: Hashable, Sendable {
         // Dates that are written out are dates however old they are.
         for encoding in [DateEncoding.iso8601, .yyyymmdd, .yyyymmddhhmmss] where isPlain(encoding, values) {
             let dates = values.compactMap { encoding.read($0, zone: .utc).start }
-            guard let newest = dates.max() else { continue }
+            guard let newest = dates.max(), let oldest = dates.min() else { continue }
             readings.removeAll { $0.encoding == encoding }
             readings.append(
                 Reading(
                     encoding: encoding, newest: newest, valueCount: dates.count, isRecent: recent.contains(newest),
-                    isPlain: true))
+                    isPlain: true, isInFuture: oldest > clock.advanced(byMicroseconds: day)))
+        }
+        // Numbers that a name or a type calls dates may be dates ahead, such as those on which something expires.
+        if hasHint {
+            readings += future(values, clock: clock).filter { reading in
+                !readings.contains { $0.encoding == reading.encoding }
+            }
         }
         readings = readings.filter { reading in
             guard reading.valueCount * 10 >= values.count * 9, !isAtEpoch(reading) else { return false }
@@ -103,6 +114,20 @@ package struct DateRecognition: Hashable, Sendable {
             if a.isRecent != b.isRecent { return a.isRecent }
             if a.isPlain != b.isPlain { return a.isPlain }
             return (a.valueCount, a.newest) > (b.valueCount, b.newest)
+        }
+    }
+
+    /// The formats in which all of the values are dates of the 20 years after the clock.
+    private static func future(_ values: [StoreValue], clock: Instant) -> [Reading] {
+        let ahead = clock.advanced(byMicroseconds: day)...clock.advanced(byMicroseconds: 20 * year)
+        return DateEncoding.allCases.filter { $0 != .native && $0 != .unixDays }.compactMap { encoding in
+            let dates = values.compactMap { encoding.read($0, zone: .utc).start }
+            guard dates.count == values.count, let newest = dates.max(), dates.allSatisfy(ahead.contains) else {
+                return nil
+            }
+            return Reading(
+                encoding: encoding, newest: newest, valueCount: dates.count, isRecent: false,
+                isPlain: isPlain(encoding, values), isInFuture: true)
         }
     }
 
@@ -129,7 +154,11 @@ package struct DateRecognition: Hashable, Sendable {
             "\(best.valueCount) of \(values.count) sampled values are dates in it, such as "
             + SafeText.example(values[0])
         if hint == nil, !best.isPlain { reason += "; its name and type say nothing of a date" }
-        if !best.isRecent, !best.isPlain { reason += "; the newest is more than 20 years old" }
+        if best.isInFuture {
+            reason += "; all of them lie ahead of the clock"
+        } else if !best.isRecent, !best.isPlain {
+            reason += "; the newest is more than 20 years old"
+        }
         if let other = alternatives.first {
             reason += "; in \(other.encoding.rawValue) the newest is \(Figures.instant(other.newest))"
         } else {

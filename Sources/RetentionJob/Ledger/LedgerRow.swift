@@ -12,11 +12,11 @@ enum LedgerRow {
         integers: [
             "number", "as_of_us", "started_us", "finished_us", "pid", "exit_code", "pending_sources", "pending_files",
             "pending_saved", "pending_ignored", "pending_rejected", "expired", "deleted", "residue", "reclaimed_bytes",
-            "clock_believed",
+            "clock_believed", "uid", "store_bytes",
         ],
         texts: [
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
-            "host", "user", "version", "pending_problems", "warnings", "failure",
+            "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure",
         ])
 
     /// The whole entity of the rules of runs.
@@ -24,12 +24,13 @@ enum LedgerRow {
         ruleEntityName, key: ["run_number", "position"],
         integers: [
             "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded",
-            "nullified",
-            "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "batches", "elapsed_us",
+            "nullified", "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "oldest_deleted_us",
+            "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes",
         ],
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
-            "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "strategy", "index_name", "advice",
+            "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
+            "oldest_overdue", "strategy", "index_name", "advice", "digest",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -51,6 +52,8 @@ enum LedgerRow {
             "store": .text(store), "engine": .text(report.engine), "config": .text(report.config),
             "config_sha256": .text(report.configSHA256), "pid": .count(process.pid), "host": .text(process.host),
             "user": .text(process.user), "version": .text(process.version),
+            "uid": process.uid.map { .count($0) } ?? .null, "login": .optional(process.login),
+            "sudo_user": .optional(process.sudoUser),
             "outcome": .text(LedgerRun.Outcome.running.rawValue), "clock_believed": .integer(1),
         ]
         values.set("as_of", report.asOf)
@@ -60,7 +63,6 @@ enum LedgerRow {
 
     /// What is known of a run at its end.
     static func values(finishing report: RunReport) -> [String: StoreValue] {
-        let doubts: Set<RefusalCode> = [.clockMovedBack, .clockJumped]
         var values: [String: StoreValue] = [
             "outcome": .text(report.ledgerOutcome.rawValue), "exit_code": .integer(Int64(report.exitCode)),
             "pending_sources": .integer(report.hasPendingSources ? 1 : 0),
@@ -70,7 +72,8 @@ enum LedgerRow {
             "deleted": .count(report.deletedCount), "residue": .count(report.residueCount),
             "reclaimed_bytes": .integer(report.reclaimedBytes), "warnings": .lines(report.warnings),
             "failure": .optional(report.failure),
-            "clock_believed": .integer(report.rules.contains { $0.refusal.map(doubts.contains) ?? false } ? 0 : 1),
+            "clock_believed": .integer(report.believesClock ? 1 : 0),
+            "store_bytes": report.storeSizeBytes.map { .integer($0) } ?? .null,
         ]
         values.set("finished", report.finished)
         return values
@@ -93,11 +96,15 @@ enum LedgerRow {
             "residue": .count(rule.residue), "strategy": .optional(rule.strategy?.rawValue),
             "index_name": .optional(rule.index), "batches": .count(rule.batches),
             "elapsed_us": .integer(rule.elapsed.wholeMicroseconds), "advice": .lines(rule.advice),
+            "digest": .optional(rule.digest), "entity_bytes": rule.entitySizeBytes.map { .integer($0) } ?? .null,
         ]
         values.set("cutoff", rule.cutoff)
         values.set("oldest", rule.oldest)
         values.set("newest", rule.newest)
         values.set("newest_expired", rule.newestExpired)
+        values.set("oldest_deleted", rule.oldestDeleted)
+        values.set("newest_deleted", rule.newestDeleted)
+        values.set("oldest_overdue", rule.oldestOverdue)
         return values
     }
 
@@ -121,13 +128,15 @@ enum LedgerRow {
         report.reclaimedBytes = Int64(row.int("reclaimed_bytes") ?? 0)
         report.warnings = row.lines("warnings")
         report.failure = row.string("failure")
+        report.storeSizeBytes = row.int("store_bytes").map(Int64.init)
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
         return LedgerRun(
             number: row.int("number") ?? 0, report: report,
             outcome: row.string("outcome").flatMap(LedgerRun.Outcome.init) ?? .crashed,
             process: LedgerProcess(
                 pid: row.int("pid") ?? 0, host: row.string("host") ?? "", user: row.string("user") ?? "",
-                version: row.string("version") ?? ""))
+                version: row.string("version") ?? "", uid: row.int("uid"), login: row.string("login"),
+                sudoUser: row.string("sudo_user")))
     }
 
     /// A rule of a run.
@@ -158,6 +167,11 @@ enum LedgerRow {
         rule.oldest = row.instant("oldest")
         rule.newest = row.instant("newest")
         rule.newestExpired = row.instant("newest_expired")
+        rule.oldestDeleted = row.instant("oldest_deleted")
+        rule.newestDeleted = row.instant("newest_deleted")
+        rule.oldestOverdue = row.instant("oldest_overdue")
+        rule.digest = row.string("digest")
+        rule.entitySizeBytes = row.int("entity_bytes").map(Int64.init)
         rule.strategy = row.string("strategy").flatMap(DeleteStrategy.init)
         rule.index = row.string("index_name")
         rule.batches = row.int("batches") ?? 0

@@ -1,3 +1,5 @@
+import RetentionPolicy
+
 /// A past run as the ledger tells it.
 package struct LedgerRun: Sendable {
     /// How a run ended.
@@ -38,16 +40,40 @@ package struct LedgerProcess: Hashable, Sendable {
     package var user: String
     /// The program's version.
     package var version: String
+    /// The number of the user whose rights the program has; nil: not recorded.
+    package var uid: Int?
+    /// The user who logged in, as the kernel remembers it; nil: nobody did, as for a job of cron.
+    package var login: String?
+    /// The user who called `sudo`, as its variable says; nil: nobody.
+    package var sudoUser: String?
 
-    package init(pid: Int, host: String, user: String, version: String) {
+    package init(
+        pid: Int, host: String, user: String, version: String, uid: Int? = nil, login: String? = nil,
+        sudoUser: String? = nil
+    ) {
         self.pid = pid
         self.host = host
         self.user = user
         self.version = version
+        self.uid = uid
+        self.login = login
+        self.sudoUser = sudoUser
+    }
+
+    /// Who it was, in words: `root (uid 0), login ann, sudo by ann`.
+    package var operatorText: String {
+        var text = user
+        if let uid { text += " (uid \(uid))" }
+        if let login { text += ", login \(login)" }
+        if let sudoUser { text += ", sudo by \(sudoUser)" }
+        return text
     }
 }
 
 extension RunReport {
+    /// Whether no rule was refused because of the clock.
+    package var believesClock: Bool { !rules.contains { $0.refusal == .clockMovedBack || $0.refusal == .clockJumped } }
+
     /// The outcome of the whole run: the worst of what happened.
     package var ledgerOutcome: LedgerRun.Outcome {
         if failure != nil || rules.contains(where: { $0.outcome == .failed }) { return .failed }

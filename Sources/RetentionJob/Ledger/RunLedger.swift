@@ -1,4 +1,5 @@
 package import PriceStore
+package import RetentionPolicy
 
 /// The record of past runs, in a store of its own: for `retention log`, and for the guards that need memory.
 ///
@@ -8,6 +9,8 @@ package final class RunLedger: RunRecorder {
     private let writer: any StoreWriter
     private let store: String
     private let process: LedgerProcess
+    private let keep: MaxAge?
+    private let zone: CalendarZone
     /// The run that this process has begun.
     private var number: Int?
 
@@ -17,12 +20,18 @@ package final class RunLedger: RunRecorder {
     ///   - writer: the store that holds the ledger.
     ///   - store: the real path or the address of the store whose runs are recorded.
     ///   - process: who records.
+    ///   - keep: how long runs are kept; nil: for ever.
+    ///   - zone: in which that age is counted.
     /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be made.
-    package init(writer: any StoreWriter, store: String, process: LedgerProcess) throws(StoreError) {
+    package init(
+        writer: any StoreWriter, store: String, process: LedgerProcess, keep: MaxAge? = nil, zone: CalendarZone = .utc
+    ) throws(StoreError) {
         self.writer = writer
         self.store = store
         self.process = process
-        for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity] {
+        self.keep = keep
+        self.zone = zone
+        for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity, LedgerChain.entity] {
             do {
                 try writer.createEntity(entity)
             } catch  where error.kind == .permission || error.kind == .missing {
@@ -44,6 +53,7 @@ package final class RunLedger: RunRecorder {
             if case .integer(let highest)? = last.first?.first { number = Int(highest) + 1 }
             let values = LedgerRow.values(starting: report, number: number, store: store, process: process)
             try insert(LedgerRow.runEntityName, values)
+            try LedgerChain.append(.begin, run: number, in: writer)
             return number
         }
     }
@@ -60,7 +70,17 @@ package final class RunLedger: RunRecorder {
                 try insert(
                     LedgerRow.ruleEntityName, LedgerRow.values(of: rule, position: position, runNumber: number))
             }
+            try LedgerChain.append(.end, run: number, in: writer)
         }
+        // A clock that is in doubt says nothing about the age of a record.
+        guard let keep, report.believesClock else { return }
+        _ = try LedgerTrim(writer: writer).deleteRuns(
+            before: Cutoff.instant(asOf: report.finished, maxAge: keep, align: nil, zone: zone))
+    }
+
+    /// The hash of the last link of the ledger's chain; nil: there is none yet.
+    package func chainHead() throws -> String? {
+        try LedgerChain.links(in: writer, ascending: false, limit: 1).first?.hash
     }
 
     /// Marks the earlier runs of this store that never ended as crashed. To be called while the run lock is held, for
@@ -69,11 +89,17 @@ package final class RunLedger: RunRecorder {
     /// - Returns: how many there were.
     @discardableResult
     package func markCrashed() throws -> Int {
-        try writer.update(
-            FetchRequest(
-                entity: LedgerRow.runEntityName,
-                predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue))),
-            set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
+        let running = FetchRequest(
+            entity: LedgerRow.runEntityName,
+            predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
+            sortDescriptors: [SortDescriptor("number")])
+        return try writer.transaction(.normal) {
+            let numbers = try writer.fetch(running, attributes: ["number"]).compactMap(\.first?.number)
+            guard !numbers.isEmpty else { return 0 }
+            _ = try writer.update(running, set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
+            for number in numbers { try LedgerChain.append(.crashed, run: Int(number), in: writer) }
+            return numbers.count
+        }
     }
 
     /// What the guards need to know of the runs before the one in hand.

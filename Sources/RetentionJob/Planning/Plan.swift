@@ -86,6 +86,8 @@ extension Plan.Step {
         report.oldest = survey.oldest
         report.newest = survey.newest
         report.newestExpired = survey.newestExpired
+        // What `keep_last` spares may be older than all that is overdue.
+        if survey.expiredCount > 0, rule.keepLast == nil { report.oldestOverdue = survey.oldest }
         report.strategy = request?.strategy
         if let sharesPassWith {
             report.strategyReason = "in one pass with \(sharesPassWith)"

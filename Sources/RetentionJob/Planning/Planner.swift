@@ -144,6 +144,7 @@ package struct Planner {
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsRelatedRows: countsAllRows)
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
+        request.wantsObjectIDs = rule.recordsDigest
         return request
     }
 

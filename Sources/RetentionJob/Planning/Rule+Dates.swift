@@ -15,7 +15,7 @@ extension Rule {
         }
     }
 
-    private static func defaultEarliest(_ zone: CalendarZone) -> Instant {
+    static func defaultEarliest(_ zone: CalendarZone) -> Instant {
         zone.instant(of: CivilDateTime(CivilDate(year: 1971, month: 1, day: 1)))
     }
 }

@@ -27,6 +27,29 @@ package enum StoreCheck {
         return found.sorted { $0.mark < $1.mark }
     }
 
+    /// What is to be said of a file that keeps the room of deleted rows for itself, although a rule may give it back.
+    package static func reclaimAdvice(policy: Policy, reader: any StoreReader) throws -> [Diagnostic] {
+        guard try reader.reclaimsIncrementally() == false else { return [] }
+        let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }
+        guard asksForIt != nil || policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .auto }) else {
+            return []
+        }
+        let cure = "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM"
+        guard let rule = asksForIt else {
+            return [
+                Diagnostic(
+                    .advice, at: policy.store.mark,
+                    "the file keeps the room of deleted rows for new ones; to have it given back to the file system "
+                        + cure)
+            ]
+        }
+        return [
+            Diagnostic(
+                .warning, at: rule.marks.value("reclaim"),
+                "the file was not made for incremental reclaim, and keeps the room of deleted rows; \(cure)")
+        ]
+    }
+
     static func unknownEntity(
         _ name: String, at mark: Mark, _ reader: any StoreReader, _ entityNames: [String]
     ) -> Diagnostic {

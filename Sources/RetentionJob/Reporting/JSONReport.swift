@@ -41,7 +41,8 @@ package struct JSONReport {
             .init("warnings", .strings(report.warnings)),
             .init("failure", .optional(report.failure)),
             .init("store_bytes_before", report.storeBytesBefore.map { .integer($0) } ?? .null),
-            .init("store_bytes_after", report.storeBytesAfter.map { .integer($0) } ?? .null),
+            .init("store_bytes", report.storeSizeBytes.map { .integer($0) } ?? .null),
+            .init("ledger_hash", .optional(report.ledgerHash)),
         ])
     }
 
@@ -98,6 +99,12 @@ package struct JSONReport {
             .init("advice", .strings(rule.advice)),
             .init("removed_files", .count(rule.removedFiles)),
             .init("external_files", .strings(rule.externalFiles)),
+            .init("oldest_deleted", .optional(rule.oldestDeleted)),
+            .init("newest_deleted", .optional(rule.newestDeleted)),
+            .init("oldest_overdue", .optional(rule.oldestOverdue)),
+            .init("overdue_seconds", rule.overdue.map { .seconds($0) } ?? .null),
+            .init("digest", .optional(rule.digest)),
+            .init("entity_bytes", rule.entitySizeBytes.map { .integer($0) } ?? .null),
         ])
     }
 }

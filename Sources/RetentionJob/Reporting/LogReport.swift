@@ -4,24 +4,59 @@ import RetentionPolicy
 /// Past runs as `retention log` shows them.
 package struct LogReport {
     private let runs: [LedgerRun]
+    private let missed: MissedRuns?
 
     /// Makes a report of runs, in the order given.
-    package init(_ runs: [LedgerRun]) {
+    ///
+    /// - Parameter missed: the times at which a run was missed; nil: nobody said how often one is expected.
+    package init(_ runs: [LedgerRun], missed: MissedRuns? = nil) {
         self.runs = runs
+        self.missed = missed
     }
 
     // MARK: Text
 
-    /// A table of one line for each rule of each run, ending with a line end. Crashed runs stand out.
-    package func table(width: Int = 120, usesColour: Bool = false) -> String {
-        guard !runs.isEmpty else { return "No run is recorded that matches.\n" }
+    /// A table of one line for each rule of each run, ending with a line end. Crashed and missed runs stand out. Below it
+    /// is the course of each rule that has run more than once.
+    ///
+    /// - Parameter usesBlocks: whether the reader is a terminal, on which blocks show that course.
+    package func table(width: Int = 120, usesColour: Bool = false, usesBlocks: Bool = false) -> String {
+        guard !runs.isEmpty else { return "No run is recorded that matches.\n" + openGapText }
+        let trend = TrendReport(runs: runs, usesBlocks: usesBlocks).lines
+        let lines = tableLines(width: width, usesColour: usesColour) + (trend.isEmpty ? [] : [""] + trend)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The lines of the runs alone, without heading and course, ending with a line end; empty for no run.
+    package func tableBody(width: Int = 120, usesColour: Bool = false) -> String {
+        guard !runs.isEmpty else { return "" }
+        return tableLines(width: width, usesColour: usesColour).dropFirst().map { $0 + "\n" }.joined()
+    }
+
+    private var openGapText: String {
+        missed.flatMap { missed in missed.isOverdue ? missed.gaps.last.map(missed.sentence) : nil }.map { $0 + "\n" }
+            ?? ""
+    }
+
+    private func tableLines(width: Int, usesColour: Bool) -> [String] {
         let shortLength = shortestDistinctLength
         var table = TextTable(columns: [
             .init("RUN"), .init("STARTED (UTC)"), .init("TIME", .right), .init("EXIT", .right), .init("RULE"),
             .init("OUTCOME"), .init("EXPIRED", .right), .init("DELETED", .right), .init("CASCADED", .right),
             .init("RESIDUE", .right), .init("UNREADABLE", .right),
         ])
+        var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
+        func appendGaps(before start: Instant?) {
+            while let missed, let gap = gaps.first,
+                start.map({ start in gap.until.map { $0 <= start } ?? false }) ?? true
+            {
+                let cells = ["", gap.after?.toSecond.plain ?? ""]
+                table.rows.append(.init(cells: cells, message: SafeText.line(missed.sentence(gap)), style: .bad))
+                gaps.removeFirst()
+            }
+        }
         for run in runs {
+            appendGaps(before: run.report.started)
             let head = [
                 SafeText.line(String(run.report.runID.prefix(shortLength))), run.report.started.toSecond.plain,
             ]
@@ -41,8 +76,8 @@ package struct LogReport {
                 table.rows.append(.init(cells: start + cells(rule), style: style(rule.outcome)))
             }
         }
-        let lines = table.lines(width: max(60, width)) { usesColour ? $1.painted($0) : $0 }
-        return lines.joined(separator: "\n") + "\n"
+        appendGaps(before: nil)
+        return table.lines(width: max(60, width)) { usesColour ? $1.painted($0) : $0 }
     }
 
     /// One run in full, ending with a line end.
@@ -52,7 +87,7 @@ package struct LogReport {
             ("run", run.report.runID), ("outcome", run.outcome.rawValue),
             ("started", Figures.instant(run.report.started)),
             ("finished", run.isFinished ? Figures.instant(run.report.finished) : "-"),
-            ("process", "\(process.pid) on \(process.host), user \(process.user)"),
+            ("process", "\(process.pid) on \(process.host), user \(process.operatorText)"),
             ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
             ("store", run.report.store),
         ]
@@ -63,7 +98,17 @@ package struct LogReport {
             return lines.joined(separator: "\n") + "\n" + LogReport([run]).unfinished(run) + "\n"
         }
         let report = TextReport(run.report, width: width, usesColour: usesColour)
-        return lines.joined(separator: "\n") + "\n\n" + report.text
+        return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + report.text
+    }
+
+    /// What went, a line for each rule that deleted something.
+    private static func deletedLines(_ report: RunReport) -> [String] {
+        report.rules.filter { $0.deleted > 0 }.map { rule in
+            let dates = [rule.oldestDeleted, rule.newestDeleted].map { $0.map(Figures.instant) ?? "?" }
+            let digest = rule.digest.map { ", digest \($0)" } ?? ""
+            return "deleted   \(SafeText.line(rule.name)): \(Figures.count(rule.deleted, "row")) dated \(dates[0]) to "
+                + dates[1] + digest
+        }
     }
 
     private func cells(_ rule: RunReport.RuleReport) -> [String] {
@@ -109,8 +154,12 @@ package struct LogReport {
         JSONText.object([
             .init("schema", .string("retention.log/1")),
             .init("runs", .array(runs.map(Self.value))),
+            .init("missed", missed?.json ?? .null),
         ]).document + "\n"
     }
+
+    /// A run on one line of JSON, with its fields of `retention.log/1`, ending with a line end.
+    package static func jsonLine(_ run: LedgerRun) -> String { value(run).line + "\n" }
 
     private static func value(_ run: LedgerRun) -> JSONText {
         guard case .object(var members) = JSONReport(run.report).value else { return .null }
@@ -126,6 +175,9 @@ package struct LogReport {
             .init("host", .string(run.process.host)),
             .init("user", .string(run.process.user)),
             .init("version", .string(run.process.version)),
+            .init("uid", .optional(run.process.uid)),
+            .init("login", .optional(run.process.login)),
+            .init("sudo_user", .optional(run.process.sudoUser)),
         ]
         return .object(members)
     }

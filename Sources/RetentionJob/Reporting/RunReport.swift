@@ -53,6 +53,16 @@ package struct RunReport: Sendable {
         package var oldest: Instant?
         package var newest: Instant?
         package var newestExpired: Instant?
+        /// The dates of the oldest and the newest row that were deleted; nil: none was, or it is not known, as where the
+        /// rule stopped midway.
+        package var oldestDeleted: Instant?
+        package var newestDeleted: Instant?
+        /// The date of the oldest expired row that is still there; nil: there is none, or it is not known.
+        package var oldestOverdue: Instant?
+        /// The digest of the keys of the deleted rows, see ``KeyDigest``; nil: the rule records none.
+        package var digest: String?
+        /// The room that the entity's rows and indexes take after the run; nil: it was not measured.
+        package var entitySizeBytes: Int64?
         package var strategy: DeleteStrategy?
         /// Why the engine chose it; nil: it is the ordinary way, or the rule asks for it.
         package var strategyReason: String?
@@ -82,6 +92,10 @@ package struct RunReport: Sendable {
 
         /// The number of rows whose date cannot be used.
         package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
+
+        /// How long the oldest expired row that is still there has been overdue; nil: there is none, or its date is not
+        /// known.
+        package var overdue: Duration? { residue > 0 ? oldestOverdue.map { cutoff.since($0) } : nil }
     }
 
     package var runID: String
@@ -97,10 +111,13 @@ package struct RunReport: Sendable {
     /// Whether the configuration names pending files at all.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
-    /// The size of the store before anything was deleted, and at the end; nil: unknown, or nothing was deleted.
+    /// The size of the store when rows began to go, in bytes; nil: none had to.
     package var storeBytesBefore: Int64?
-    package var storeBytesAfter: Int64?
     package var reclaimedBytes: Int64 = 0
+    /// The size of the store at the end; nil: it was not measured.
+    package var storeSizeBytes: Int64?
+    /// The hash of the last link of the ledger's chain after the run was recorded; nil: it was not.
+    package var ledgerHash: String?
     /// Things that the operator should know and that are no error: no room for a vacuum, and the like.
     package var warnings: [String] = []
     /// The trouble that ended the run before its end; nil: none.

@@ -222,7 +222,7 @@ package struct TextReport {
         var reclaimed = ""
         if report.reclaimedBytes > 0 {
             reclaimed = " Reclaimed \(Figures.bytes(report.reclaimedBytes))"
-            reclaimed += report.storeBytesAfter.map { "; the store has \(Figures.bytes($0))" } ?? ""
+            reclaimed += report.storeSizeBytes.map { "; the store has \(Figures.bytes($0))" } ?? ""
             reclaimed += "."
         }
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed

@@ -19,9 +19,15 @@ extension Run {
                 rule: steps.map(\.rule.name).joined(separator: ", "), expiredCount: expiredCount)
         }
         var loop = BatchLoop(step, expiredCount: expiredCount)
+        // A digest is of one rule's rows: a rule that records one has a pass of its own.
+        var digest = step.rule.recordsDigest ? KeyDigest() : nil
+        if digest != nil { step.request?.resultType = .objectIDs }
         do throws(StoreError) {
+            for (member, index) in zip(steps, pass) where member.survey.expiredCount > 0 {
+                report.rules[index].oldestDeleted = try oldest(of: member, preceding: plan.steps[..<index])
+            }
             try checkCompany(step)
-            try repeatBatches(&loop, step, residues: residues, of: pass)
+            try repeatBatches(&loop, step, residues: residues, of: pass, digest: &digest)
         } catch {
             setup.observer?.runDidEnd()
             if error.kind == .strategyUnfit, step.isStrategyChosen, !step.isInBatches {
@@ -29,7 +35,9 @@ extension Run {
             }
             for (index, residue) in zip(pass, residues) { fail(index, because: error, residue: residue) }
         }
+        if report.rules[first].deleted > 0 { report.rules[first].digest = digest?.finish() }
         report.rules[first].batches = loop.batchCount
+        for (place, index) in pass.enumerated() { noteDates(index, steps[place], residue: residues[place]) }
         report.rules[first].elapsed += setup.uptime() - began
         setup.observer?.runDidEnd()
     }
@@ -58,7 +66,8 @@ extension Run {
 
     /// Deletes batch after batch until the loop stops.
     private func repeatBatches(
-        _ loop: inout BatchLoop, _ step: Plan.Step, residues: [FetchRequest], of pass: [Int]
+        _ loop: inout BatchLoop, _ step: Plan.Step, residues: [FetchRequest], of pass: [Int],
+        digest: inout KeyDigest?
     ) throws(StoreError) {
         guard let request = step.request else { return }
         while true {
@@ -69,6 +78,7 @@ extension Run {
                     batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
                 // Whether others are there is worth a pause, not an error.
                 loop.didDelete(result, elapsed: setup.uptime() - began) { (try? writer.hasCompany()) ?? true }
+                digest?.add(result.objectIDs)
                 note(result, of: pass)
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: pass.reduce(0) { $0 + report.rules[$1].expired })

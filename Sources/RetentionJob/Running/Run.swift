@@ -58,7 +58,6 @@ package final class Run {
             measureStore(before: plan)
             carryOut(plan)
             reclaim(after: plan)
-            measureStoreAfter()
         } catch let error as PolicyError {
             mistake = error
             status.hasPolicyError = true
@@ -97,6 +96,7 @@ package final class Run {
     private func carryOut(_ plan: Plan) {
         for pass in plan.passes { carryOut(pass, of: plan) }
         recountRefused(plan)
+        noteDatesOfRefused(plan)
         for rule in report.rules { log(rule) }
     }
 
@@ -136,31 +136,40 @@ package final class Run {
         report.storeBytesBefore = try? writer.sizeBytes()
     }
 
-    private func measureStoreAfter() {
-        guard let before = report.storeBytesBefore, let after = try? writer.sizeBytes() else { return }
-        report.storeBytesAfter = after
-        report.reclaimedBytes = max(0, before - after)
-    }
-
     /// Records the run. A record that fails does not undo the run, but its exit status tells.
     private func finish() {
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()
+        // Sizes are worth knowing and no reason to fail.
+        if !isOver { measure() }
         do {
             try recorder?.finish(report)
+            report.ledgerHash = try recorder?.chainHead()
         } catch {
             status.note(error)
             report.exitCode = status.exitCode
             warn("run not recorded", Self.text(of: error))
         }
-        logger.info(
-            "run finished",
-            metadata: [
-                "run": "\(report.runID)", "expired": "\(report.expiredCount)", "deleted": "\(report.deletedCount)",
-                "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
-                "exit_code": "\(report.exitCode)",
-            ])
+        var metadata: Logger.Metadata = [
+            "run": "\(report.runID)", "expired": "\(report.expiredCount)", "deleted": "\(report.deletedCount)",
+            "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
+            "exit_code": "\(report.exitCode)",
+        ]
+        metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
+        logger.info("run finished", metadata: metadata)
+    }
+
+    private func measure() {
+        report.storeSizeBytes = try? writer.sizeBytes()
+        if let before = report.storeBytesBefore, let after = report.storeSizeBytes {
+            report.reclaimedBytes = max(0, before - after)
+        }
+        guard setup.policy.metricsFile != nil else { return }
+        // All pages of the entity are gone through: only where somebody asked for figures.
+        for index in report.rules.indices where report.rules[index].outcome != .disabled {
+            report.rules[index].entitySizeBytes = (try? writer.sizeBytes(ofEntity: report.rules[index].entity)) ?? nil
+        }
     }
 
     // MARK: Stopping

@@ -6,4 +6,11 @@ package protocol RunRecorder: AnyObject {
     func begin(_ report: RunReport) throws
     /// Records how the run that was begun has ended.
     func finish(_ report: RunReport) throws
+    /// The hash that stands for everything recorded so far; nil: there is none.
+    func chainHead() throws -> String?
+}
+
+extension RunRecorder {
+    /// Nil: a recorder need not keep a chain.
+    package func chainHead() throws -> String? { nil }
 }

@@ -21,6 +21,11 @@ extension SQLiteConnection {
                 survey.strategyObstacles[copy] = "a copy cannot tell the rows that keep_last keeps in each group"
             }
         }
+        if request.wantsObjectIDs {
+            for copy in [DeleteStrategy.rebuild, .rebuildFile] {
+                survey.strategyObstacles[copy] = "a copy does not tell which rows it leaves out, as a digest needs"
+            }
+        }
         survey.possibleStrategies = ([.whole, .range, .sorted, byKey] + DeleteStrategy.allCases.filter(\.isRebuild))
             .filter { survey.strategyObstacles[$0] == nil }
         var facts = StrategyChoice.Facts(
@@ -33,7 +38,8 @@ extension SQLiteConnection {
             facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey.expiredCount, db)
         }
         survey.allowsSharedPass =
-            table.entity.incomingRelationships.isEmpty && survey.strategyObstacles[.rebuildInPlace] == nil
+            !request.wantsObjectIDs && table.entity.incomingRelationships.isEmpty
+            && survey.strategyObstacles[.rebuildInPlace] == nil
         let choice = StrategyChoice(facts)
         survey.strategy = choice.strategy
         survey.strategyReason = choice.reason

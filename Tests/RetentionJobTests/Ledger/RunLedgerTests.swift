@@ -6,31 +6,6 @@ import SQLiteStore
 import Testing
 
 struct RunLedgerTests {
-    /// A ledger file in a folder of its own, which goes with it.
-    private final class LedgerFile {
-        let folder: URL
-        var path: String { folder.appendingPathComponent("retention.history.sqlite").path }
-
-        init() throws {
-            folder = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-\(UUID().uuidString)")
-            try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
-        }
-
-        deinit { try? FileManager.default.removeItem(at: folder) }
-
-        func ledger(store: String = "/data/prices.sqlite") throws -> RunLedger {
-            try RunLedger(
-                writer: try SQLiteWriter(path: path, create: true), store: store,
-                process: LedgerProcess(pid: 42, host: "gold", user: "cron", version: "0.1.0"))
-        }
-
-        func runs(_ query: LedgerHistory.Query = .init(), isAtWork: (String) -> Bool = { _ in false }) throws
-            -> [LedgerRun]
-        {
-            try LedgerHistory(reader: try SQLiteReader(path: path)).runs(query, isAtWork: isAtWork)
-        }
-    }
-
     private let hour: Int64 = 3_600_000_000
 
     /// A report of a run that started some hours after the sample's instant and took an hour.

@@ -40,7 +40,7 @@ struct RunStrategyTests {
         #expect(report.rules[0].predictedLock != nil)
         #expect(report.rules[0].lockElapsed.map { $0 > .zero } == true)
         #expect(try file.count() == 3000)
-        #expect(try #require(report.storeBytesAfter) < #require(report.storeBytesBefore))
+        #expect(try #require(report.storeSizeBytes) < #require(report.storeBytesBefore))
         #expect(report.reclaimedBytes > 0)
     }
 

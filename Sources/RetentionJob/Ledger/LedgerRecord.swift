@@ -1,0 +1,40 @@
+package import PriceStore
+
+/// The canonical form of values, which hashes are made of: the same values give the same text wherever and whenever it is
+/// made, and different values a different one.
+///
+/// A line for each value that is not NULL, sorted by name: `name=`, then `i` for an integer, `t` for a text, `r` for a
+/// double or `b` for bytes, the length of what follows in bytes, `:`, and the value. NULL is left out, so that an
+/// attribute which a later version adds does not change old records.
+package enum LedgerRecord {
+    /// The text of some values.
+    package static func text(_ values: [String: StoreValue]) -> String {
+        values.sorted { Array($0.key.utf8).lexicographicallyPrecedes(Array($1.key.utf8)) }
+            .compactMap { name, value in canonical(value).map { "\(name)=\($0)\n" } }.joined()
+    }
+
+    private static func canonical(_ value: StoreValue) -> String? {
+        switch value {
+        case .null: nil
+        case .integer(let number): "i\(String(number).utf8.count):\(number)"
+        case .real(let number): "r\("\(number)".utf8.count):\(number)"
+        case .text(let text): "t\(text.utf8.count):\(text)"
+        case .blob(let bytes): "b\(bytes.count * 2):\(HexText.text(bytes))"
+        }
+    }
+}
+
+/// Bytes as hexadecimal digits in lower case.
+package enum HexText {
+    private static let digits = Array("0123456789abcdef".unicodeScalars)
+
+    /// Two digits a byte.
+    package static func text(_ bytes: some Sequence<UInt8>) -> String {
+        var text = ""
+        for byte in bytes {
+            text.unicodeScalars.append(digits[Int(byte >> 4)])
+            text.unicodeScalars.append(digits[Int(byte & 15)])
+        }
+        return text
+    }
+}

@@ -1,0 +1,65 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// What is no mistake in a policy, but hardly meant: rules that do nothing of their own, and ages that the schedule cannot
+/// keep. Pure; the store is not asked.
+package enum PolicyAdvice {
+    /// The advice, in the order of the file.
+    ///
+    /// - Parameter clock: at which ages are compared.
+    package static func diagnostics(_ policy: Policy, clock: Instant) -> [Diagnostic] {
+        (overlaps(policy, clock: clock) + schedule(policy, clock: clock)).sorted { $0.mark < $1.mark }
+    }
+
+    // MARK: Rules that do nothing of their own
+
+    private static func overlaps(_ policy: Policy, clock: Instant) -> [Diagnostic] {
+        let rules = policy.rules
+        return rules.indices.compactMap { index -> Diagnostic? in
+            // Of two rules that are the same, the later one is told of.
+            let other = rules.indices.first { other in
+                other != index && covers(rules[other], rules[index], policy, clock: clock)
+                    && (other < index || !covers(rules[index], rules[other], policy, clock: clock))
+            }
+            guard let other else { return nil }
+            let (name, covering) = (rules[index].name, rules[other].name)
+            let loss = rules[index].keepLast == nil ? "" : ", and what its keep_last spares goes by that one"
+            return Diagnostic(
+                .advice, at: rules[index].marks.value("name"),
+                "every row that '\(name)' deletes is deleted by '\(covering)', too\(loss); remove '\(name)', or give "
+                    + "'\(covering)' a `where` that leaves its rows out")
+        }
+    }
+
+    /// Whether a rule deletes every row that another one does, whatever is in the store.
+    private static func covers(_ a: Rule, _ b: Rule, _ policy: Policy, clock: Instant) -> Bool {
+        guard a.isEnabled, b.isEnabled, a.entity.lowercased() == b.entity.lowercased(), a.keepLast == nil,
+            a.dateAttribute.lowercased() == b.dateAttribute.lowercased(), a.dateFormat == b.dateFormat,
+            a.column == b.column, a.filter == .all || a.filter == b.filter
+        else { return false }
+        if let latest = a.latest {
+            guard let other = b.latest, other <= latest else { return false }
+        }
+        let zone = policy.timezone
+        let believed = (a.earliest ?? Rule.defaultEarliest(zone)) <= (b.earliest ?? Rule.defaultEarliest(zone))
+        return believed && (a.earliest != nil || b.earliest == nil)
+            && cutoff(a.maxAge, a.align, policy, clock) >= cutoff(b.maxAge, b.align, policy, clock)
+    }
+
+    // MARK: Ages that the schedule cannot keep
+
+    private static func schedule(_ policy: Policy, clock: Instant) -> [Diagnostic] {
+        guard let every = policy.expectedEvery else { return [] }
+        return policy.rules.filter(\.isEnabled).compactMap { rule in
+            guard cutoff(rule.maxAge, nil, policy, clock) > cutoff(every, nil, policy, clock) else { return nil }
+            return Diagnostic(
+                .advice, at: rule.marks.value("max_age"),
+                "rows expire after \(rule.maxAge.written), but a run is expected every \(every.written): some stay up to "
+                    + "\(every.written) longer; run the job more often, and set expected_every: \(rule.maxAge.written)")
+        }
+    }
+
+    private static func cutoff(_ age: MaxAge, _ align: Rule.Alignment?, _ policy: Policy, _ clock: Instant) -> Instant {
+        Cutoff.instant(asOf: clock, maxAge: age, align: align, zone: policy.timezone)
+    }
+}

@@ -1,0 +1,71 @@
+import Crypto
+@preconcurrency import Glibc
+package import PriceStore
+
+/// A digest of the keys of deleted rows, by which it can be shown later, from a copy of the store, that exactly these rows
+/// went.
+///
+/// The canonical form is a line for each row: the values of its key as SQL literals with bars between, so that SQLite's
+/// `quote` makes the same. Keys of one integer are in the order of their numbers, all others in the order of the bytes of
+/// their lines. The digest is the SHA-256 of these lines.
+///
+/// All keys are held until the end: 8 bytes a row for keys of one integer, else the line.
+package struct KeyDigest {
+    private var numbers: [Int64] = []
+    private var lines: [[UInt8]] = []
+
+    package init() {}
+
+    /// Takes in the rows of one batch.
+    package mutating func add(_ ids: [ObjectID]) {
+        for id in ids {
+            if id.key.count == 1, case .integer(let number) = id.key[0] {
+                numbers.append(number)
+            } else {
+                lines.append(Array((id.key.map(Self.literal).joined(separator: "|") + "\n").utf8))
+            }
+        }
+    }
+
+    /// The digest of all rows that were taken in, as 64 hexadecimal digits.
+    package mutating func finish() -> String {
+        // A table of both kinds has a key without a type: then all are lines.
+        if !lines.isEmpty {
+            lines += numbers.map { Array("\($0)\n".utf8) }
+            numbers = []
+            lines.sort { $0.lexicographicallyPrecedes($1) }
+        } else if zip(numbers, numbers.dropFirst()).contains(where: >) {
+            numbers.sort()
+        }
+        var hash = SHA256()
+        var buffer: [UInt8] = []
+        for number in numbers {
+            buffer += "\(number)\n".utf8
+            if buffer.count > 1 << 16 {
+                hash.update(data: buffer)
+                buffer.removeAll(keepingCapacity: true)
+            }
+        }
+        hash.update(data: buffer)
+        for line in lines { hash.update(data: line) }
+        return HexText.text(hash.finalize())
+    }
+
+    /// A value as SQLite's `quote` writes it; a double as `printf('%!.17g', value)` does.
+    private static func literal(_ value: StoreValue) -> String {
+        switch value {
+        case .null: return "NULL"
+        case .integer(let number): return "\(number)"
+        case .text(let text):
+            return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        case .blob(let bytes): return "X'" + HexText.text(bytes).uppercased() + "'"
+        case .real(let number):
+            var buffer = [CChar](repeating: 0, count: 64)
+            _ = withVaList([number]) { vsnprintf(&buffer, buffer.count, "%.17g", $0) }
+            let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            guard !text.contains("."), number.isFinite else { return text }
+            guard let exponent = text.firstIndex(of: "e") else { return text + ".0" }
+            return text[..<exponent] + ".0" + text[exponent...]
+        }
+    }
+}

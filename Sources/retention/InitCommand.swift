@@ -1,0 +1,35 @@
+import ArgumentParser
+import PriceStore
+import RetentionJob
+
+/// `retention init`: the beginning of a policy for a store.
+struct InitCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "init",
+        abstract: "Writes a commented policy for a store to standard output.",
+        discussion: """
+            One disabled rule for each entity with dates that can be read; only the ages are left to choose. Opens the \
+            store read-only and changes nothing.
+
+            EXAMPLES
+              retention init prices.sqlite
+              retention init prices.sqlite > draft.yaml
+            """)
+
+    @Argument(help: ArgumentHelp("The SQLite file, as the policy is to name it.", valueName: "store"))
+    var store: String
+    @Option(help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"))
+    var model: String?
+
+    func run(_ console: Console) throws -> Int32 {
+        let reader = try StoreOpening.reader(ofStoreNamed: store, model: model)
+        let draft = PolicyDraft(try StoreInspection.read(reader, clock: SystemClock.now()), model: model)
+        guard draft.hasRules else {
+            throw CommandFailure(
+                exitCode: 65, message: "no entity of \(store) has dates that can be read: there is nothing to expire",
+                hint: "retention inspect \(store) shows what is in it")
+        }
+        try console.report(draft.text)
+        return 0
+    }
+}

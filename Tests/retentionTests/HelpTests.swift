@@ -1,0 +1,75 @@
+import Foundation
+import Testing
+
+/// Each command's `--help` has two examples at least, and they work.
+struct HelpTests {
+    static let commands = ["run", "check", "inspect", "init", "log", "report"]
+
+    private func help(_ arguments: [String]) throws -> String {
+        let end = try LaunchedProgram.run("retention", arguments, in: try TemporaryFolder().url)
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        return end.output
+    }
+
+    /// The lines below EXAMPLES, without what stands behind two spaces.
+    private func examples(_ help: String) -> [String] {
+        let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
+        return lines.drop { !$0.contains("EXAMPLES") }.dropFirst().prefix { !$0.isEmpty }.map { line in
+            let text = line.drop { $0 == " " }
+            return String(text.firstRange(of: "   ").map { text[..<$0.lowerBound] } ?? text)
+        }
+    }
+
+    @Test func everyCommandIsTested() throws {
+        let subcommands = try help(["--help"]).components(separatedBy: "SUBCOMMANDS:\n").last ?? ""
+        let names = subcommands.split(separator: "\n").compactMap {
+            $0.wholeMatch(of: #/  ([a-z]+) .*/#).map { String($0.1) }
+        }
+        #expect(Set(names).subtracting(["help"]) == Set(Self.commands), "\(names)")
+    }
+
+    @Test(arguments: commands)
+    func theExamplesWork(command: String) throws {
+        let examples = try examples(help([command, "--help"]))
+        #expect(examples.count >= 2, "\(command)")
+        let policy = Sample.policy(
+            Sample.rule(name: "yahoo-gold", entity: "YahooGoldPricePoint", date: "updateTime"))
+        for example in examples {
+            let job = try LaunchedJob("SELECT 1", policy: policy)
+            try job.folder.write(policy, to: "prices.yaml")
+            try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+            let made = try LaunchedProgram.shell(
+                "goldprices prices.sqlite --rows 200 --every 86400 && retention run", in: job.folder.url)
+            try #require(made.status == 0, "\(made)")
+            #expect(example.hasPrefix("retention \(command)"), "\(example)")
+            let end = try LaunchedProgram.shell(example, in: job.folder.url)
+            #expect(end.status == 0, "\(example): \(end)")
+        }
+    }
+
+    @Test func theProgramsOwnExamplesWork() throws {
+        let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
+        try job.folder.write(Sample.policy(Sample.rule()), to: "prices.yaml")
+        let examples = try examples(help(["--help"]))
+        #expect(examples.count >= 2)
+        for example in examples {
+            #expect(try LaunchedProgram.shell(example, in: job.folder.url).status == 0, "\(example)")
+        }
+    }
+
+    /// An error without a next step leaves its reader alone.
+    @Test(arguments: [
+        ["run", "-c", "none.yaml"], ["run", "--rule", "silver"], ["run", "--accept", "all"],
+        ["run", "--as-of", "noon"],
+        ["run", "--strategy", "fast"], ["inspect", "none.sqlite"], ["init", "none.sqlite"], ["log", "--run", "X"],
+        ["log", "--missed"], ["log", "--outcome", "good"], ["report", "--html", "none/page.html"],
+        ["inspect", "retention.yaml"],
+        ["run", "--max-runtime", "5"], ["log", "--last", "0"],
+    ])
+    func anErrorNamesTheNextStep(arguments: [String]) throws {
+        let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
+        let end = try job.launch(arguments)
+        let lines = end.errors.split(separator: "\n")
+        #expect(end.status != 0 && lines.count >= 2 && lines[1].hasPrefix("  "), "\(arguments): \(end)")
+    }
+}

@@ -1,0 +1,146 @@
+import Foundation
+import PriceStore
+import RetentionPolicy
+import Testing
+
+/// `retention init`, launched: what it writes passes `check` once ages are given.
+struct InitTests {
+    /// Writes the draft as the policy, with an age for each rule, enabled, and checks it.
+    private func check(_ draft: String, in folder: TemporaryFolder) throws -> LaunchedProgram.Ending {
+        let policy = draft.replacing("max_age:   ", with: "max_age: 30d").replacing(
+            "enabled: false", with: "enabled: true")
+        try folder.write(policy, to: "retention.yaml")
+        return try LaunchedProgram.run("retention", ["check"], in: folder.url)
+    }
+
+    private func draft(_ job: LaunchedJob, _ arguments: String...) throws -> String {
+        let end = try job.launch(["init", "prices.sqlite"] + arguments)
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        return end.output
+    }
+
+    @Test func theDraftPassesOnceAnAgeIsGiven() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(50, daysAgo: 40)
+                + """
+                CREATE TABLE Event(id INTEGER PRIMARY KEY, title TEXT, created_at TEXT, Price_id INTEGER REFERENCES Price);
+                INSERT INTO Event(title, created_at) VALUES ('a', '2025-01-02T03:04:05Z'), ('b', '2025-02-02');
+                CREATE TABLE Setting(name TEXT, value TEXT);
+                INSERT INTO Setting VALUES ('a', 'b');
+                CREATE VIEW Newest AS SELECT max(at) AS at FROM Price;
+                """, policy: "")
+        let draft = try draft(job)
+        let end = try check(draft, in: job.folder)
+        #expect(end.status == 0, "\(draft)\n\(end)")
+        let policy = try PolicyFile.read(path: job.path("retention.yaml"))
+        #expect(policy.rules.map(\.name) == ["price", "event"])
+        #expect(policy.rules.map { $0.dateFormat?.rawValue } == ["unix_seconds", "iso8601"])
+        #expect(
+            draft.contains("#   Newest: a view\n") && draft.contains("#   Setting: no attribute looks like a date\n"))
+        #expect(draft.contains("  # Event refers to it: a row that it points at cannot be deleted."), "\(draft)")
+    }
+
+    @Test func asItIsItDeletesNothing() throws {
+        let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
+        try job.folder.write(try draft(job), to: "retention.yaml")
+        let end = try job.retention("run")
+        #expect(end.status == 78 && end.errors.contains("'max_age' needs a value; expected an age"), "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price") == 5)
+    }
+
+    @Test func everyRuleIsDisabled() throws {
+        let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
+        let text = try draft(job).replacing("max_age:   ", with: "max_age: 30d")
+        try job.folder.write(text, to: "retention.yaml")
+        #expect(try PolicyFile.read(path: job.path("retention.yaml")).rules.allSatisfy { !$0.isEnabled })
+    }
+
+    @Test func namesThatYAMLWouldTakeForSomethingElseAreQuoted() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE "true"("on" TEXT, "created: at" TEXT);
+            INSERT INTO "true" VALUES ('x', '2025-01-02T03:04:05Z');
+            CREATE TABLE "a'b ""c"" # {}"("12 date" INTEGER);
+            INSERT INTO "a'b ""c"" # {}" VALUES (unixepoch());
+            CREATE TABLE "A-B ""C"" # {}"(at INTEGER);
+            INSERT INTO "A-B ""C"" # {}" VALUES (unixepoch());
+            CREATE TABLE "bad\u{1B}[2J\u{202E}
+            line"(at INTEGER);
+            INSERT INTO "bad\u{1B}[2J\u{202E}
+            line" VALUES (unixepoch());
+            """, policy: "")
+        let draft = try draft(job)
+        #expect(!draft.unicodeScalars.contains("\u{1B}") && !draft.unicodeScalars.contains("\u{202E}"))
+        let end = try check(draft, in: job.folder)
+        #expect(end.status == 0, "\(draft)\n\(end)")
+        let policy = try PolicyFile.read(path: job.path("retention.yaml"))
+        #expect(policy.rules.map(\.name) == ["true", "a-b-c", "a-b-c-2", "bad-2-j-line"])
+        #expect(
+            policy.rules[3].entity == "bad\u{1B}[2J\u{202E}\nline" && policy.rules[0].dateAttribute == "created: at")
+    }
+
+    @Test func datesThatLieAheadGetNoRule() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE Licence(id INTEGER PRIMARY KEY, expires_at INTEGER);
+            INSERT INTO Licence(expires_at) SELECT unixepoch() + 86400 * value FROM (SELECT 30 AS value UNION SELECT 90);
+            CREATE TABLE Session(id INTEGER PRIMARY KEY, expires_at INTEGER, created_at INTEGER);
+            INSERT INTO Session(expires_at, created_at) VALUES (unixepoch() + 8640000, unixepoch() - 100);
+            """, policy: "")
+        let draft = try draft(job)
+        #expect(draft.contains("#   Licence: its dates lie ahead: they say when something ends"), "\(draft)")
+        #expect(draft.contains("date_attribute: created_at") && !draft.contains("date_attribute: expires_at"))
+        let seen = try job.retention("inspect", "prices.sqlite")
+        #expect(seen.output.contains("all of them lie ahead"), "\(seen.output)")
+    }
+
+    @Test func aStoreWithoutDatesIsTold() throws {
+        let job = try LaunchedJob("CREATE TABLE Setting(name TEXT)", policy: "")
+        let end = try job.retention("init", "prices.sqlite")
+        #expect(
+            end.status == 65 && end.output.isEmpty && end.errors.contains("retention inspect prices.sqlite"), "\(end)")
+    }
+
+    @Test func changesNoByteAndLeavesNoFile() throws {
+        let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
+        let before = (try job.listing(), try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")))
+        _ = try draft(job)
+        #expect(try job.listing() == before.0)
+        #expect(try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")) == before.1)
+    }
+
+    // MARK: Stores of others
+
+    private static let samples: [URL] = {
+        let roots = ["../shared", "../../shared"].map {
+            LaunchedProgram.project.appending(path: "\($0)/data/coredata").standardizedFileURL
+        }
+        guard let root = roots.first(where: { FileManager.default.fileExists(atPath: $0.path) }) else { return [] }
+        return ["plaso/DataUsage.sqlite", "plaso/netusage.sqlite"].map { root.appending(path: $0) }
+    }()
+
+    @Test(.enabled(if: !samples.isEmpty, "the sample stores are not here"), arguments: samples)
+    func theDraftOfARealCoreDataStorePasses(original: URL) throws {
+        let folder = try TemporaryFolder()
+        try Data(contentsOf: original).write(to: folder.url.appending(path: "prices.sqlite"))
+        let made = try LaunchedProgram.run("retention", ["init", "prices.sqlite"], in: folder.url)
+        #expect(made.status == 0, "\(made)")
+        let end = try check(made.output, in: folder)
+        #expect(end.status == 0, "\(made.output)\n\(end)")
+        // The model says the formats: none is written down.
+        #expect(!made.output.contains("date_format:") && made.output.contains("The store itself says the format"))
+    }
+
+    @Test func theDraftOfTheProjectsOwnStoresPasses() throws {
+        for options in ["", " --core-data"] {
+            let folder = try TemporaryFolder()
+            let made = try LaunchedProgram.shell(
+                "goldprices prices.sqlite --rows 200\(options) && retention init prices.sqlite", in: folder.url)
+            #expect(made.status == 0, "\(made)")
+            let lines = made.output.split(separator: "\n", omittingEmptySubsequences: false)
+            let draft = lines.drop { !$0.hasPrefix("# A policy") }.joined(separator: "\n")
+            let end = try check(draft, in: folder)
+            #expect(end.status == 0, "\(draft)\n\(end)")
+        }
+    }
+}

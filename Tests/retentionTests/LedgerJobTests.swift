@@ -1,0 +1,159 @@
+import Foundation
+import Testing
+
+/// What a run leaves in the ledger, and how it can be checked later.
+struct LedgerJobTests {
+    @Test func theRecordSaysWhoWhatAndWhichDates() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(3, daysAgo: 40) + Sample.rows(2, daysAgo: 35) + Sample.rows(1, daysAgo: 1),
+            policy: Sample.policy(Sample.rule()))
+        let dates = try job.rows("SELECT min(at), max(at) FROM Price WHERE at < unixepoch() - 30 * 86400")
+        #expect(try job.retention("run").status == 0)
+        let record = try job.rows(
+            """
+            SELECT version, uid, host <> '', length(config_sha256), store_bytes > 0, oldest_deleted_us / 1000000,
+                newest_deleted_us / 1000000, run_rule.deleted, cutoff IS NOT NULL, digest
+            FROM run JOIN run_rule ON run_number = number
+            """, in: "retention.history.sqlite")
+        #expect(record == ["0.1.0|\(getuid())|1|64|1|\(try #require(dates.first))|5|1|"])
+        let end = try job.retention("log", "--run", "0")
+        #expect(end.output.contains("(uid \(getuid()))"), "\(end.output)")
+        #expect(end.output.contains("\ndeleted   gold: 5 rows dated 20"), "\(end.output)")
+    }
+
+    @Test func whoCalledSudoIsRecorded() throws {
+        let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule()))
+        _ = try LaunchedProgram.run(
+            LaunchedProgram.folder.appending(path: "retention"), ["run"], in: job.folder.url,
+            environment: ["SUDO_USER": "ann"])
+        #expect(try job.rows("SELECT sudo_user FROM run", in: "retention.history.sqlite") == ["ann"])
+        #expect(try job.retention("log", "--run", "0").output.contains("sudo by ann"))
+    }
+
+    @Test func theOldestOverdueRowOfWhatIsLeftIsTold() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(3, daysAgo: 40) + Sample.rows(5, daysAgo: 1),
+            policy: Sample.policy(Sample.rule("limits: { max_rows: 1 }")))
+        let end = try job.retention("run", "--format", "json")
+        #expect(end.status == 65 && end.output.contains("\"oldest_overdue\": \"20"), "\(end)")
+        let seconds = try #require(end.output.firstMatch(of: /"overdue_seconds": (\d+)/).flatMap { Int($0.1) })
+        // Ten days and some seconds past its age.
+        #expect((864_000...864_100).contains(seconds))
+    }
+
+    // MARK: Digest
+
+    /// Recomputes a digest as docs/operations.md says.
+    private func recomputed(_ query: String, in job: LaunchedJob, sorted: Bool = false) throws -> String {
+        let sort = sorted ? "| LC_ALL=C sort " : ""
+        let end = try LaunchedProgram.shell(
+            "sqlite3 backup.sqlite \"\(query)\" \(sort)| sha256sum | cut -c1-64", in: job.folder.url)
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        return end.output.trimmingCharacters(in: .newlines)
+    }
+
+    private func digest(of job: LaunchedJob) throws -> String {
+        try job.rows("SELECT digest FROM run_rule ORDER BY run_number DESC LIMIT 1", in: "retention.history.sqlite")[0]
+    }
+
+    @Test(arguments: ["batch: { rows: 250 }", "batch: { rows: 250 }, strategy: windows", "relationships: nullify"])
+    func theDigestIsOfExactlyTheRowsThatWent(rule: String) throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(900, daysAgo: 40) + Sample.rows(5, daysAgo: 1),
+            policy: Sample.policy(Sample.rule("digest: true, \(rule)")))
+        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("backup.sqlite"))
+        let report = try job.report()
+        #expect(report.rules[0].deleted == 900)
+        let expired = "SELECT id FROM Price WHERE at < unixepoch() - 30 * 86400 ORDER BY id"
+        #expect(try digest(of: job) == recomputed(expired, in: job))
+        #expect(try digest(of: job) != recomputed(expired + " LIMIT 899", in: job))
+        #expect(try job.retention("log", "--verify").status == 0)
+        #expect(try job.retention("log", "--run", "0").output.contains("digest \(digest(of: job))"))
+    }
+
+    @Test func keysOfSeveralValuesAreLiterals() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE Price(symbol TEXT, place REAL, mark BLOB, at INTEGER, PRIMARY KEY (symbol, place, mark)) WITHOUT ROWID;
+            WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 40)
+            INSERT INTO Price SELECT 'it''s ' || (n % 7), n * 0.1, randomblob(3), unixepoch() - 40 * 86400 FROM c;
+            INSERT INTO Price VALUES ('é', 1e21, x'00ff', unixepoch() - 40 * 86400), ('new', 2, x'', unixepoch());
+            """, policy: Sample.policy(Sample.rule("digest: true")))
+        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("backup.sqlite"))
+        #expect(try job.report().rules[0].deleted == 42)
+        let keys =
+            "SELECT quote(symbol) || '|' || printf('%!.17g', place) || '|' || quote(mark) FROM Price "
+            + "WHERE at < unixepoch() - 30 * 86400"
+        #expect(try digest(of: job) == recomputed(keys, in: job, sorted: true))
+    }
+
+    @Test func nothingDeletedHasNoDigest() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(2, daysAgo: 1), policy: Sample.policy(Sample.rule("digest: true")))
+        #expect(try job.retention("run").status == 0)
+        #expect(try digest(of: job).isEmpty)
+    }
+
+    // MARK: retention log
+
+    private func twoRuns(head: String = "") throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(4, daysAgo: 40) + Sample.rows(2, daysAgo: 1),
+            policy: Sample.policy(Sample.rule(), head: head))
+        for _ in 0..<2 { #expect(try job.retention("run").status == 0) }
+        return job
+    }
+
+    @Test func verifyTellsAChangedRecord() throws {
+        let job = try twoRuns()
+        let whole = try job.retention("log", "--verify")
+        #expect(whole.status == 0 && whole.output.hasPrefix("The ledger is whole: 4 links, 2 runs."), "\(whole)")
+        let head = try #require(whole.output.firstMatch(of: /The last link is ([0-9a-f]{64})\./)).1
+        #expect(try job.retention("run", "--format", "json").output.contains("\"ledger_hash\": \"") && head.count == 64)
+        try job.change("UPDATE run_rule SET deleted = 3 WHERE run_number = 1", in: "retention.history.sqlite")
+        let end = try job.retention("log", "--verify")
+        #expect(end.status == 74 && end.output.hasPrefix("CHANGED: run "), "\(end)")
+    }
+
+    @Test func theLogNamesTheLastLink() throws {
+        let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule(), head: "log: { file: a.log }"))
+        #expect(try job.retention("run").status == 0)
+        let head = try job.rows("SELECT hash FROM link ORDER BY position DESC LIMIT 1", in: "retention.history.sqlite")
+        #expect(try job.text("a.log").contains("ledger_hash=\(head[0])"))
+    }
+
+    @Test func missedRunsSetTheExitCode() throws {
+        let job = try twoRuns(head: "expected_every: 1d")
+        let good = try job.retention("log", "--missed")
+        #expect(good.status == 0 && good.output.hasPrefix("No run was missed"), "\(good)")
+        try job.change(
+            "UPDATE run SET started_us = started_us - 3 * 86400000000 WHERE number = 2", in: "retention.history.sqlite")
+        let late = try job.retention("log", "--missed")
+        #expect(late.status == 65 && late.output.contains("MISSED: the last run began 72 h 00 min ago"), "\(late)")
+        #expect(try job.retention("log").output.contains("MISSED: the last run began"))
+        let json = try job.retention("log", "--missed", "--format", "json")
+        #expect(json.status == 65 && json.output.contains("\"until\": null"))
+    }
+
+    @Test func withoutAnExpectationNothingIsMissed() throws {
+        let end = try twoRuns().retention("log", "--missed")
+        #expect(end.status == 64 && end.errors.contains("expected_every: 1d"))
+    }
+
+    @Test func aFollowedLogShowsARunWhenItEnds() throws {
+        let job = try twoRuns()
+        let log = try RunningProgram(job, "log", "--follow")
+        #expect(eventually { (try? job.text("stdout.txt").contains("RUN ")) ?? false })
+        let before = try job.text("stdout.txt").split(separator: "\n").count
+        #expect(try job.retention("run").status == 0)
+        #expect(eventually { ((try? job.text("stdout.txt").split(separator: "\n").count) ?? 0) > before })
+        #expect(log.isRunning)
+        log.send(SIGTERM)
+        #expect(log.wait() == 128 + SIGTERM)
+    }
+
+    @Test func onlyOneQuestionAtATime() throws {
+        let end = try twoRuns().retention("log", "--verify", "--missed")
+        #expect(end.status == 64 && end.errors.contains("--verify"))
+    }
+}
