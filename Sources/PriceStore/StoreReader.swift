@@ -31,6 +31,10 @@ public protocol StoreReader: AnyObject {
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
 
+    /// Throws if an entity's rows or indexes are damaged, of kind `inputOutput`. It may read all of them. A store whose
+    /// server looks after that need do nothing.
+    func verify(entity: String) throws(StoreError)
+
     /// Up to `limit` different values of an attribute, from across the entity; for messages and for recognising formats.
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue]
 
@@ -58,6 +62,9 @@ public protocol StoreReader: AnyObject {
 extension StoreReader {
     /// Nil: a store need not know how much room an entity takes.
     public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { nil }
+
+    /// Nothing: a server looks after its files itself.
+    public func verify(entity: String) throws(StoreError) {}
 }
 
 /// A store that new rows can be given to: a writer, or a rehearsal that only foretells what a writer would do.
@@ -119,6 +126,12 @@ public protocol StoreWriter: StoreInserter {
     /// asked.
     func hasCompany() throws(StoreError) -> Bool
 
+    /// Keeps the files beside the store small that grow while it is changed. To be called between batches.
+    ///
+    /// - Returns: what keeps them from it and who, a sentence to warn with; nil: nothing does.
+    /// - Throws: ``StoreError`` of kind `busy` once they have grown so far that nothing more should be written.
+    func boundSideFiles() throws(StoreError) -> String?
+
     /// Gives unused room in the file back to the file system.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult
 
@@ -132,6 +145,11 @@ public protocol StoreWriter: StoreInserter {
 
     /// Deletes the transactions of the history before the one that a token stands behind, and says how many there were.
     func deleteHistory(before token: HistoryToken) throws(StoreError) -> Int
+}
+
+extension StoreWriter {
+    /// Nothing: a store without such files.
+    public func boundSideFiles() throws(StoreError) -> String? { nil }
 }
 
 /// What to do with a new row whose primary or unique key is already there.
@@ -180,11 +198,17 @@ public struct ReclaimRequest {
     public var mode: ReclaimMode
     /// Asked between slices: whether to go on.
     public var mayContinue: () -> Bool
+    /// Told after each slice how long it took, so that others can be let in.
+    public var didFree: (Duration) -> Void
 
     /// Makes a request.
-    public init(mode: ReclaimMode, mayContinue: @escaping () -> Bool = { true }) {
+    public init(
+        mode: ReclaimMode, mayContinue: @escaping () -> Bool = { true },
+        didFree: @escaping (Duration) -> Void = { _ in }
+    ) {
         self.mode = mode
         self.mayContinue = mayContinue
+        self.didFree = didFree
     }
 }
 

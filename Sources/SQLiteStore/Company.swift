@@ -20,19 +20,33 @@ extension SQLiteConnection {
     private static func isLockedByOthers(_ path: String) -> Bool {
         var status = stat()
         guard stat(path, &status) == 0 else { return false }
-        let inode = ":\(status.st_ino)"
-        let own = "\(getpid())"
-        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`.
-        return KernelFile.read("/proc/locks").split(separator: "\n").contains { line in
-            let fields = line.split(separator: " ")
-            guard let file = fields.firstIndex(where: { $0.hasSuffix(inode) }), file > 0 else { return false }
-            return fields[file - 1] != own
-        }
+        let own = getpid()
+        return KernelFile.locks(ofInode: UInt64(status.st_ino)).contains { $0.processID != own }
     }
 }
 
 /// Files that the kernel makes up when they are read.
-private enum KernelFile {
+enum KernelFile {
+    /// A lock as `/proc/locks` lists it.
+    struct Lock {
+        var processID: Int32
+        /// The first byte that is locked; nil: it is a lock of the whole file.
+        var firstByte: Int?
+    }
+
+    /// The locks on files of that number.
+    static func locks(ofInode inode: UInt64) -> [Lock] {
+        let ending = ":\(inode)"
+        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`.
+        return read("/proc/locks").split(separator: "\n").compactMap { line in
+            let fields = line.split(separator: " ")
+            guard let file = fields.firstIndex(where: { $0.hasSuffix(ending) }), file > 0, file + 1 < fields.count,
+                let processID = Int32(fields[file - 1])
+            else { return nil }
+            return Lock(processID: processID, firstByte: Int(fields[file + 1]))
+        }
+    }
+
     /// All of the file as text; empty if it cannot be read.
     static func read(_ path: String) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)

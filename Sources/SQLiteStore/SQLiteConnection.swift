@@ -10,7 +10,9 @@ final class SQLiteConnection {
     /// The path without links, which object IDs carry.
     let storeIdentifier: String
     let isReadOnly: Bool
-    private let queue: DatabaseQueue
+    private var queue: DatabaseQueue
+    private let configuration: Configuration
+    private let modelPath: String?
     private var transactionDepth = 0
 
     /// Told each different statement before its first execution, with its query plan; nil: nobody asks.
@@ -29,6 +31,10 @@ final class SQLiteConnection {
     private var temporaryCount = 0
     /// SQLite's count of others' commits when it was last asked.
     var dataVersion: Int?
+    /// Which file was opened; nil: it is only read.
+    private var identity: StoreIdentity?
+    /// How far the WAL has grown, and what is done about it.
+    var walGrowth = WALGrowth()
 
     /// What is known of the connection's temporary tables; a rollback takes it back.
     struct Temporaries {
@@ -50,11 +56,9 @@ final class SQLiteConnection {
         return "retention_\(kind)_\(temporaryCount)"
     }
 
-    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil) throws(StoreError)
-    {
-        name = path
-        catalog = SQLiteCatalog(store: path, modelPath: modelPath)
-        isReadOnly = readOnly
+    convenience init(
+        path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil
+    ) throws(StoreError) {
         try StoreFile.check(path, readOnly: readOnly, create: create)
         var configuration = Configuration()
         configuration.readonly = readOnly
@@ -64,14 +68,68 @@ final class SQLiteConnection {
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
+        try self.init(path, configuration, modelPath: modelPath)
+        if create { StoreFile.makePrivate(path) }
+        if !readOnly {
+            PrivateFile.removeLeftOver(beside: storeIdentifier)
+            try preferFewSyncs()
+            try noteIdentity()
+        }
+    }
+
+    /// Opens a file that is known to be a database, without touching it but through SQLite.
+    private init(_ path: String, _ configuration: Configuration, modelPath: String?) throws(StoreError) {
+        name = path
+        self.configuration = configuration
+        self.modelPath = modelPath
+        catalog = SQLiteCatalog(store: path, modelPath: modelPath)
+        isReadOnly = configuration.readonly
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
         } catch {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
         storeIdentifier = StoreFile.identifier(of: path)
-        if create { StoreFile.makePrivate(path) }
-        if !readOnly { try preferFewSyncs() }
+    }
+
+    /// Another connection to the same file.
+    func sibling() throws(StoreError) -> SQLiteConnection {
+        try SQLiteConnection(name, configuration, modelPath: modelPath)
+    }
+
+    /// Closes the file. Everything that belongs to the connection is gone; see ``reopen()``.
+    func close() { try? queue.close() }
+
+    /// Opens the file that has the name now.
+    func reopen() throws(StoreError) {
+        do {
+            queue = try DatabaseQueue(path: name, configuration: configuration)
+        } catch {
+            throw StoreError(error, store: name, doing: "the store cannot be opened again")
+        }
+        catalog = catalog.emptied
+        dateFunctions = [:]
+        temporaries = Temporaries()
+        relationshipCounter = nil
+        keyLists = []
+        dataVersion = nil
+        try preferFewSyncs()
+        try noteIdentity()
+    }
+
+    /// Takes the file that is open for the store from here on, after opening it or replacing it on purpose.
+    func noteIdentity() throws(StoreError) {
+        identity = try run("looking at the store's file") { db in
+            do {
+                // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.
+                return try snapshot(db) {
+                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
+                    return try StoreIdentity(path: name, db)
+                }
+            } catch let error as StoreError where error.kind == .busy {
+                return try StoreIdentity(path: name, db, readsHeader: false)
+            }
+        }
     }
 
     /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
@@ -80,9 +138,15 @@ final class SQLiteConnection {
         try run("setting the connection up") { db in
             if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
                 try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
+                // SQLite counts pages; what matters is the room on the disk.
+                let pageCount = try Self.checkpointBytes / max(512, pragma("page_size", db))
+                try db.execute(sql: "PRAGMA wal_autocheckpoint = \(max(1, pageCount))")
             }
         }
     }
+
+    /// The size of the WAL at which a commit moves it to the file: SQLite's own, at its own page size.
+    private static let checkpointBytes = 1000 * 4096
 
     /// Runs a piece of work on the connection and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
@@ -119,6 +183,7 @@ final class SQLiteConnection {
                 if isReadOnly {
                     _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
                 } else {
+                    try identity?.check(path: name, db)
                     try recordTransaction(db)
                 }
                 let value = try body()
@@ -166,11 +231,15 @@ final class SQLiteConnection {
     }
 
     /// Sets `synchronous` for a transaction and returns what it was, or nil if nothing had to change.
+    ///
+    /// `FULL` is not enough in rollback-journal mode: the commit is the removal of the journal, and only `EXTRA` brings
+    /// the folder to disk after it. A journal that came back would undo what the caller takes for sure.
+    /// Source: sqlite.org/pragma.html#pragma_synchronous.
     private func setDurability(_ durability: Durability, _ db: Database) throws -> Int? {
         guard durability == .full, !isReadOnly else { return nil }
         let before = try Int.fetchOne(db, sql: "PRAGMA main.synchronous") ?? 2
-        guard before < 2 else { return nil }
-        try db.execute(sql: "PRAGMA main.synchronous = FULL")
+        guard before < 3 else { return nil }
+        try db.execute(sql: "PRAGMA main.synchronous = EXTRA")
         return before
     }
 

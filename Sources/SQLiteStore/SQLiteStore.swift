@@ -49,6 +49,9 @@ public class SQLiteStore {
     /// What a rule would find and delete.
     public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try connection.survey(request) }
 
+    /// Throws if the rows or indexes of an entity are damaged; all of its pages are read.
+    public func verify(entity: String) throws(StoreError) { try connection.verify(entity: entity) }
+
     /// Some different values of an attribute, from the first rows, the last ones and between.
     public func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try connection.sample(entity: entity, attribute: attribute, limit: limit)

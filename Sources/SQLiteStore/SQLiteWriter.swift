@@ -78,6 +78,10 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
         try connection.hasCompany()
     }
 
+    /// Empties a WAL that has grown beyond its bound. A reader that is in the way is named; far beyond the bound nothing
+    /// more should be written.
+    public func boundSideFiles() throws(StoreError) -> String? { try connection.boundWAL() }
+
     /// Gives unused room back to the file system.
     public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
         try connection.reclaim(request)

@@ -15,16 +15,17 @@ extension StoreError {
         let primary = error.resultCode
         let said = error.message.map { ": \($0)" } ?? ""
         self.init(
-            Self.kind(of: error), store: store, message: what + said, engineCode: Self.name(of: primary),
+            Self.kind(of: error, store: store), store: store, message: what + said, engineCode: Self.name(of: primary),
             hint: Self.hint(of: error, store: store))
     }
 
-    private static func kind(of error: DatabaseError) -> Kind {
+    private static func kind(of error: DatabaseError, store: String) -> Kind {
         switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_INTERRUPT, .SQLITE_SCHEMA: .busy
         case .SQLITE_READONLY where error.extendedResultCode == .SQLITE_READONLY_DBMOVED: .replaced
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: .permission
-        case .SQLITE_CANTOPEN: .permission
+        // SQLite says no more of a journal that cannot be made: a disk without room for a name gives this, too.
+        case .SQLITE_CANTOPEN: StoreFile.isForbidden(store) ? .permission : .inputOutput
         case .SQLITE_CONSTRAINT: .constraint
         case .SQLITE_ERROR, .SQLITE_MISMATCH, .SQLITE_TOOBIG: .unsupported
         case .SQLITE_IOERR, .SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_FULL, .SQLITE_PROTOCOL, .SQLITE_NOMEM,
@@ -38,6 +39,8 @@ extension StoreError {
         switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             "another program holds the store; try again later, or raise store.busy_timeout"
+        case .SQLITE_CANTOPEN where !StoreFile.isForbidden(store):
+            "a file beside the store could not be made or opened: the disk may be full"
         case .SQLITE_CANTOPEN, .SQLITE_READONLY:
             StoreFile.folderIsWritable(store)
                 ? nil

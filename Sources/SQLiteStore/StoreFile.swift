@@ -45,9 +45,15 @@ enum StoreFile {
         guard count >= 0 else {
             throw StoreError(.inputOutput, store: path, message: "the store cannot be read: \(text(of: errno))")
         }
-        guard count == 0 || header == Array("SQLite format 3".utf8) + [0] else {
+        // After a power failure a first page that was half written is mended from the journal, by SQLite.
+        guard count == 0 || header == Array("SQLite format 3".utf8) + [0] || hasJournal(path) else {
             throw StoreError(.inputOutput, store: path, message: "the file is not a SQLite database")
         }
+    }
+
+    private static func hasJournal(_ path: String) -> Bool {
+        var status = stat()
+        return stat(path + "-journal", &status) == 0 && status.st_size > 0
     }
 
     /// The path without links; a file that is not there yet is named by its folder's.
@@ -86,6 +92,12 @@ enum StoreFile {
 
     /// Whether the folder that holds the path can be written.
     static func folderIsWritable(_ path: String) -> Bool { access(folder(of: path), W_OK) == 0 }
+
+    /// Whether this user may not write the store, its folder, or a file that SQLite has made beside it.
+    static func isForbidden(_ path: String) -> Bool {
+        !folderIsWritable(path)
+            || ["", "-wal", "-shm", "-journal"].contains { access(path + $0, R_OK | W_OK) != 0 && errno != ENOENT }
+    }
 
     private static func text(of code: Int32) -> String { String(cString: strerror(code)) }
 }

@@ -51,6 +51,11 @@ final class LaunchedJob {
 
     func text(_ file: String) throws -> String { try String(contentsOfFile: path(file), encoding: .utf8) }
 
+    /// Waits until a run has deleted a row of ``Sample/slowDeletes(steps:)``; false if it has not after ten seconds.
+    func hasBegunSlowDeletes(in file: String = "prices.sqlite") -> Bool {
+        eventually { ((try? number("SELECT n FROM Note", in: file)) ?? 0) > 0 }
+    }
+
     /// Runs the program to its end.
     @discardableResult
     func retention(_ arguments: String...) throws -> LaunchedProgram.Ending { try launch(arguments) }

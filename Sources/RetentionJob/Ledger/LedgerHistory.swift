@@ -83,7 +83,24 @@ package struct LedgerHistory {
             return nil
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
-        return RunMemory(lastRun: ends.first, longestGap: gaps.max())
+        return RunMemory(
+            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier))
+    }
+
+    /// Whether a run crashed and none since has got further than to fail.
+    private func hasCrash(store: String, _ isEarlier: Predicate) throws -> Bool {
+        let rows = try reader.fetch(
+            FetchRequest(
+                entity: LedgerRow.runEntityName,
+                predicate: .compare("store", .equal, .text(store)) && isEarlier,
+                sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
+            attributes: ["outcome"])
+        let outcomes = rows.compactMap { row -> LedgerRun.Outcome? in
+            guard case .text(let word)? = row.first else { return nil }
+            return LedgerRun.Outcome(rawValue: word)
+        }
+        guard let last = outcomes.first(where: { $0 != .failed }) else { return false }
+        return last == .crashed || last == .running
     }
 
     private func matching(_ run: LedgerRun, _ query: Query) -> LedgerRun? {

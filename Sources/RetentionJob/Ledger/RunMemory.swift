@@ -6,9 +6,12 @@ package struct RunMemory: Hashable, Sendable {
     package var lastRun: Instant?
     /// The longest time between the ends of two runs that followed each other; nil: fewer than two runs.
     package var longestGap: Duration?
+    /// Whether the last run crashed, or failed after one that did: the store is looked at for damage then.
+    package var hasCrash: Bool
 
-    package init(lastRun: Instant? = nil, longestGap: Duration? = nil) {
+    package init(lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false) {
         self.lastRun = lastRun
         self.longestGap = longestGap
+        self.hasCrash = hasCrash
     }
 }

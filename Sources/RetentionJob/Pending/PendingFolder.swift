@@ -19,6 +19,9 @@ package struct PendingFolder {
         self.databases = databases.compactMap(PendingPattern.realPath)
     }
 
+    /// The real paths of the folders in which files are looked for now.
+    package func folders() -> [String] { sources.flatMap { PendingPattern($0).realFolders() } }
+
     /// Saves the rows of all pending files, in the order of the sources and of the files' names.
     ///
     /// Each file is one transaction, which is on disk before the file moves to `done/`; a file whose rows an earlier,

@@ -43,6 +43,7 @@ struct PendingPattern {
                 var status = stat()
                 guard lstat(file.path, &status) == 0 else { continue }
                 switch status.st_mode & S_IFMT {
+                case S_IFREG where isDatabase(status): continue
                 case S_IFREG: files.append(file)
                 case S_IFLNK: problems.append("\(file.displayName): refusing to follow a symbolic link")
                 default: continue
@@ -106,6 +107,15 @@ struct PendingPattern {
         ]
         return !name.hasPrefix(".") && !endings.contains(where: name.hasSuffix)
             && !databases.contains("\(folder)/\(name)")
+    }
+
+    /// Whether a file is one of the databases by another name of it.
+    private func isDatabase(_ file: stat) -> Bool {
+        file.st_nlink > 1
+            && databases.contains { path in
+                var status = stat()
+                return lstat(path, &status) == 0 && status.st_dev == file.st_dev && status.st_ino == file.st_ino
+            }
     }
 
     private func display(_ path: String) -> String {

@@ -76,9 +76,10 @@ struct RandomStore {
             .flatMap { CalendarZone(identifier: $0) } ?? .utc
         encoding = DateEncoding.allCases.filter { $0 != .native }.randomElement(using: &random) ?? .unixSeconds
         pragmas = [
-            "PRAGMA page_size = \(pick([512, 1024, 4096]))",
+            "PRAGMA page_size = \(pick([512, 1024, 4096, 65536]))",
             "PRAGMA encoding = '\(pick(["UTF-8", "UTF-8", "UTF-16le", "UTF-16be"]))'",
-            "PRAGMA auto_vacuum = \(pick([0, 1, 2]))", "PRAGMA journal_mode = \(pick(["DELETE", "DELETE", "WAL"]))",
+            "PRAGMA auto_vacuum = \(pick([0, 1, 2]))",
+            "PRAGMA journal_mode = \(pick(["DELETE", "TRUNCATE", "PERSIST", "WAL"]))",
         ]
         makeMain()
         makeChildren()

@@ -1,0 +1,32 @@
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// Throws if the pages of an entity's table or indexes are damaged, or if an index tells other than the table.
+    ///
+    /// `quick_check` would be cheaper, but it does not compare an index with its table, and rows go by what an index
+    /// says of their dates.
+    func verify(entity: String) throws(StoreError) {
+        try run("looking for damage in \(entity)") { db in
+            guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return }
+            let found: [String]
+            do {
+                found = try String.fetchAll(db, sql: "PRAGMA main.integrity_check(\(table.tableName.quotedIdentifier))")
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
+                // A collation or function of another program: what cannot be compared cannot be verified.
+                return
+            }
+            guard let damage = found.first(where: { $0 != "ok" && !Self.isMatterOfContents($0) }) else { return }
+            throw StoreError(
+                .inputOutput, store: name, message: "\(entity) is damaged: \(damage)", engineCode: "SQLITE_CORRUPT",
+                hint: "nothing is deleted from a damaged store; if only an index is damaged, REINDEX cures it, else "
+                    + "restore the store from a backup")
+        }
+    }
+
+    /// Whether a finding is about rows that break a constraint, which is no damage of the file.
+    private static func isMatterOfContents(_ finding: String) -> Bool {
+        finding.hasPrefix("NULL value in ") || finding.hasPrefix("CHECK constraint failed in ")
+            || finding.contains(" value in ")
+    }
+}

@@ -1,0 +1,79 @@
+@preconcurrency import Glibc
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// How large a WAL may grow while a run deletes, and what has been done about it.
+///
+/// SQLite moves the WAL's pages into the store after every thousand of them, but begins the WAL anew only when no reader
+/// looks at it. One that never ends, or many that overlap, let it grow with what is deleted.
+struct WALGrowth {
+    /// From here on it is emptied. SQLite's own checkpoints come after about 4 MB.
+    var boundBytes: Int64 = 16 << 20
+    /// From here on nothing more should be written.
+    var limitBytes: Int64 = 1 << 30
+    /// Tried again when it is as large as this.
+    fileprivate var nextBytes: Int64 = 0
+    /// How long readers are waited for. Writers wait meanwhile, so it is short.
+    fileprivate static let patience: Int32 = 50
+}
+
+extension SQLiteConnection {
+    /// Empties the WAL if it has grown beyond its bound.
+    ///
+    /// - Returns: who is in the way; nil: nobody, or it was told at about this size already.
+    /// - Throws: `StoreError` of kind `busy` beyond the limit.
+    func boundWAL() throws(StoreError) -> String? {
+        let sizeBytes = walSizeBytes()
+        guard sizeBytes > max(walGrowth.boundBytes, walGrowth.nextBytes) || sizeBytes > walGrowth.limitBytes else {
+            return nil
+        }
+        let isEmptied = try run("emptying the WAL") { db in
+            let waited = try Int.fetchOne(db, sql: "PRAGMA busy_timeout") ?? 0
+            sqlite3_busy_timeout(db.sqliteConnection, WALGrowth.patience)
+            defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(clamping: waited)) }
+            do {
+                return try Int.fetchOne(db, sql: "PRAGMA main.wal_checkpoint(TRUNCATE)") == 0
+            } catch let error as DatabaseError
+                where error.resultCode == .SQLITE_BUSY || error.resultCode == .SQLITE_LOCKED
+            {
+                return false
+            }
+        }
+        guard !isEmptied else {
+            walGrowth.nextBytes = 0
+            return nil
+        }
+        walGrowth.nextBytes = 2 * sizeBytes
+        let readers = Self.readers(of: name + "-shm")
+        let who = readers.isEmpty ? "a reader" : readers.joined(separator: " and ") + " as a reader"
+        let text = "\(who) keeps the WAL from being emptied, which has grown to \(sizeBytes) bytes"
+        guard sizeBytes <= walGrowth.limitBytes else {
+            throw StoreError(
+                .busy, store: name, message: text, engineCode: "SQLITE_BUSY",
+                hint: "end that reader's transaction; the next run goes on")
+        }
+        return text
+    }
+
+    private func walSizeBytes() -> Int64 {
+        var status = stat()
+        return stat(name + "-wal", &status) == 0 ? Int64(status.st_size) : 0
+    }
+
+    /// The processes that have a snapshot of a WAL store open, by the kernel's list of locks: `process 4711 (sqlite3)`.
+    private static func readers(of path: String) -> [String] {
+        var status = stat()
+        guard stat(path, &status) == 0 else { return [] }
+        var found: [String] = []
+        // The bytes that readers lock. Source: sqlite.org/walformat.html, section 2.3.
+        let readMarks = 123...127
+        for lock in KernelFile.locks(ofInode: UInt64(status.st_ino)) where lock.processID != getpid() {
+            guard let first = lock.firstByte, readMarks.contains(first) else { continue }
+            let command = KernelFile.read("/proc/\(lock.processID)/comm").prefix { $0 != "\n" }
+            let text = "process \(lock.processID)" + (command.isEmpty ? "" : " (\(command))")
+            if !found.contains(text) { found.append(text) }
+        }
+        return found
+    }
+}

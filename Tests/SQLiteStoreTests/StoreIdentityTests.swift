@@ -1,0 +1,80 @@
+import Foundation
+import GRDB
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// A writer notices that its file is another one, before it changes anything.
+struct StoreIdentityTests {
+    private static let rows =
+        "CREATE TABLE t(n INTEGER PRIMARY KEY, at INTEGER); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)"
+
+    private func expectReplaced(_ store: TemporaryStore, _ writer: SQLiteWriter) throws {
+        let before = try? store.bytes()
+        let request = BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "t"))
+        #expect { try writer.execute(request) } throws: { ($0 as? StoreError)?.kind == .replaced }
+        #expect((try? store.bytes()) == before)
+    }
+
+    @Test(arguments: ["DELETE", "WAL"])
+    func byItsName(journal: String) throws {
+        let store = try TemporaryStore("PRAGMA journal_mode = \(journal)", Self.rows)
+        let other = try store.copy()
+        let writer = try store.writer()
+        try FileManager.default.moveItem(atPath: store.path, toPath: store.path + ".old")
+        try expectReplaced(store, writer)
+        try FileManager.default.copyItem(atPath: other.path, toPath: store.path)
+        try expectReplaced(store, writer)
+    }
+
+    struct Other: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var sql: String
+    }
+
+    /// As `cp other.sqlite prices.sqlite` does it.
+    @Test(arguments: [
+        Other(testDescription: "another page size", sql: "PRAGMA page_size = 8192;"),
+        Other(testDescription: "another encoding", sql: "PRAGMA encoding = 'UTF-16';"),
+        Other(testDescription: "another application", sql: "PRAGMA application_id = 7;"),
+        Other(testDescription: "an older state", sql: ""),
+    ])
+    func inItsPlace(_ other: Other) throws {
+        let store = try TemporaryStore(Self.rows)
+        let source = try TemporaryStore(other.sql + Self.rows)
+        if other.sql.isEmpty { try store.change { try $0.execute(sql: "INSERT INTO t VALUES (4, 4)") } }
+        let writer = try store.writer()
+        let file = try FileHandle(forWritingTo: URL(filePath: store.path))
+        try file.truncate(atOffset: 0)
+        try file.write(contentsOf: try source.bytes())
+        try file.close()
+        try expectReplaced(store, writer)
+    }
+
+    @Test(arguments: ["DELETE", "WAL"])
+    func itsOwnChangesAndThoseOfOthersAreNone(journal: String) throws {
+        let store = try TemporaryStore("PRAGMA journal_mode = \(journal); PRAGMA auto_vacuum = 1", Self.rows)
+        let writer = try store.writer()
+        for _ in 1...3 {
+            try store.change { try $0.execute(sql: "INSERT INTO t(at) VALUES (5)") }
+            try writer.transaction(.full) {
+                _ = try writer.insert(entity: "t", values: ["at": .integer(9)], onConflict: .fail)
+            }
+            try store.change { try $0.execute(sql: "CREATE TABLE other(n); DROP TABLE other; VACUUM") }
+            _ = try writer.reclaim(ReclaimRequest(mode: .vacuum))
+        }
+        #expect(try writer.count(PriceStore.FetchRequest(entity: "t")) == 9)
+    }
+
+    /// A file that is still empty has no header to compare.
+    @Test func anEmptyFileBecomesAStore() throws {
+        let store = try TemporaryStore()
+        let path = store.path + ".new"
+        let writer = try SQLiteWriter(path: path, create: true)
+        for name in ["a", "b"] {
+            try writer.createEntity(
+                Entity(name: name, attributes: [Attribute(name: "n", affinity: .integer)], primaryKey: ["n"]))
+        }
+        #expect(try writer.entityNames().sorted() == ["a", "b"])
+    }
+}

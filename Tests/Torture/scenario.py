@@ -1,0 +1,274 @@
+"""A store, a policy and pending files made of a seed; and the laws that must hold for them whatever happens to a run."""
+
+import json
+import os
+import random
+import shutil
+import sqlite3
+import subprocess
+
+AS_OF = "2026-11-20T00:00:00Z"
+NOW = 1795132800  # AS_OF in seconds since 1970
+DAY = 86_400
+CUTOFF = NOW - 30 * DAY
+SHAPES = {
+    "an index on the date": "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, tag TEXT, at INTEGER);"
+    "CREATE INDEX Price_at ON Price(at)",
+    "no index": "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, tag TEXT, at INTEGER)",
+    "WITHOUT ROWID": "CREATE TABLE Price(id INTEGER UNIQUE, symbol TEXT, tag TEXT, at INTEGER, PRIMARY KEY (tag, symbol))"
+    " WITHOUT ROWID; CREATE INDEX Price_at ON Price(at)",
+    "no key": "CREATE TABLE Price(id INTEGER, symbol TEXT, tag TEXT, at INTEGER); CREATE INDEX Price_at ON Price(at, symbol)",
+}
+STRATEGIES = ["auto", "range", "windows", "keys", "whole", "sorted", "rebuild", "rebuild_in_place", "rebuild_file"]
+
+
+class Broken(Exception):
+    """A law does not hold."""
+
+
+def require(holds, *what):
+    if not holds:
+        raise Broken(" ".join(str(part) for part in what))
+
+
+class Program:
+    """The program under test."""
+
+    def __init__(self, path, faults=None):
+        self.path = path
+        self.faults = faults
+
+    def run(self, folder, *arguments, faults=None, kill_after=None):
+        """Runs it to its end, or kills it after some seconds, and returns the ended process."""
+        environment = {key: value for key, value in os.environ.items() if not key.startswith("FAULTS_")}
+        if faults is not None:
+            environment.update({f"FAULTS_{key}": str(value) for key, value in faults.items()})
+            environment.update(LD_PRELOAD=self.faults, FAULTS_UNDER=folder)
+        process = subprocess.Popen(
+            [self.path, *arguments], cwd=folder, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+            stdin=subprocess.DEVNULL)
+        try:
+            output, errors = process.communicate(timeout=kill_after if kill_after is not None else 120)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            output, errors = process.communicate()
+            require(kill_after is not None, "the program did not end within two minutes")
+        return subprocess.CompletedProcess(
+            arguments, process.returncode, output.decode(errors="replace"), errors.decode(errors="replace"))
+
+    def job(self, folder, *arguments, **options):
+        """Runs the job with a report in JSON."""
+        return self.run(folder, "run", "--as-of", AS_OF, "--format", "json", *arguments, **options)
+
+
+class Scenario:
+    """What a seed makes, in a folder that is copied for each trial."""
+
+    def __init__(self, seed, folder, program):
+        chance = random.Random(f"scenario {seed}")
+        self.folder = folder
+        self.program = program
+        self.journal = chance.choice(["DELETE", "TRUNCATE", "PERSIST", "WAL", "WAL"])
+        self.shape = chance.choice(list(SHAPES))
+        self.vacuum = chance.choice([0, 0, 1, 2])
+        self.page_size = chance.choice([512, 1024, 4096, 4096])
+        self.reclaim = chance.choice(["none", "auto", "vacuum"])
+        self.batch_rows = chance.choice([5, 17, 60, 150])
+        self.is_audited = chance.random() < 0.5
+        self.has_children = chance.random() < 0.4
+        self.strategy = "auto"
+        self._make(chance)
+        self._choose_strategy(chance)
+
+    def __str__(self):
+        return (
+            f"{self.shape}, {self.journal}, page size {self.page_size}, auto_vacuum {self.vacuum}, reclaim"
+            f" {self.reclaim}, strategy {self.strategy} ({self.found_strategy}), batches of {self.batch_rows},"
+            f" {len(self.rows)} rows, audit {self.is_audited}, children {self.has_children}")
+
+    def _make(self, chance):
+        os.makedirs(f"{self.folder}/pending")
+        store = sqlite3.connect(f"{self.folder}/prices.sqlite", isolation_level=None)
+        for pragma in [f"page_size = {self.page_size}", f"auto_vacuum = {self.vacuum}", f"journal_mode = {self.journal}"]:
+            store.execute(f"PRAGMA {pragma}")
+        store.executescript(SHAPES[self.shape])
+        if self.is_audited:
+            store.executescript(
+                "CREATE TABLE Audit(tag TEXT);"
+                "CREATE TRIGGER Price_audit AFTER DELETE ON Price BEGIN INSERT INTO Audit VALUES (OLD.tag); END")
+        if self.has_children and self.shape != "no key":
+            store.executescript(
+                "CREATE TABLE Quote(price INTEGER REFERENCES Price(id) ON DELETE CASCADE, tag TEXT);"
+                "CREATE INDEX Quote_price ON Quote(price)")
+        else:
+            self.has_children = False
+        # tag -> date
+        self.rows = {}
+        expired = chance.choice([40, 300, 900])
+        for number in range(expired + chance.choice([1, 60, 300])):
+            at = CUTOFF - 1 - chance.randrange(400 * DAY) if number < expired else CUTOFF + chance.randrange(30 * DAY)
+            self.rows[f"row {number}"] = CUTOFF if chance.random() < 0.01 else at
+        numbers = list(range(1, len(self.rows) + 1))
+        chance.shuffle(numbers)
+        store.execute("BEGIN")
+        for number, (tag, at) in zip(numbers, self.rows.items()):
+            symbol = chance.choice(["XAUUSD", "XAUEUR"])
+            store.execute("INSERT INTO Price(id, symbol, tag, at) VALUES (?, ?, ?, ?)", (number, symbol, tag, at))
+            if self.has_children:
+                store.execute("INSERT INTO Quote VALUES (?, ?)", (number, tag))
+        store.execute("COMMIT")
+        store.close()
+        self._make_pending(chance)
+        self.rows_and_pending = self.rows | {tag: at for file in self.pending.values() for tag, at in file.items()}
+        self.expired = {tag for tag, at in self.rows_and_pending.items() if at < CUTOFF}
+        self.kept = set(self.rows_and_pending) - self.expired
+        with open(f"{self.folder}/retention.yaml", "w") as policy:
+            policy.write(
+                "version: 1\nstore: prices.sqlite\nlog: { file: retention.log }\n"
+                "pending: [ { files: 'pending/*.csv', entity: Price }, { files: 'pending/*.ndjson', entity: Price } ]\n"
+                "rules:\n  - { name: gold, entity: Price, date_attribute: at, date_format: unix_seconds, max_age: 30d,"
+                f" batch: {{ rows: {self.batch_rows} }}, reclaim: {self.reclaim}, allow_empty: true }}\n")
+        os.chmod(f"{self.folder}/retention.yaml", 0o644)
+
+    def _make_pending(self, chance):
+        # file -> tag -> date; bad lines by file
+        self.pending, self.bad, self.bytes = {}, {}, {}
+        for number in range(chance.choice([0, 1, 2, 3])):
+            is_csv = chance.random() < 0.6
+            name = f"new {number}." + ("csv" if is_csv else "ndjson")
+            rows, lines = {}, ["symbol,tag,at"] if is_csv else []
+            for row in range(chance.choice([1, 30, 2500 if number == 0 else 50])):
+                tag = f"{name} {row}"
+                at = NOW - chance.randrange(60 * DAY)
+                rows[tag] = at
+                lines.append(f"XAUUSD,{tag},{at}" if is_csv else json.dumps({"symbol": "XAUUSD", "tag": tag, "at": at}))
+            if chance.random() < 0.3:
+                self.bad[name] = "XAUUSD,bad,soon" if is_csv else '{"symbol": "XAUUSD", "at": "soon"}'
+                lines.insert(chance.randrange(1, len(lines) + 1), self.bad[name])
+            text = "\n".join(lines) + "\n"
+            with open(f"{self.folder}/pending/{name}", "w") as file:
+                file.write(text)
+            self.pending[name], self.bytes[name] = rows, text.encode()
+
+    def _choose_strategy(self, chance):
+        """One that the program accepts for this store: it is asked."""
+        for strategy in chance.sample(STRATEGIES, len(STRATEGIES)):
+            self.strategy = strategy
+            answer = self.program.job(self.folder, "--dry-run", *self.options())
+            if answer.returncode in (0, 65):
+                self.found_strategy = json.loads(answer.stdout)["rules"][0]["strategy"]
+                break
+            require(answer.returncode in (64, 78) and strategy != "auto", "the dry run fails:", answer.stderr)
+        for name in os.listdir(self.folder):
+            if name.endswith(("-shm", "-wal")):
+                os.remove(f"{self.folder}/{name}")
+
+    def options(self):
+        return [] if self.strategy == "auto" else ["--strategy", self.strategy]
+
+    def copy(self, folder):
+        shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
+
+    # Laws
+
+    def state(self, folder):
+        """What is in a store, read from a copy of its files, so that the next run finds them as they are."""
+        copy = folder + ".look"
+        shutil.copytree(folder, copy, ignore=shutil.ignore_patterns("pending", "*.log"))
+        try:
+            store = sqlite3.connect(f"{copy}/prices.sqlite")
+            found = {
+                "integrity": [row[0] for row in store.execute("PRAGMA integrity_check")],
+                "tags": [row[0] for row in store.execute("SELECT tag FROM Price")],
+                "audit": [row[0] for row in store.execute("SELECT tag FROM Audit")] if self.is_audited else None,
+                "children": [row[0] for row in store.execute("SELECT tag FROM Quote")] if self.has_children else None,
+                "tables": {row[0] for row in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")},
+                "running": 0,
+            }
+            store.close()
+            if os.path.exists(f"{copy}/retention.history.sqlite"):
+                ledger = sqlite3.connect(f"{copy}/retention.history.sqlite")
+                found["ledger"] = [row[0] for row in ledger.execute("PRAGMA integrity_check")]
+                if ledger.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone():
+                    found["running"] = ledger.execute("SELECT count(*) FROM run WHERE outcome = 'running'").fetchone()[0]
+                ledger.close()
+            return found
+        finally:
+            shutil.rmtree(copy)
+
+    def check(self, folder, loses_batches=False):
+        """The laws for the store as a run left it that came to any end. Returns the state."""
+        state = self.state(folder)
+        require(state["integrity"] == ["ok"], "the store is damaged:", state["integrity"][:3])
+        require(state.get("ledger", ["ok"]) == ["ok"], "the ledger is damaged")
+        tags = set(state["tags"])
+        require(len(tags) == len(state["tags"]), "rows are there twice")
+        require(tags <= set(self.rows_and_pending), "rows are there that nobody wrote")
+        gone = set(self.rows) - tags
+        require(gone <= self.expired, "rows are gone that are not expired:", sorted(gone - self.expired)[:5])
+        for name, rows in self.pending.items():
+            there = set(rows) & tags
+            is_saved = bool(there) or bool(gone)
+            if is_saved:
+                require(set(rows) - there <= self.expired, name, "is saved in part")
+            self._check_file(folder, name, is_saved=is_saved or not set(rows) - self.expired, tags=tags)
+        if gone:
+            deleted = self.expired - tags
+            self._check_batches(deleted)
+            if self.is_audited:
+                require(sorted(state["audit"]) == sorted(deleted), "the trigger saw other rows than are gone")
+            if self.found_strategy == "range":
+                newest = max(self.rows_and_pending[tag] for tag in deleted)
+                left = [tag for tag in self.expired & tags if self.rows_and_pending[tag] < newest]
+                require(not left, "older rows are left than are gone:", left[:3])
+        if self.has_children:
+            require(set(state["children"]) == set(self.rows) & tags, "children are not with their rows")
+        return state
+
+    def _check_batches(self, deleted):
+        if self.found_strategy == "range":
+            require(
+                len(deleted) % self.batch_rows == 0 or deleted == self.expired,
+                f"{len(deleted)} rows are gone, which are no whole batches")
+        elif self.found_strategy == "whole" or self.found_strategy.startswith("rebuild"):
+            require(deleted == self.expired, "a part of the only batch is gone")
+
+    def _check_file(self, folder, name, is_saved, tags):
+        places = [place for place in (f"pending/{name}", f"pending/done/{name}") if os.path.exists(f"{folder}/{place}")]
+        require(places, "the file", name, "is lost")
+        for place in places:
+            with open(f"{folder}/{place}", "rb") as file:
+                require(file.read() == self.bytes[name], place, "has other bytes")
+        if f"pending/{name}" not in places:
+            require(is_saved, name, "is in done and its rows are not in the store")
+            if name in self.bad:
+                with open(f"{folder}/pending/{name}.rejected") as file:
+                    require(self.bad[name] in file.read(), "the bad line of", name, "is lost")
+
+    def check_finished(self, folder):
+        """The laws for the store after a run that nothing disturbed."""
+        state = self.check(folder)
+        tags = set(state["tags"])
+        require(tags == self.kept, "left over:", sorted(tags - self.kept)[:3], "missing:", sorted(self.kept - tags)[:3])
+        for name in self.pending:
+            require(not os.path.exists(f"{folder}/pending/{name}"), name, "was not moved")
+        wanted = {"Price"} | ({"Audit"} if self.is_audited else set()) | ({"Quote"} if self.has_children else set())
+        require(state["tables"] == wanted, "tables are left over:", state["tables"])
+        known = {"prices.sqlite", "prices.sqlite.retention-lock", "prices.sqlite-journal", "retention.yaml",
+                 "retention.log", "retention.history.sqlite", "pending"}
+        left = {name for name in os.listdir(folder) if not name.endswith(("-wal", "-shm"))} - known
+        require(not left, "files are left over:", left)
+        hidden = [name for name in os.listdir(f"{folder}/pending") if name.startswith(".")]
+        require(not hidden, "hidden files are left over:", hidden)
+
+    def finish(self, folder, state):
+        """Lets the next run finish the work, and looks at what it says and leaves."""
+        end = self.program.job(folder, *self.options())
+        require(end.returncode in (0, 65), "the next run ends with", end.returncode, end.stderr)
+        require(end.returncode == 0 or self.bad, "the next run refuses:", end.stderr, end.stdout)
+        self.check_finished(folder)
+        if state["running"]:
+            log = self.program.run(folder, "log", "--format", "json")
+            require(log.returncode == 0, "the log cannot be read:", log.stderr)
+            crashed = [run for run in json.loads(log.stdout)["runs"] if run["outcome"] == "crashed"]
+            require(len(crashed) == state["running"], "the dead run is not shown as crashed")

@@ -1,0 +1,167 @@
+import Foundation
+import GRDB
+import Testing
+
+/// Accidents of the work itself: what it takes along, what it blocks, and what it does not tell.
+extension PitfallTests {
+    /// Home Assistant 117263: recording stood still while rows went.
+    @Test(arguments: ["DELETE", "WAL"])
+    func aWriterGetsInWhileRowsGo(journal: String) throws {
+        let job = try job(
+            "PRAGMA journal_mode = \(journal);" + Sample.slowDeletes(steps: 3000) + Sample.rows(4000, daysAgo: 100)
+                + Sample.rows(5, daysAgo: 0), "batch: { rows: 10 }")
+        let run = try RunningProgram(job, "run")
+        #expect(job.hasBegunSlowDeletes())
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(10)
+        let writer = try DatabaseQueue(path: job.path("prices.sqlite"), configuration: configuration)
+        var (written, whileRowsWent) = (0, 0)
+        while run.isRunning {
+            try writer.write { try $0.execute(sql: "INSERT INTO Price(symbol, at) VALUES ('live', unixepoch())") }
+            written += 1
+            if run.isRunning { whileRowsWent += 1 }
+        }
+        try writer.close()
+        #expect(run.wait() == 0 && whileRowsWent > 0)
+        #expect(try count(job) == 5 + written)
+    }
+
+    /// The same: a cascade looked for its rows by reading the whole child table for each row.
+    @Test func aChildKeyWithoutAnIndexIsNamedWithItsCure() throws {
+        let job = try job(Sample.rows(20, daysAgo: 100) + Sample.rows(1, daysAgo: 0) + Self.children)
+        let check = try job.retention("check")
+        #expect(
+            check.status == 0 && check.output.contains("CREATE INDEX") && check.output.contains("Quote"), "\(check)")
+        #expect(try job.retention("run").output.contains("CREATE INDEX"))
+    }
+
+    /// Home Assistant 112816.
+    @Test(.enabled(if: ExitCodeTests.mayMount, "only root can make a disk that is small"))
+    func aVacuumWithoutRoomIsNotBegun() throws {
+        let job = try job(Sample.rows(60_000, daysAgo: 100) + Sample.rows(60_000, daysAgo: 0))
+        try job.folder.write(
+            Sample.policy(Sample.rule("reclaim: vacuum"), head: "history: none")
+                .replacing("prices.sqlite", with: "disk/prices.sqlite"), to: "retention.yaml")
+        let sizeBytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))).count
+        // Room for the journal of a batch, and not for a copy.
+        let mounted = try LaunchedProgram.shell(
+            "mkdir disk && mount -t tmpfs -o size=\(sizeBytes * 3 / 2) none disk && mv prices.sqlite disk/",
+            in: job.folder.url)
+        try #require(mounted.status == 0)
+        defer { _ = try? LaunchedProgram.shell("umount disk", in: job.folder.url) }
+        let end = try job.retention("run")
+        #expect(end.status == 0 && end.errors.contains("no vacuum"), "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price", in: "disk/prices.sqlite") == 60_000)
+    }
+
+    /// xibo 3672: one statement for ten million rows.
+    @Test func rowsGoInManyBatchesUnlessSomebodySaysOtherwise() throws {
+        let job = try job(Sample.rows(30_000, daysAgo: 100) + Sample.rows(1, daysAgo: 0))
+        let report = try job.report()
+        #expect(report.rules[0].deleted == 30_000 && report.rules[0].batches > 2)
+    }
+
+    /// Airflow, ODK 1485, restic 5233.
+    @Test func everyTroubleHasAnExitCodeOfItsOwn() throws {
+        func status(_ policy: String, _ arguments: String...) throws -> Int32 {
+            let job = try self.job(Sample.rows(5, daysAgo: 100))
+            try job.folder.write(policy, to: "retention.yaml")
+            try job.folder.write("text", to: "text.txt")
+            let end = try job.launch(["run"] + arguments)
+            #expect(!end.errors.isEmpty || !end.output.isEmpty)
+            #expect(try count(job) == 5)
+            return end.status
+        }
+        let policy = Sample.policy(Sample.rule())
+        #expect(try status(policy, "--as-off", "now") == 64)
+        #expect(try status(policy) == 65)
+        #expect(try status(policy.replacing("prices.sqlite", with: "none.sqlite")) == 66)
+        #expect(try status(policy + "history: none/there.sqlite") == 73)
+        #expect(try status(policy.replacing("prices.sqlite", with: "text.txt")) == 74)
+        #expect(try status(policy.replacing("Price", with: "Prize")) == 78)
+    }
+
+    /// GitLab 600628, carbon 379: "succeeded" for months.
+    @Test func fallingBehindIsNoSuccess() throws {
+        let job = try job(
+            Sample.slowDeletes(steps: 20_000) + Sample.rows(4000, daysAgo: 100) + Sample.rows(5, daysAgo: 0),
+            "batch: { rows: 10 }")
+        let oldest = try job.rows("SELECT strftime('%Y-%m-%dT%H:%M:%SZ', min(at), 'unixepoch') FROM Price")[0]
+        let report = try job.report("--max-runtime", "1s")
+        #expect(report.exitCode == 75 && report.rules[0].outcome == "interrupted", "\(report)")
+        #expect(report.totals.residue > 0 && report.totals.residue + report.totals.deleted == 4000)
+        #expect(report.rules[0].oldest == oldest)
+        let recorded = try #require(try job.log().last)
+        #expect(recorded.outcome == "interrupted" && recorded.totals.residue == report.totals.residue)
+    }
+
+    /// pt-archiver, Launchpad 1199589.
+    @Test func aDryRunDeletesNothing() throws {
+        let job = try job(Sample.rows(50, daysAgo: 100) + Sample.rows(5, daysAgo: 0), "reclaim: vacuum")
+        let before = try Data(contentsOf: URL(filePath: job.path("prices.sqlite")))
+        let listing = try job.listing()
+        #expect(try job.report("--dry-run").rules[0].expired == 50)
+        #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))) == before)
+        #expect(try job.listing() == listing)
+    }
+
+    /// Airflow 46856 and 42003: copies that nobody knew of filled the disk.
+    @Test(arguments: ["auto", "windows"])
+    func nothingIsCopiedAside(strategy: String) throws {
+        let job = try job(
+            Sample.rows(3000, daysAgo: 100) + Sample.rows(5, daysAgo: 0) + Self.children, head: "history: none")
+        let schema = try job.rows("SELECT type, name, sql FROM sqlite_schema ORDER BY name")
+        let sizeBytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))).count
+        #expect(try job.report("--strategy", strategy).exitCode == 0)
+        #expect(try job.rows("SELECT type, name, sql FROM sqlite_schema ORDER BY name") == schema)
+        #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))).count <= sizeBytes)
+        #expect(try job.listing() == ["prices.sqlite", "prices.sqlite.retention-lock", "retention.yaml"])
+    }
+
+    /// Airflow 51952.
+    @Test func childrenThatGoAlongAreCounted() throws {
+        let job = try job(
+            Sample.rows(30, daysAgo: 100) + Sample.rows(5, daysAgo: 0) + Self.children
+                + "INSERT INTO Quote(price) SELECT price FROM Quote;")
+        for report in [try job.report("--dry-run"), try job.report()] {
+            #expect(report.rules[0].expired == 30 && report.rules[0].cascaded == 60)
+        }
+        #expect(try job.number("SELECT count(*) FROM Quote") == 10)
+        #expect(try job.log().last?.rules[0].cascaded == 60)
+    }
+
+    /// DuckDuckGo's macos-browser 873.
+    @Test func objectsThatBelongTogetherGoTogether() throws {
+        let job = try LaunchedJob(
+            "SELECT 1",
+            policy: "version: 1\nstore: gold.sqlite\nrules:\n  - { name: gold, entity: YahooGoldPricePoint, "
+                + "date_attribute: updateTime, max_age: 30min }\n")
+        let made = try LaunchedProgram.run(
+            "goldprices",
+            ["gold.sqlite", "--core-data", "--until", "2025-01-01", "--rows", "100", "--relationship", "detail"],
+            in: job.folder.url)
+        try #require(made.status == 0)
+        let report = try job.report("--as-of", "2025-01-01T00:00:00Z")
+        #expect(report.rules[0].deleted == 70 && report.rules[0].cascaded == 70)
+        #expect(
+            try job.rows(
+                "SELECT count(*) FROM ZPRICEDETAIL WHERE ZPOINT NOT IN (SELECT Z_PK FROM ZYAHOOGOLDPRICEPOINT)",
+                in: "gold.sqlite") == ["0"])
+    }
+
+    /// Home Assistant 115765: 10 GB became 18 MB.
+    @Test func aDamagedStoreIsNoReasonToBeginANewOne() throws {
+        let job = try job(Sample.rows(5000, daysAgo: 100) + Sample.rows(5, daysAgo: 0))
+        var bytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite")))
+        for page in stride(from: 4096, to: bytes.count, by: 4096) {
+            bytes.replaceSubrange(page..<page + 16, with: Data(repeating: 0xA5, count: 16))
+        }
+        for damaged in [bytes, Data(bytes.dropFirst(100)), Data(bytes.prefix(100))] {
+            try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
+            for arguments in [["run", "--dry-run"], ["run"]] {
+                #expect(try job.launch(arguments).status == 74)
+                #expect(try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))) == damaged)
+            }
+        }
+    }
+}
