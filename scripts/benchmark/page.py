@@ -144,7 +144,8 @@ def strategies(result):
 def locks(result):
     """The lock of the strategies that hold it for long: how long it was to be, and how long it was."""
     rows = [
-        [f"{cell.schema} {cell.percent} %", cell.side, spread(cell.predicted_lock_ms), spread(cell.lock_ms)]
+        [f"{cell.schema} {cell.percent} %", cell.side,
+         *(spread(values) if values else "" for values in (cell.predicted_lock_ms, cell.lock_ms))]
         for cell in result.find(part="strategy") if cell.is_available and "lock_ms" in cell.facts]
     if not rows:
         return []

@@ -44,7 +44,7 @@ def locks(workshop, side, samples):
     found = {
         name: [round(rule[key] * 1000, 3) for rule in rules if rule.get(key) is not None]
         for name, key in (("predicted_lock_ms", "predicted_lock_seconds"), ("lock_ms", "lock_seconds"))}
-    return found if all(found.values()) else {}
+    return found if any(found.values()) else {}
 
 
 def is_long(samples):
