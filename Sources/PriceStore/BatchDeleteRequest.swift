@@ -22,6 +22,10 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// The rows to delete. Its sort descriptors, limit and offset are obeyed: with a limit of 10 and the date ascending,
     /// the ten oldest rows go.
     public var fetchRequest: FetchRequest
+    /// More rows of the entity that go in the same pass, each predicate's counted apart: a row counts for the first that
+    /// names it, after the fetch request's own. Only with strategies that read the whole table: ``DeleteStrategy/windows``,
+    /// ``DeleteStrategy/keys`` and the rebuilds by a copy. A limit is of rows that are looked at, not of rows that go.
+    public var alsoDeleting: [Predicate] = []
     /// What the result tells.
     public var resultType: ResultType
     /// How the engine finds the rows.
@@ -32,6 +36,9 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// Whether a history of a Core Data store that cannot be continued is left as it is: it does not tell of these deletes
     /// then. If not, the request fails there.
     public var ignoresUnknownHistory = false
+    /// How long the store may stay locked for a strategy that is one statement or a rebuild: beyond it the request is given
+    /// up with ``StoreError/Kind/strategyUnfit``, and nothing is deleted. Nil: no bound.
+    public var maxLock: Duration?
     /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
     public var continuation: BatchContinuation?
 
@@ -70,18 +77,6 @@ public enum BatchResultType: Hashable, Sendable {
     case objectIDs
 }
 
-/// How an engine finds the rows of a batch.
-public enum DeleteStrategy: String, Hashable, Sendable, CaseIterable {
-    /// One statement for all of them.
-    case whole
-    /// By ranges of an indexed date, oldest first.
-    case range
-    /// By windows of the rowid.
-    case windows
-    /// By ranges of the primary key of a table without a rowid.
-    case keys
-}
-
 /// A place in the order in which batches go through a table.
 public struct BatchContinuation: Hashable, Sendable {
     /// The values of the place: for ``DeleteStrategy/range`` the stored date and the key, else the key.
@@ -97,12 +92,16 @@ public struct BatchContinuation: Hashable, Sendable {
 public struct BatchDeleteResult: Hashable, Sendable {
     /// Rows of the entity that the predicate named and that went.
     public var deletedCount: Int
+    /// Rows that went by each predicate of ``BatchDeleteRequest/alsoDeleting``.
+    public var alsoDeletedCounts: [Int] = []
     /// Rows that went because a relationship cascaded, of any entity.
     public var cascadedCount: Int
     /// Rows that lost a reference because a relationship nullified it.
     public var nullifiedCount: Int
     /// Files beside a Core Data store that only rows which went referred to, and that were removed after the commit.
     public var removedFileCount = 0
+    /// How long the store was locked; nil: for no longer than the request took.
+    public var lockElapsed: Duration?
     /// The IDs of the rows that went, if they were asked for; else empty.
     public var objectIDs: [ObjectID]
     /// Where the next batch goes on; nil: the end was reached.

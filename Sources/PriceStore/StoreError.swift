@@ -18,6 +18,9 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case constraint
         /// The schema is of a kind that the engine cannot handle.
         case unsupported
+        /// The strategy of a request does not fit the store as it is now: others have it open, it would be locked for too
+        /// long, or there is no room for a copy. Nothing was done; another strategy would do.
+        case strategyUnfit
         /// The store lacks an entity or attribute that is named.
         case unknownName
         /// A ledger, log or metrics file cannot be made.

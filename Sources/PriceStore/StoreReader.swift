@@ -198,11 +198,17 @@ public struct ReclaimRequest {
     public var mode: ReclaimMode
     /// Asked between slices: whether to go on.
     public var mayContinue: () -> Bool
+    /// Told after each slice how long it took, so that others can be let in.
+    public var didFree: (Duration) -> Void
 
     /// Makes a request.
-    public init(mode: ReclaimMode, mayContinue: @escaping () -> Bool = { true }) {
+    public init(
+        mode: ReclaimMode, mayContinue: @escaping () -> Bool = { true },
+        didFree: @escaping (Duration) -> Void = { _ in }
+    ) {
         self.mode = mode
         self.mayContinue = mayContinue
+        self.didFree = didFree
     }
 }
 

@@ -14,6 +14,8 @@ public struct SurveyRequest: Hashable, Sendable {
     public var preceding: [BatchDeleteRequest]
     /// What becomes of the rows that point at rows which go.
     public var relationships: BatchDeleteRequest.RelationshipRule
+    /// How long the store may be locked for a strategy that the engine chooses by itself.
+    public var maxLock = Duration.seconds(2)
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
     /// Whether the rows that relationships would take or change are counted even if nothing else hangs on it.
@@ -153,11 +155,21 @@ public struct Survey: Hashable, Sendable {
     public var externalFiles: [String] = []
     /// How the engine would go about the delete.
     public var strategy = DeleteStrategy.whole
+    /// Why the engine would do so, as a phrase; nil: it is the ordinary way.
+    public var strategyReason: String?
+    /// How the engine would go about it in batches, where ``strategy`` turns out not to fit.
+    public var batchStrategy = DeleteStrategy.whole
+    /// How long ``strategy`` is expected to lock the store; nil: it does not matter for a strategy in batches.
+    public var predictedLock: Duration?
     /// Whether the date index gives the rows in the order of their dates, as it does but for text of mixed shapes.
     public var isInDateOrder = false
     /// The strategies that can be asked for by name.
     public var possibleStrategies: [DeleteStrategy] = []
-    /// The index that serves the strategy; nil: none.
+    /// Whether the rows can go in one pass with those of other rules on the entity: nothing goes or changes with them.
+    public var allowsSharedPass = false
+    /// Why a strategy cannot be asked for, as a phrase, where there is more to say than that it is not possible.
+    public var strategyObstacles: [DeleteStrategy: String] = [:]
+    /// The index that gives the rows in the order of their dates; nil: none.
     public var index: String?
     /// Why the history that the store keeps cannot be continued; nil: it can, or there is none.
     public var historyObstacle: String?

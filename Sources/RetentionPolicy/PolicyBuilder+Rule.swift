@@ -21,7 +21,9 @@ extension PolicyBuilder {
         rule.relationships = group.word("relationships", as: Rule.RelationshipSetting.self) ?? .asDeclared
         rule.allowEmpty = group.flag("allow_empty") ?? false
         let limits = group.group("limits")
-        rule.limits = Rule.Limits(maxRows: limits?.integer("max_rows"), maxFraction: limits?.fraction("max_fraction"))
+        rule.limits = Rule.Limits(
+            maxRows: limits?.integer("max_rows"), maxFraction: limits?.fraction("max_fraction"),
+            maxLock: limits?.duration("max_lock"))
         rule.accept = Set(group.texts("accept").compactMap(RefusalCode.init(rawValue:)))
         if let batch = group.group("batch") { rule.batch = Self.batch(batch) }
         rule.strategy = group.word("strategy", as: DeleteStrategy.self)

@@ -100,7 +100,9 @@ extension PolicyKey {
     static let ruleLimits: [PolicyKey] = [
         PolicyKey("max_rows", .integer(1...Int.max), "The most rows that a run may delete"),
         PolicyKey("max_fraction", .fraction, "The largest part of the readable rows that a run may delete"),
-        .later("max_lock", .duration(milliseconds: true), "The longest lock that auto may take for a rebuild"),
+        PolicyKey(
+            "max_lock", .duration(milliseconds: true),
+            "How long one rebuild or statement may lock the store; default 2s for auto"),
     ]
 
     static let batch: [PolicyKey] = [
@@ -130,7 +132,7 @@ extension PolicyKey {
     }
 
     private static let strategies: [PolicyWord] = [
-        "auto", "range", "windows", "keys", .later("whole"), .later("sorted"), .later("rebuild"),
-        .later("rebuild_in_place"), .later("rebuild_file"), .later("partitions"),
+        "auto", "whole", "range", "sorted", "windows", "keys", "rebuild", "rebuild_in_place", "rebuild_file",
+        "partitions",
     ]
 }

@@ -56,9 +56,6 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
 
     init(stringLiteral name: String) { self.init(name) }
 
-    /// A word whose work this version does not do yet.
-    static func later(_ name: String) -> PolicyWord { PolicyWord(name, unavailable: "'\(name)' is not supported yet") }
-
     /// The words of an enumeration.
     static func of<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> [PolicyWord] {
         type.allCases.map { PolicyWord($0.rawValue) }

@@ -93,9 +93,14 @@ package struct Rule: Sendable {
         /// Greater than 0, at most 1.
         package var maxFraction: Double?
 
-        package init(maxRows: Int? = nil, maxFraction: Double? = nil) {
+        /// The longest that the store may be locked by one rebuild or statement; nil: two seconds where the strategy is
+        /// `auto`, else no bound.
+        package var maxLock: Duration?
+
+        package init(maxRows: Int? = nil, maxFraction: Double? = nil, maxLock: Duration? = nil) {
             self.maxRows = maxRows
             self.maxFraction = maxFraction
+            self.maxLock = maxLock
         }
     }
 }

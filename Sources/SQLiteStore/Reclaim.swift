@@ -34,7 +34,9 @@ extension SQLiteConnection {
         while free > 0 {
             guard request.mayContinue() else { return "stopped with \(free) free pages left" }
             // The statement frees one page a step and must be stepped to its end.
+            let began = ContinuousClock.now
             try db.execute(sql: "PRAGMA main.incremental_vacuum(\(Self.slicePageCount))")
+            request.didFree(ContinuousClock.now - began)
             let left = try pragma("freelist_count", db)
             guard left < free else { return "\(left) free pages could not be given back" }
             free = left

@@ -10,7 +10,9 @@ final class SQLiteConnection {
     /// The path without links, which object IDs carry.
     let storeIdentifier: String
     let isReadOnly: Bool
-    private let queue: DatabaseQueue
+    private var queue: DatabaseQueue
+    private let configuration: Configuration
+    private let modelPath: String?
     private var transactionDepth = 0
 
     /// Told each different statement before its first execution, with its query plan; nil: nobody asks.
@@ -54,11 +56,9 @@ final class SQLiteConnection {
         return "retention_\(kind)_\(temporaryCount)"
     }
 
-    init(path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil) throws(StoreError)
-    {
-        name = path
-        catalog = SQLiteCatalog(store: path, modelPath: modelPath)
-        isReadOnly = readOnly
+    convenience init(
+        path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil
+    ) throws(StoreError) {
         try StoreFile.check(path, readOnly: readOnly, create: create)
         var configuration = Configuration()
         configuration.readonly = readOnly
@@ -68,17 +68,53 @@ final class SQLiteConnection {
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
+        try self.init(path, configuration, modelPath: modelPath)
+        if create { StoreFile.makePrivate(path) }
+        if !readOnly {
+            PrivateFile.removeLeftOver(beside: storeIdentifier)
+            try preferFewSyncs()
+            try noteIdentity()
+        }
+    }
+
+    /// Opens a file that is known to be a database, without touching it but through SQLite.
+    private init(_ path: String, _ configuration: Configuration, modelPath: String?) throws(StoreError) {
+        name = path
+        self.configuration = configuration
+        self.modelPath = modelPath
+        catalog = SQLiteCatalog(store: path, modelPath: modelPath)
+        isReadOnly = configuration.readonly
         do {
             queue = try DatabaseQueue(path: path, configuration: configuration)
         } catch {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
         storeIdentifier = StoreFile.identifier(of: path)
-        if create { StoreFile.makePrivate(path) }
-        if !readOnly {
-            try preferFewSyncs()
-            try noteIdentity()
+    }
+
+    /// Another connection to the same file.
+    func sibling() throws(StoreError) -> SQLiteConnection {
+        try SQLiteConnection(name, configuration, modelPath: modelPath)
+    }
+
+    /// Closes the file. Everything that belongs to the connection is gone; see ``reopen()``.
+    func close() { try? queue.close() }
+
+    /// Opens the file that has the name now.
+    func reopen() throws(StoreError) {
+        do {
+            queue = try DatabaseQueue(path: name, configuration: configuration)
+        } catch {
+            throw StoreError(error, store: name, doing: "the store cannot be opened again")
         }
+        catalog = catalog.emptied
+        dateFunctions = [:]
+        temporaries = Temporaries()
+        relationshipCounter = nil
+        keyLists = []
+        dataVersion = nil
+        try preferFewSyncs()
+        try noteIdentity()
     }
 
     /// Takes the file that is open for the store from here on, after opening it or replacing it on purpose.
@@ -102,9 +138,15 @@ final class SQLiteConnection {
         try run("setting the connection up") { db in
             if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
                 try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
+                // SQLite counts pages; what matters is the room on the disk.
+                let pageCount = try Self.checkpointBytes / max(512, pragma("page_size", db))
+                try db.execute(sql: "PRAGMA wal_autocheckpoint = \(max(1, pageCount))")
             }
         }
     }
+
+    /// The size of the WAL at which a commit moves it to the file: SQLite's own, at its own page size.
+    private static let checkpointBytes = 1000 * 4096
 
     /// Runs a piece of work on the connection and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {

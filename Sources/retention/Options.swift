@@ -18,9 +18,6 @@ extension Policy.LogSettings.Level: ExpressibleByArgument {}
 
 /// Reads the values of options. What cannot be read is wrong usage.
 enum OptionValue {
-    /// Strategies that the manual names and this version does not have.
-    private static let laterStrategies = ["sorted", "rebuild", "rebuild_in_place", "rebuild_file", "partitions"]
-
     /// An instant after ISO 8601; what has no zone is read in the policy's.
     static func instant(_ text: String, option: String, zone: CalendarZone = .utc) throws(CommandFailure) -> Instant {
         guard let instant = Instant(iso8601: text, zone: zone) else {
@@ -50,9 +47,6 @@ enum OptionValue {
         if text == "auto" { return nil }
         if let strategy = DeleteStrategy(rawValue: text) { return strategy }
         let names = ["auto"] + DeleteStrategy.allCases.map(\.rawValue)
-        if laterStrategies.contains(text) {
-            throw .usage("--strategy '\(text)' is not supported yet", hint: "one of \(list(names))")
-        }
         throw .usage("--strategy '\(text)' is unknown" + nearest(text, names), hint: "one of \(list(names))")
     }
 

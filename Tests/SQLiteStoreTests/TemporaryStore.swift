@@ -74,7 +74,7 @@ extension StoreWriter {
             fetchRequest: FetchRequest(
                 entity: request.entity, predicate: request.deletion,
                 sortDescriptors: [SortDescriptor(request.date.name)],
-                fetchLimit: strategy == .whole ? nil : batchRows),
+                fetchLimit: strategy.isInBatches ? batchRows : nil),
             resultType: .count, strategy: strategy, relationships: request.relationships)
         repeat {
             let result = try execute(batch)

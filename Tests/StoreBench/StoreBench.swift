@@ -3,13 +3,14 @@ import ArgumentParser
 /// The command that scripts/bench measures: one piece of the library's work in a process, and the same done another way.
 ///
 /// It is no product. Stores come from `goldprices`; each command prints one number, by which the bench sees that both
-/// ways did the same.
+/// ways did the same. The peers (`delete-in-chunks`, `delete-one-by-one`) and the live work know nothing of the library.
 @main
 struct StoreBench: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "storebench",
         abstract: "Does one piece of the library's work, for scripts/bench to measure.",
         subcommands: [
-            DeleteBatch.self, DeleteClassic.self, InsertBatch.self, InsertGRDB.self, Merge.self,
+            DeleteBatch.self, DeleteClassic.self, DeleteInChunks.self, DeleteOneByOne.self, InsertBatch.self,
+            InsertGRDB.self, Merge.self, LiveWriter.self, LiveReader.self,
         ])
 }

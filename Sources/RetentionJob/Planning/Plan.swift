@@ -30,6 +30,12 @@ package struct Plan: Sendable {
         package var survey = Survey()
         /// The batch to repeat until no row is left; nil unless the step is planned.
         package var request: BatchDeleteRequest?
+        /// Whether the engine chose the strategy: then rows go in batches where it turns out not to fit.
+        package var isStrategyChosen = false
+        /// The rule in whose pass the rows go; nil: the step has a pass of its own.
+        package var sharesPassWith: String?
+        /// The size of batches and what comes between them.
+        package var batch = Rule.BatchSetting()
         /// Never delete more rows than this; nil: no limit.
         package var maxRows: Int?
         /// Refusals that would have held but were accepted.
@@ -81,7 +87,13 @@ extension Plan.Step {
         report.newest = survey.newest
         report.newestExpired = survey.newestExpired
         report.strategy = request?.strategy
-        report.index = request == nil ? nil : survey.index
+        if let sharesPassWith {
+            report.strategyReason = "in one pass with \(sharesPassWith)"
+        } else if isStrategyChosen {
+            report.strategyReason = survey.strategyReason
+            report.predictedLock = survey.predictedLock
+        }
+        report.index = request?.strategy.usesDateIndex == true ? survey.index : nil
         report.externalFiles = survey.externalFiles
         report.advice = advice
         report.elapsed = elapsed

@@ -71,6 +71,7 @@ package struct Planner {
             plan.steps.append(step)
         }
         guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
+        plan.noteSharedPasses()
         return plan
     }
 
@@ -123,7 +124,9 @@ package struct Planner {
             step.disposition = .refused(standing)
         } else {
             step.disposition = .planned
-            step.request = batch(for: rule, request, survey)
+            let wanted = options.strategy ?? rule.strategy
+            step.isStrategyChosen = wanted == nil
+            step.use(wanted ?? survey.strategy, asking: request)
             step.request?.ignoresUnknownHistory = passed.contains(.historyTracking)
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
         }
@@ -133,13 +136,15 @@ package struct Planner {
     private func surveyRequest(
         for rule: Rule, date: DateAttribute, cutoff: Instant, preceding: [BatchDeleteRequest]
     ) -> SurveyRequest {
-        SurveyRequest(
+        var request = SurveyRequest(
             entity: rule.entity, date: date, cutoff: cutoff, filter: rule.filter,
             keepLast: rule.keepLast.map {
                 KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
             },
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsRelatedRows: countsAllRows)
+        if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
+        return request
     }
 
     /// A schema that the engine cannot handle is an answer, not an error: the other rules go on.
@@ -153,28 +158,13 @@ package struct Planner {
         }
     }
 
-    /// The batch to repeat: oldest rows first, a limited number of them.
-    private func batch(for rule: Rule, _ request: SurveyRequest, _ survey: Survey) -> BatchDeleteRequest {
-        let strategy = options.strategy ?? rule.strategy ?? survey.strategy
-        return BatchDeleteRequest(
-            fetchRequest: FetchRequest(
-                entity: rule.entity, predicate: request.deletion,
-                sortDescriptors: [SortDescriptor(request.date.name, ascending: true)],
-                // `whole` is one statement for all rows by its meaning.
-                fetchLimit: strategy == .whole ? nil : rule.batch.rows),
-            resultType: .count, strategy: strategy,
-            // What `deny` forbids was looked for before; rows that arrive meanwhile follow the schema.
-            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
-    }
-
     /// A strategy that was asked for by name and cannot be had, as a mistake of the configuration.
     private func strategyMistake(in step: Plan.Step) -> Diagnostic? {
         guard let wanted = options.strategy ?? step.rule.strategy, step.surveyRequest != nil,
             step.survey.unsupported == nil, !step.survey.possibleStrategies.contains(wanted)
         else { return nil }
         return StoreCheck.strategyMistake(
-            wanted, rule: step.rule, possible: step.survey.possibleStrategies,
-            isFromCommandLine: options.strategy != nil)
+            wanted, rule: step.rule, survey: step.survey, isFromCommandLine: options.strategy != nil)
     }
 
     /// Whether rows show that time has passed since the last run. Asks the store only if the clock looks as if it had

@@ -47,13 +47,14 @@ package enum StoreCheck {
 
     /// A strategy that was asked for by name and that the engine cannot follow for this rule.
     static func strategyMistake(
-        _ wanted: DeleteStrategy, rule: Rule, possible: [DeleteStrategy], isFromCommandLine: Bool
+        _ wanted: DeleteStrategy, rule: Rule, survey: Survey, isFromCommandLine: Bool
     ) -> Diagnostic {
-        let choices = (["auto"] + possible.map(\.rawValue)).joined(separator: ", ")
+        let choices = (["auto"] + survey.possibleStrategies.map(\.rawValue)).joined(separator: ", ")
+        let reason = survey.strategyObstacles[wanted].map { ": \($0)" } ?? ""
         return Diagnostic(
             at: isFromCommandLine ? rule.marks.value("name") : rule.marks.value("strategy"),
             (isFromCommandLine ? "--strategy " : "strategy ") + "'\(wanted.rawValue)' is not possible for "
-                + "\(rule.entity); expected one of \(choices)")
+                + "\(rule.entity)\(reason); expected one of \(choices)")
     }
 
     private static func meant(_ name: String, _ names: [String]) -> String? {
@@ -175,7 +176,7 @@ private struct RuleCheck {
         if let strategy = rule.strategy, !survey.possibleStrategies.contains(strategy) {
             diagnostics.append(
                 StoreCheck.strategyMistake(
-                    strategy, rule: rule, possible: survey.possibleStrategies, isFromCommandLine: false))
+                    strategy, rule: rule, survey: survey, isFromCommandLine: false))
         }
         guard includingAdvice else { return }
         let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)

@@ -40,6 +40,8 @@ package struct JSONReport {
             .init("exit_code", .integer(Int64(report.exitCode))),
             .init("warnings", .strings(report.warnings)),
             .init("failure", .optional(report.failure)),
+            .init("store_bytes_before", report.storeBytesBefore.map { .integer($0) } ?? .null),
+            .init("store_bytes_after", report.storeBytesAfter.map { .integer($0) } ?? .null),
         ])
     }
 
@@ -90,6 +92,9 @@ package struct JSONReport {
                             .init("example", .string(SafeText.example(rows.example))),
                         ])
                     })),
+            .init("strategy_reason", .optional(rule.strategyReason)),
+            .init("predicted_lock_seconds", rule.predictedLock.map { .seconds($0) } ?? .null),
+            .init("lock_seconds", rule.lockElapsed.map { .seconds($0) } ?? .null),
             .init("advice", .strings(rule.advice)),
             .init("removed_files", .count(rule.removedFiles)),
             .init("external_files", .strings(rule.externalFiles)),

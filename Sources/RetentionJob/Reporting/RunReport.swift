@@ -54,6 +54,12 @@ package struct RunReport: Sendable {
         package var newest: Instant?
         package var newestExpired: Instant?
         package var strategy: DeleteStrategy?
+        /// Why the engine chose it; nil: it is the ordinary way, or the rule asks for it.
+        package var strategyReason: String?
+        /// How long a rebuild was expected to lock the store; nil: nothing of the kind was planned.
+        package var predictedLock: Duration?
+        /// How long a rebuild or a single statement locked the store; nil: there was none.
+        package var lockElapsed: Duration?
         /// The index that serves the strategy.
         package var index: String?
         package var batches = 0
@@ -91,6 +97,9 @@ package struct RunReport: Sendable {
     /// Whether the configuration names pending files at all.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
+    /// The size of the store before anything was deleted, and at the end; nil: unknown, or nothing was deleted.
+    package var storeBytesBefore: Int64?
+    package var storeBytesAfter: Int64?
     package var reclaimedBytes: Int64 = 0
     /// Things that the operator should know and that are no error: no room for a vacuum, and the like.
     package var warnings: [String] = []

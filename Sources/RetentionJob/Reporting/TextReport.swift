@@ -139,6 +139,7 @@ package struct TextReport {
         if let message = rule.message, rule.outcome != .refused {
             lines += note(name, message, style(of: rule.outcome))
         }
+        if let sentence = strategy(rule) { lines += note(name, sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
             lines += note(name, "accepted although it would be refused: \(codes)", .caution)
@@ -168,6 +169,17 @@ package struct TextReport {
         }
         lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
         return lines
+    }
+
+    /// Why the strategy is not the ordinary one, and how long the store was locked by it.
+    private func strategy(_ rule: RunReport.RuleReport) -> String? {
+        guard rule.expired > 0, let strategy = rule.strategy else { return nil }
+        var parts: [String] = []
+        if let reason = rule.strategyReason { parts.append("\(strategy.reportPhrase): \(reason)") }
+        if let lock = rule.lockElapsed, !strategy.isInBatches {
+            parts.append("the store was locked for \(Figures.duration(lock))")
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
     /// A sentence with a label before it, wrapped and indented under itself.
@@ -207,7 +219,12 @@ package struct TextReport {
         let deleted = report.deletedCount == 0 ? "no row" : Figures.count(report.deletedCount, "row")
         let time = Figures.duration(report.finished.since(report.started))
         let tail = parts.isEmpty ? "" : "; " + Self.list(parts)
-        let reclaimed = report.reclaimedBytes > 0 ? " Reclaimed \(Figures.bytes(report.reclaimedBytes))." : ""
+        var reclaimed = ""
+        if report.reclaimedBytes > 0 {
+            reclaimed = " Reclaimed \(Figures.bytes(report.reclaimedBytes))"
+            reclaimed += report.storeBytesAfter.map { "; the store has \(Figures.bytes($0))" } ?? ""
+            reclaimed += "."
+        }
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
     }
 
@@ -224,8 +241,13 @@ extension DeleteStrategy {
         switch self {
         case .whole: "one statement"
         case .range: "range batches"
+        case .sorted: "sorted batches"
         case .windows: "rowid windows"
         case .keys: "key batches"
+        case .rebuild: "rebuild by copy-back"
+        case .rebuildInPlace: "rebuild in place"
+        case .rebuildFile: "rebuild to a new file"
+        case .partitions: "whole partitions"
         }
     }
 }

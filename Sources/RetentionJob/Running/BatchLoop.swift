@@ -42,7 +42,7 @@ package struct BatchLoop {
     private var state: State
     private var deletedInPass = 0
 
-    /// Rows of the entity deleted so far.
+    /// Rows that the rules of the pass deleted so far.
     package private(set) var deletedCount = 0
     /// Batches that deleted something.
     package private(set) var batchCount = 0
@@ -98,10 +98,11 @@ package struct BatchLoop {
     ) {
         guard case .deleting(let previous) = state else { return }
         pacing.didDelete(elapsed: elapsed)
-        deletedCount += result.deletedCount
-        deletedInPass += result.deletedCount
-        if result.deletedCount > 0 { batchCount += 1 }
-        if let next = result.continuation, result.deletedCount > 0 || next != previous {
+        let count = result.alsoDeletedCounts.reduce(result.deletedCount, +)
+        deletedCount += count
+        deletedInPass += count
+        if count > 0 { batchCount += 1 }
+        if let next = result.continuation, count > 0 || next != previous {
             state = .deleting(next)
             pendingPause = pacing.pause(after: elapsed, hasCompany: hasCompany)
         } else {
@@ -122,5 +123,14 @@ package struct BatchLoop {
         case .finished, .limitReached, .interrupted:
             state = .stopped(reason, residue: residue)
         }
+    }
+}
+
+extension BatchLoop {
+    /// Makes the loop of a planned step, or of several that share its pass.
+    ///
+    /// - Parameter expiredCount: the plan's count for all of them.
+    init(_ step: Plan.Step, expiredCount: Int) {
+        self.init(expiredCount: expiredCount, batch: step.batch, isLimited: step.isInBatches, maxRows: step.maxRows)
     }
 }

@@ -35,6 +35,6 @@ struct Pacing {
     /// Below this the cost of a transaction outweighs its rows.
     private static let fewestRows = 250
     private static let mostRows = 1_000_000
-    /// A batch that took seconds was itself kept waiting; there is no need to wait as long again.
-    private static let longestPause = Duration.seconds(1)
+    /// Who waits for SQLite's lock looks again after at most 100 ms: nobody needs a longer gap to get in.
+    private static let longestPause = Duration.milliseconds(200)
 }

@@ -3,34 +3,64 @@ import PriceStore
 import RetentionPolicy
 
 extension Run {
-    /// Carries out one step of the plan, or tells why it does not.
+    /// Carries out the steps of one pass: usually a single rule's.
     ///
-    /// Trouble that concerns this rule alone (a trigger that raises) fails it, and the next rules go on; all other
+    /// Trouble that concerns its rules alone (a trigger that raises) fails them, and the next rules go on; all other
     /// trouble ends the run.
-    func carryOut(_ step: Plan.Step, at index: Int, preceding: ArraySlice<Plan.Step>) {
-        guard case .planned = step.disposition, let request = step.request else { return }
+    func carryOut(_ pass: [Int], of plan: Plan) {
+        let steps = pass.map { plan.steps[$0] }
+        guard let first = pass.first, var step = steps.first else { return }
+        step.request?.alsoDeleting = steps.dropFirst().compactMap { $0.deletion?.predicate }
         let began = setup.uptime()
-        var loop = BatchLoop(
-            expiredCount: step.survey.expiredCount, batch: step.rule.batch,
-            isLimited: request.fetchRequest.fetchLimit != nil, maxRows: step.maxRows)
-        let residue = residueRequest(of: step, preceding: preceding)
-        if step.survey.expiredCount > 0, mayContinue {
-            setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: step.survey.expiredCount)
+        let residues = zip(steps, pass).map { residueRequest(of: $0, preceding: plan.steps[..<$1]) }
+        let expiredCount = steps.reduce(0) { $0 + $1.survey.expiredCount }
+        if expiredCount > 0, mayContinue {
+            setup.observer?.runDidBegin(
+                rule: steps.map(\.rule.name).joined(separator: ", "), expiredCount: expiredCount)
         }
+        var loop = BatchLoop(step, expiredCount: expiredCount)
         do throws(StoreError) {
-            try repeatBatches(&loop, request, residue: residue, at: index)
+            try checkCompany(step)
+            try repeatBatches(&loop, step, residues: residues, of: pass)
         } catch {
-            fail(index, because: error, residue: residue)
+            setup.observer?.runDidEnd()
+            if error.kind == .strategyUnfit, step.isStrategyChosen, !step.isInBatches {
+                return goOnInBatches(pass, of: plan, because: error.message)
+            }
+            for (index, residue) in zip(pass, residues) { fail(index, because: error, residue: residue) }
         }
-        report.rules[index].batches = loop.batchCount
-        report.rules[index].elapsed += setup.uptime() - began
+        report.rules[first].batches = loop.batchCount
+        report.rules[first].elapsed += setup.uptime() - began
         setup.observer?.runDidEnd()
+    }
+
+    /// Throws if nothing that the engine chose to lock the store for long with should begin now.
+    private func checkCompany(_ step: Plan.Step) throws(StoreError) {
+        guard step.isStrategyChosen, !step.isInBatches, step.survey.expiredCount > 0, try writer.hasCompany() else {
+            return
+        }
+        throw StoreError(.strategyUnfit, store: writer.name, message: "others have come to the store")
+    }
+
+    /// Takes batches in the place of a strategy that the engine chose and that does not fit after all.
+    private func goOnInBatches(_ pass: [Int], of plan: Plan, because reason: String) {
+        var plan = plan
+        for index in pass {
+            let given = plan.steps[index].request?.strategy.rawValue ?? ""
+            plan.steps[index].useBatches()
+            report.rules[index].strategy = plan.steps[index].request?.strategy
+            report.rules[index].strategyReason = "\(given) was given up: \(reason)"
+            logger.notice(
+                "strategy changed", metadata: ["rule": "\(report.rules[index].name)", "reason": "\(reason)"])
+            carryOut([index], of: plan)
+        }
     }
 
     /// Deletes batch after batch until the loop stops.
     private func repeatBatches(
-        _ loop: inout BatchLoop, _ request: BatchDeleteRequest, residue: FetchRequest, at index: Int
+        _ loop: inout BatchLoop, _ step: Plan.Step, residues: [FetchRequest], of pass: [Int]
     ) throws(StoreError) {
+        guard let request = step.request else { return }
         while true {
             switch loop.next(mayContinue: mayContinue) {
             case .delete(let limit, let continuation):
@@ -39,29 +69,45 @@ extension Run {
                     batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
                 // Whether others are there is worth a pause, not an error.
                 loop.didDelete(result, elapsed: setup.uptime() - began) { (try? writer.hasCompany()) ?? true }
-                report.rules[index].deleted += result.deletedCount
-                report.rules[index].cascaded += result.cascadedCount
-                report.rules[index].nullified += result.nullifiedCount
-                report.rules[index].removedFiles += result.removedFileCount
+                note(result, of: pass)
                 setup.observer?.runDidDelete(
-                    deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
+                    deletedCount: loop.deletedCount, expiredCount: pass.reduce(0) { $0 + report.rules[$1].expired })
                 if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
             case .pause(let length):
                 wait(length)
                 loop.didPause()
             case .countResidue where isOver:
-                // The store is in trouble already; the plan's figure is the best there is.
-                loop.didCount(residue: max(1, report.rules[index].expired - loop.deletedCount))
+                // The store is in trouble already; the plan's figures are the best there is.
+                for index in pass {
+                    report.rules[index].residue = report.rules[index].expired - report.rules[index].deleted
+                }
+                loop.didCount(residue: max(1, pass.reduce(0) { $0 + report.rules[$1].residue }))
             case .countResidue:
-                loop.didCount(residue: try writer.count(residue))
-            case .stop(let reason, let residue):
-                return conclude(index, reason, residue: residue)
+                for (index, residue) in zip(pass, residues) { report.rules[index].residue = try writer.count(residue) }
+                loop.didCount(residue: pass.reduce(0) { $0 + report.rules[$1].residue })
+            case .stop(let reason, _):
+                for index in pass { conclude(index, reason) }
+                return
             }
         }
     }
 
+    /// Adds what a batch did to the rules of its pass.
+    private func note(_ result: BatchDeleteResult, of pass: [Int]) {
+        guard let first = pass.first else { return }
+        report.rules[first].deleted += result.deletedCount
+        report.rules[first].cascaded += result.cascadedCount
+        report.rules[first].nullified += result.nullifiedCount
+        report.rules[first].removedFiles += result.removedFileCount
+        if let lock = result.lockElapsed { report.rules[first].lockElapsed = lock }
+        for (index, count) in zip(pass.dropFirst(), result.alsoDeletedCounts) {
+            report.rules[index].deleted += count
+            if count > 0 { report.rules[index].batches += 1 }
+        }
+    }
+
     /// Waits, in portions, so that a signal or the end of the budget is noticed.
-    private func wait(_ length: Duration) {
+    func wait(_ length: Duration) {
         let end = setup.uptime() + length
         while mayContinue {
             let left = end - setup.uptime()
@@ -99,9 +145,11 @@ extension Run {
         }
     }
 
-    private func conclude(_ index: Int, _ reason: BatchLoop.Reason, residue: Int) {
-        report.rules[index].residue = residue
+    private func conclude(_ index: Int, _ reason: BatchLoop.Reason) {
+        let residue = report.rules[index].residue
         switch reason {
+        case _ where residue == 0:
+            report.rules[index].outcome = .completed
         case .finished:
             report.rules[index].outcome = .completed
         case .limitReached:
@@ -125,7 +173,7 @@ extension Run {
         report.rules[index].message = "\(error.description); \(done)"
         report.rules[index].residue = max(0, report.rules[index].expired - committed)
         switch error.kind {
-        case .constraint, .unsupported:
+        case .constraint, .unsupported, .strategyUnfit:
             report.rules[index].outcome = .failed
             status.note(error)
             if let count = try? writer.count(residue) { report.rules[index].residue = count }

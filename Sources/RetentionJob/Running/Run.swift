@@ -55,8 +55,10 @@ package final class Run {
             try savePending()
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
             report.rules = plan.steps.map(\.report)
+            measureStore(before: plan)
             carryOut(plan)
             reclaim(after: plan)
+            measureStoreAfter()
         } catch let error as PolicyError {
             mistake = error
             status.hasPolicyError = true
@@ -93,9 +95,7 @@ package final class Run {
     }
 
     private func carryOut(_ plan: Plan) {
-        for (index, step) in plan.steps.enumerated() {
-            carryOut(step, at: index, preceding: plan.steps[..<index])
-        }
+        for pass in plan.passes { carryOut(pass, of: plan) }
         recountRefused(plan)
         for rule in report.rules { log(rule) }
     }
@@ -113,8 +113,8 @@ package final class Run {
         setup.observer?.runDidBegin(stage: "reclaiming")
         defer { setup.observer?.runDidEnd() }
         do {
-            let result = try writer.reclaim(ReclaimRequest(mode: mode, mayContinue: { self.mayContinue }))
-            report.reclaimedBytes = max(0, result.sizeBytesBefore - result.sizeBytesAfter)
+            let result = try writer.reclaim(
+                ReclaimRequest(mode: mode, mayContinue: { self.mayContinue }, didFree: pauseAfterSlice))
             if let warning = result.warning { warn("room not reclaimed", warning) }
             if signal() != nil { noteInterruption(rowsRemain: false) }
         } catch  where error.kind == .busy {
@@ -123,6 +123,23 @@ package final class Run {
         } catch {
             end(because: error)
         }
+    }
+
+    /// Lets others at the store between two slices, for as long as a slice took.
+    private func pauseAfterSlice(elapsed: Duration) {
+        if (try? writer.hasCompany()) ?? true { wait(elapsed) }
+    }
+
+    /// The size of the store where something will be deleted; it costs nothing where nothing is.
+    private func measureStore(before plan: Plan) {
+        guard report.rules.contains(where: { $0.expired > 0 && $0.outcome == .planned }) else { return }
+        report.storeBytesBefore = try? writer.sizeBytes()
+    }
+
+    private func measureStoreAfter() {
+        guard let before = report.storeBytesBefore, let after = try? writer.sizeBytes() else { return }
+        report.storeBytesAfter = after
+        report.reclaimedBytes = max(0, before - after)
     }
 
     /// Records the run. A record that fails does not undo the run, but its exit status tells.

@@ -16,6 +16,8 @@ struct SQLiteTable {
     var insertTriggers: [String]
     /// The names of triggers that fire when a row is changed.
     var updateTriggers: [String]
+    /// The names of triggers that fire when a row is deleted.
+    var deleteTriggers: [String]
     /// Whether rowids are never given twice.
     var isAutoincrement: Bool
     /// Whether foreign keys of the table are checked only when a transaction ends.
@@ -137,10 +139,10 @@ struct SQLiteCatalog {
         return table
     }
 
-    /// The table of that very name, also one that belongs to Core Data, without relationships.
-    func stored(_ name: String, _ db: Database) throws -> SQLiteTable? { try read(name, db) }
+    /// The table of that very name, also one that belongs to Core Data or to a virtual table, without relationships.
+    func stored(_ name: String, _ db: Database) throws -> SQLiteTable? { try read(name, includingShadows: true, db) }
 
-    private func read(_ name: String, _ db: Database) throws -> SQLiteTable? {
+    private func read(_ name: String, includingShadows: Bool = false, _ db: Database) throws -> SQLiteTable? {
         guard
             let found = try Row.fetchOne(
                 db,
@@ -149,7 +151,8 @@ struct SQLiteCatalog {
                 arguments: [name])
         else { return nil }
         let spelled: String = found["name"]
-        let type: String = found["type"]
+        let declaredType: String = found["type"]
+        let type = includingShadows && declaredType == "shadow" ? "table" : declaredType
         let isStrict: Bool = found["strict"]
         guard type != "shadow" else { return nil }
         var attributes: [Attribute] = []
@@ -191,6 +194,7 @@ struct SQLiteCatalog {
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
             insertTriggers: try triggers(on: "INSERT", of: spelled, db),
             updateTriggers: try triggers(on: "UPDATE", of: spelled, db),
+            deleteTriggers: try triggers(on: "DELETE", of: spelled, db),
             // The words may stand in a comment or a name: then a little more is checked than need be.
             isAutoincrement: text.contains("AUTOINCREMENT"), defersKeys: text.contains("DEFERRED"),
             collations: collations, defaults: defaults)

@@ -49,9 +49,7 @@ extension SQLiteConnection {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.doomed, step: graph.step, db)
         }
         if survey.obstacles.isEmpty, try graph.mustGoTogether() {
-            survey.strategy = .whole
-            survey.index = nil
-            survey.possibleStrategies = [.whole]
+            survey.goesInOneStatement()
         }
     }
 

@@ -65,9 +65,7 @@ extension SQLiteConnection {
         if survey.obstacles.isEmpty, crosses {
             // Rows that point at each other without a cascade can only go in one statement, and what a rule's own word
             // makes of others is counted by whole rules.
-            survey.strategy = .whole
-            survey.index = nil
-            survey.possibleStrategies = [.whole]
+            survey.goesInOneStatement()
         }
     }
 

@@ -8,6 +8,9 @@ struct BatchDelete {
     let request: BatchDeleteRequest
     let statement: DeleteStatement
     var deletedCount = 0
+    var alsoDeletedCounts: [Int]
+    /// How long the store is locked by a strategy that is one statement or a rebuild; the commit comes on top.
+    var lockElapsed: Duration?
     var objectIDs: [ObjectID] = []
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
@@ -16,6 +19,7 @@ struct BatchDelete {
         self.request = request
         self.connection = connection
         self.db = db
+        alsoDeletedCounts = request.alsoDeleting.map { _ in 0 }
         let scope = try connection.scope(request.fetchRequest.entity, db)
         var (range, rest) = request.fetchRequest.predicate.splitDateRange()
         let sortedBy = request.fetchRequest.sortDescriptors.first
@@ -61,19 +65,47 @@ struct BatchDelete {
                 message: "a delete in batches by the strategy \(request.strategy.rawValue) has no offset",
                 hint: "use the strategy whole")
         }
-        return switch request.strategy {
-        case .whole: try whole()
-        case .range: try range()
-        case .windows, .keys: try window()
+        if !request.alsoDeleting.isEmpty, !request.strategy.readsWholeTable || objects != nil || request.choosesRows {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message:
+                    "a delete of \(request.fetchRequest.entity) by the strategy \(request.strategy.rawValue) cannot take other "
+                    + "rows along")
+        }
+        switch request.strategy {
+        case .whole:
+            let limit = LockLimit(request.maxLock)
+            limit.begin()
+            try limit.bounding(db, store: connection.name) { try whole() }
+            lockElapsed = limit.elapsed
+            return nil
+        case .range: return try range(sorted: false)
+        case .sorted: return try range(sorted: true)
+        case .windows, .keys: return try window()
+        case .rebuildInPlace:
+            let limit = LockLimit(request.maxLock)
+            limit.begin()
+            try rebuildInPlace(within: limit)
+            lockElapsed = limit.elapsed
+            return nil
+        case .rebuild, .rebuildFile, .partitions:
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "the strategy \(request.strategy.rawValue) is no statement that a transaction could hold")
         }
     }
 
     /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
-    private mutating func whole() throws -> BatchContinuation? {
+    private mutating func whole() throws {
         let fetch = request.fetchRequest
         guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
-            try delete(statement.condition(), byDate: statement.access != nil)
-            return nil
+            if try deletesAllRows() {
+                try connection.execute(SQLFragment("DELETE FROM \(statement.scope.table.sql)"), db)
+                deletedCount += db.changesCount
+            } else {
+                try delete(statement.condition(), byDate: statement.access != nil)
+            }
+            return
         }
         let scope = try connection.tableScope(fetch.entity, db)
         let key = scope.key.joined(separator: ", ")
@@ -83,7 +115,17 @@ struct BatchDelete {
             + SQLFragment(" ORDER BY \(order)") + connection.limits(fetch)
         try delete(
             SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", byDate: false)
-        return nil
+    }
+
+    /// Whether every row of the table goes, so that SQLite can drop its pages unread: by counts in this transaction.
+    private func deletesAllRows() throws -> Bool {
+        let scope = statement.scope
+        guard objects == nil, !request.choosesRows, scope.isTable, scope.table.managed == nil,
+            scope.table.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
+        else { return false }
+        let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
+        let query = SQLFragment("SELECT count(*) FROM \(scope.from(indexedBy: statement.access?.index))")
+        return try total == connection.count(query + connection.whereClause(statement.condition()), db)
     }
 }
 

@@ -6,6 +6,11 @@ extension SQLiteConnection {
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
+        switch request.strategy {
+        case .rebuild: return try rebuild(request)
+        case .rebuildFile: return try rebuildFile(request)
+        case .whole, .range, .sorted, .windows, .keys, .rebuildInPlace, .partitions: break
+        }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             try countRelationships(of: request, db)
             let counter = relationshipCounter
@@ -18,6 +23,8 @@ extension SQLiteConnection {
                         deletedCount: batch.deletedCount, cascadedCount: (counter?.cascadedCount ?? 0) - before.0,
                         nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs,
                         continuation: continuation)
+                    result.alsoDeletedCounts = batch.alsoDeletedCounts
+                    result.lockElapsed = batch.lockElapsed
                     if let objects = batch.objects {
                         result.cascadedCount = objects.cascadedCount
                         result.nullifiedCount = objects.nullifiedCount

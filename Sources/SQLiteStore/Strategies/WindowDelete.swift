@@ -10,7 +10,16 @@ extension BatchDelete {
         let limit = request.fetchRequest.fetchLimit ?? .max
         let end =
             limit == .max ? nil : try connection.row(statement.windowEnd(after: after, rowCount: limit), db)
-        try delete(.all([statement.window(after: after, through: end), statement.condition()]), byDate: false)
+        let window = statement.window(after: after, through: end)
+        try delete(.all([window, statement.condition()]), byDate: false)
+        // The pages are at hand: what other rules delete of them costs little more.
+        for (index, predicate) in request.alsoDeleting.enumerated() {
+            let before = deletedCount
+            try delete(
+                .all([window, try connection.condition(predicate, statement.scope, db)]), byDate: false)
+            alsoDeletedCounts[index] += deletedCount - before
+            deletedCount = before
+        }
         return end.map(BatchContinuation.init(position:))
     }
 }

@@ -27,7 +27,7 @@ extension SQLiteConnection {
         } else {
             try surveyByScan(request, rows, into: &survey, db)
         }
-        chooseStrategy(scope.table, access, into: &survey)
+        try chooseStrategy(request, scope.table, access, into: &survey, db)
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try foresee(request, scope, into: &survey, db)
         } else if scope.table.managed != nil {
@@ -79,18 +79,6 @@ extension SQLiteConnection {
             return "the foreign key of \(columns) does not point at a primary key or a unique key of \(parent.name)"
         }
         return nil
-    }
-
-    private func chooseStrategy(_ table: SQLiteTable, _ access: DateAccess?, into survey: inout Survey) {
-        let byKey: DeleteStrategy = table.isWithoutRowID ? .keys : .windows
-        if let access, survey.isInDateOrder {
-            survey.strategy = .range
-            survey.index = access.label
-            survey.possibleStrategies = [.range, byKey]
-        } else {
-            survey.strategy = byKey
-            survey.possibleStrategies = [byKey]
-        }
     }
 }
 

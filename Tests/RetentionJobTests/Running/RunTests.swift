@@ -43,15 +43,18 @@ import Testing
         var savePending: (any StoreInserter) throws -> RunReport.Pending = { _ in RunReport.Pending() }
         lazy var observer = BetweenBatches { [unowned self] in try afterBatch($0) }
 
-        private func setup(_ policy: Policy) -> RunSetup {
+        private func setup(_ policy: Policy, _ other: (any RunObserver)? = nil) -> RunSetup {
             RunSetup(
                 policy: policy, runID: "01TEST", asOf: PriceFile.now, options: options, maxRuntime: maxRuntime,
-                clock: { PriceFile.now }, uptime: { self.uptime }, savePending: savePending, observer: observer)
+                clock: { PriceFile.now }, uptime: { self.uptime }, savePending: savePending,
+                observer: other ?? observer)
         }
 
-        func run(_ file: PriceFile, _ rules: Rule..., pending: Bool = false) throws -> RunReport {
+        func run(
+            _ file: PriceFile, _ rules: Rule..., pending: Bool = false, observer: (any RunObserver)? = nil
+        ) throws -> RunReport {
             try Run(
-                setup: setup(policy(file, rules, pending)), writer: try file.writer(), recorder: recorder,
+                setup: setup(policy(file, rules, pending), observer), writer: try file.writer(), recorder: recorder,
                 logger: Logger(label: "test") { _ in self.log }, signal: { self.signal }
             ).perform()
         }

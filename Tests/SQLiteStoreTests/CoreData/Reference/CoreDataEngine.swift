@@ -11,7 +11,7 @@ enum CoreDataEngine {
     /// A few rows at a time, where the survey says that they may be parted.
     static func deleteInBatches(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
         let survey = try SQLiteReader(path: path).survey(request.survey)
-        let strategy = survey.possibleStrategies.last { $0 != .whole } ?? .whole
+        let strategy = survey.possibleStrategies.last(where: \.isInBatches) ?? .whole
         guard survey.obstacles.isEmpty else { return try carryOut(path, request, strategy: .whole) }
         return try carryOut(path, request, strategy: strategy)
     }

@@ -1,0 +1,41 @@
+import PriceStore
+import RetentionPolicy
+
+extension Plan.Step {
+    /// Makes the request that the rule's rows go by: what to repeat, oldest rows first, until no row is left.
+    mutating func use(_ strategy: DeleteStrategy, asking survey: SurveyRequest) {
+        batch = Self.batch(of: rule, strategy, survey)
+        request = BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: rule.entity, predicate: survey.deletion,
+                sortDescriptors: [SortDescriptor(survey.date.name, ascending: true)],
+                fetchLimit: strategy.isInBatches ? batch.rows : nil),
+            resultType: .count, strategy: strategy,
+            // What `deny` forbids was looked for before; rows that arrive meanwhile follow the schema.
+            relationships: survey.relationships == .deny ? .asDeclared : survey.relationships)
+        request?.maxLock = isStrategyChosen ? survey.maxLock : rule.limits.maxLock
+    }
+
+    /// Whether rows go in batches of a limited number.
+    var isInBatches: Bool { request?.fetchRequest.fetchLimit != nil }
+
+    /// Goes on in batches, since the strategy that was chosen does not fit.
+    mutating func useBatches() {
+        guard let surveyRequest else { return }
+        let ignoresUnknownHistory = request?.ignoresUnknownHistory ?? false
+        use(survey.batchStrategy, asking: surveyRequest)
+        request?.ignoresUnknownHistory = ignoresUnknownHistory
+    }
+
+    /// Sorted batches are large by their nature: each goes through most pages of the table. They are bounded by the time
+    /// that the store may be locked, unless the rule says how large they are.
+    private static func batch(of rule: Rule, _ strategy: DeleteStrategy, _ survey: SurveyRequest) -> Rule.BatchSetting {
+        guard strategy == .sorted, rule.batch == Rule.BatchSetting() else { return rule.batch }
+        var batch = rule.batch
+        batch.rows = firstSortedRows
+        batch.target = survey.maxLock / 2
+        return batch
+    }
+
+    private static let firstSortedRows = 100_000
+}

@@ -1,0 +1,135 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+extension SQLiteConnection {
+    /// Deletes rows by writing the store anew without them and copying the result back over it, in one transaction.
+    ///
+    /// SQLite's online backup takes the store's write lock before the survivors are read, and is an ordinary transaction
+    /// of the WAL: readers go on, other connections see the new content, and a kill before the commit leaves the old one.
+    /// Source: sqlite.org/c3ref/backup_finish.html.
+    func rebuild(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+        try run("rebuilding the store") { db in
+            try prepareRebuild(request, db)
+            let copy = try SurvivorCopy(of: self, request)
+            defer {
+                copy.close()
+                copy.file.remove()
+            }
+            let limit = LockLimit(request.maxLock)
+            try copy.access { source in
+                // The source has its schema by now: from an empty one, the first step would finish the backup.
+                let backup = try OnlineBackup(from: source, to: db, store: name)
+                defer { backup.finish() }
+                limit.begin()
+                try copy.fill(within: limit)
+                try backup.copyAll(within: limit)
+            }
+            limit.end()
+            db.clearSchemaCache()
+            try moveToFile(db)
+            var result = BatchDeleteResult(deletedCount: copy.deletedCount)
+            result.alsoDeletedCounts = copy.alsoDeletedCounts
+            result.lockElapsed = limit.elapsed
+            return result
+        }
+    }
+
+    /// Throws what stands against a copy without the rows, and finds the rows that its request keeps.
+    func prepareRebuild(_ request: BatchDeleteRequest, _ db: Database) throws {
+        let fetch = request.fetchRequest
+        guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
+            throw StoreError(
+                .unsupported, store: name,
+                message:
+                    "the strategy \(request.strategy.rawValue) tells no object IDs, has no offset and makes its own transaction"
+            )
+        }
+        let scope = try tableScope(fetch.entity, db)
+        if let reason = try strategyObstacles(scope.table, request.relationships, db)[request.strategy] {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "the strategy \(request.strategy.rawValue) is not possible for \(fetch.entity): \(reason)")
+        }
+        if let reason = try roomObstacle(db) {
+            throw StoreError(.strategyUnfit, store: name, message: reason)
+        }
+        // The copy's own connection shall not look for them again: rules before may have deleted some.
+        for keepLast in ([fetch.predicate] + request.alsoDeleting).flatMap(\.keptRows) {
+            if case .groups = try keptRows(keepLast, entity: scope, db) {
+                throw StoreError(
+                    .strategyUnfit, store: name,
+                    message: "a copy cannot tell the rows that a rule keeps in each of many groups")
+            }
+        }
+    }
+
+    /// Why there is no room for a copy and for the copy's pages in the WAL, or nil.
+    func roomObstacle(_ db: Database) throws -> String? {
+        let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))
+        guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: storeIdentifier)) else {
+            return "the free disk room is unknown"
+        }
+        return free > 2 * live ? nil : "a rebuild may need \(2 * live) bytes of disk and \(free) are free"
+    }
+
+    /// Moves what is in the WAL to the file, which shrinks with it; waits for nobody.
+    private func moveToFile(_ db: Database) throws {
+        let mode = try hasCompany() ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
+        sqlite3_wal_checkpoint_v2(db.sqliteConnection, "main", mode, nil, nil)
+    }
+}
+
+/// SQLite's online backup of one file over another, which holds the lock of the latter from the beginning.
+private final class OnlineBackup {
+    private var handle: OpaquePointer?
+    private let destination: Database
+    private let store: String
+
+    init(from source: Database, to destination: Database, store: String) throws {
+        self.destination = destination
+        self.store = store
+        handle = sqlite3_backup_init(destination.sqliteConnection, "main", source.sqliteConnection, "main")
+        guard handle != nil else { throw failure(sqlite3_errcode(destination.sqliteConnection)) }
+        let code = sqlite3_backup_step(handle, 0)
+        guard code == SQLITE_OK else {
+            finish()
+            throw failure(code)
+        }
+    }
+
+    /// Copies page by page; the last step commits.
+    func copyAll(within limit: LockLimit) throws {
+        while true {
+            switch sqlite3_backup_step(handle, Self.slicePageCount) {
+            case SQLITE_OK: try limit.check(store)
+            case SQLITE_DONE: return
+            case let code: throw failure(code)
+            }
+        }
+    }
+
+    /// Ends the backup; one that is not complete is undone.
+    func finish() {
+        sqlite3_backup_finish(handle)
+        handle = nil
+    }
+
+    private func failure(_ code: Int32) -> DatabaseError {
+        DatabaseError(resultCode: ResultCode(rawValue: code), message: String(cString: sqlite3_errstr(code)))
+    }
+
+    private static let slicePageCount: Int32 = 1_000
+}
+
+extension Predicate {
+    /// The newest rows that the condition spares.
+    fileprivate var keptRows: [KeepLast] {
+        switch self {
+        case .notKept(let keepLast): [keepLast]
+        case .and(let parts), .or(let parts): parts.flatMap(\.keptRows)
+        case .not(let part), .notTrue(let part): part.keptRows
+        default: []
+        }
+    }
+}

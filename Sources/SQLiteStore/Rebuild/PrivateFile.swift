@@ -1,0 +1,64 @@
+@preconcurrency import Glibc
+import PriceStore
+
+/// The file in which a rebuild writes the store without the rows: beside the store, for its owner alone, and locked as
+/// long as the rebuild is at work.
+///
+/// A rebuild that dies leaves it behind, unlocked: the next connection that may change the store removes it.
+final class PrivateFile {
+    let path: String
+    private var descriptor: Int32
+
+    /// The path of the file for a store.
+    static func path(of store: String) -> String { store + ".retention-copy" }
+
+    /// The path of the store's former file while another takes its place.
+    static func pathOfOld(of store: String) -> String { store + ".retention-old" }
+
+    /// Makes the file for a store, by its path without links.
+    init(beside store: String, name: String) throws(StoreError) {
+        path = Self.path(of: store)
+        Self.removeLeftOver(beside: store)
+        descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            let code = errno
+            throw StoreError(
+                code == EEXIST ? .strategyUnfit : code == EACCES || code == EROFS ? .permission : .inputOutput,
+                store: name,
+                message: code == EEXIST
+                    ? "another rebuild of the store is at work"
+                    : "\(path) cannot be made: \(String(cString: strerror(code)))")
+        }
+        flock(descriptor, LOCK_EX | LOCK_NB)
+    }
+
+    /// Removes what a rebuild that died has left behind.
+    static func removeLeftOver(beside store: String) {
+        unlink(pathOfOld(of: store))
+        let path = path(of: store)
+        let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { return }
+        // Whoever is at work on it holds the lock.
+        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+        close(descriptor)
+    }
+
+    /// Has all of it on disk.
+    func synchronize(store: String) throws(StoreError) {
+        guard fsync(descriptor) == 0 else {
+            throw StoreError(
+                .inputOutput, store: store,
+                message: "\(path) cannot be brought to disk: \(String(cString: strerror(errno)))")
+        }
+    }
+
+    /// Closes and removes the file. Call it when no connection has it open any more.
+    func remove() {
+        guard descriptor >= 0 else { return }
+        unlink(path)
+        close(descriptor)
+        descriptor = -1
+    }
+
+    deinit { remove() }
+}

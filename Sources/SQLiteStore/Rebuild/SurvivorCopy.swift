@@ -1,0 +1,276 @@
+import GRDB
+import PriceStore
+
+/// A store written anew without the rows that a request deletes: every other row with its rowid, every table, index,
+/// view, trigger, statistic and sequence, and the settings in the file's header.
+///
+/// Rows are read in the order in which they lie; indexes are made last. Memory: a cache of 16 MB, and SQLite's sorter,
+/// which spills to temporary files.
+final class SurvivorCopy {
+    private let store: SQLiteConnection
+    private let request: BatchDeleteRequest
+    let file: PrivateFile
+    /// A second connection to the store, which reads the survivors; the file is attached to it while they are written.
+    private let reader: SQLiteConnection
+    /// The file's own connection, for its schema.
+    private let target: DatabaseQueue
+    private let entries: [SchemaEntry]
+    private let schemaVersion: Int
+
+    /// Rows that the request names: those that are not in the copy.
+    private(set) var deletedCount = 0
+    /// Rows that are not in the copy because a further predicate names them.
+    private(set) var alsoDeletedCounts: [Int] = []
+
+    private static let attached = "retention_copy"
+    private static let cacheKibibytes = 16_000
+
+    /// Makes the file with the store's tables, without rows.
+    ///
+    /// The thresholds of kept rows that `store` knows hold for the copy too.
+    init(of store: SQLiteConnection, _ request: BatchDeleteRequest) throws {
+        self.store = store
+        self.request = request
+        file = try PrivateFile(beside: store.storeIdentifier, name: store.name)
+        let reader = try store.sibling()
+        self.reader = reader
+        var configuration = Configuration()
+        configuration.foreignKeysEnabled = false
+        configuration.label = "retention copy"
+        target = try DatabaseQueue(path: file.path, configuration: configuration)
+        (entries, schemaVersion) = try reader.run("reading the schema") { db in
+            (try SchemaEntry.all(db), try reader.pragma("schema_version", db))
+        }
+        reader.temporaries.keptRows = store.temporaries.keptRows
+        let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
+        try target.unsafeReentrantWrite { db in
+            try settings.write(db)
+            // The tables of SQLite itself are made by name, and no rule of the schema is checked again.
+            try db.execute(
+                sql: """
+                    PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA writable_schema = ON;
+                    PRAGMA cache_size = -\(Self.cacheKibibytes);
+                    """)
+            try db.inTransaction {
+                for entry in entries where entry.isStoredTable {
+                    // The first table with AUTOINCREMENT makes it.
+                    if entry.name == SchemaEntry.sequences, try db.tableExists(SchemaEntry.sequences) { continue }
+                    try db.execute(sql: entry.sql ?? "")
+                }
+                return .commit
+            }
+        }
+    }
+
+    /// The connection to copy from.
+    func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
+
+    /// Writes the rows and then the rest of the schema. The store must be locked against writers.
+    ///
+    /// - Throws: ``StoreError`` of kind `strategyUnfit` if the time is over, or if more rows would go than the request's
+    ///   limit.
+    func fill(within limit: LockLimit) throws {
+        try reader.run("copying the rows that stay") { db in
+            try db.execute(
+                sql: """
+                    PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;
+                    ATTACH ? AS \(Self.attached);
+                    PRAGMA \(Self.attached).journal_mode = OFF; PRAGMA \(Self.attached).synchronous = OFF;
+                    PRAGMA \(Self.attached).cache_size = -\(Self.cacheKibibytes);
+                    """, arguments: [file.path])
+            defer { try? db.execute(sql: "DETACH \(Self.attached)") }
+            try limit.bounding(db, store: store.name) {
+                try db.inTransaction(.deferred) {
+                    guard try reader.pragma("schema_version", db) == schemaVersion else {
+                        throw StoreError(
+                            .strategyUnfit, store: store.name, message: "the store's schema has just been changed",
+                            hint: "try again")
+                    }
+                    try copyRows(db)
+                    return .commit
+                }
+            }
+        }
+        try target.unsafeReentrantWrite { db in
+            try limit.bounding(db, store: store.name) { try completeSchema(db) }
+        }
+        try limit.check(store.name)
+    }
+
+    private func copyRows(_ db: Database) throws {
+        let statement = try BatchDelete(request, reader, db).statement
+        let own = statement.scope.table.tableName
+        for entry in entries where entry.isStoredTable && entry.name != SchemaEntry.sequences {
+            let table = try CopiedTable(entry.name, reader, db)
+            if entry.name == own {
+                try copySurvivors(table, statement, db)
+            } else {
+                try db.execute(sql: table.copyAll(to: Self.attached))
+            }
+        }
+        // Last, because rows that go in have it counted.
+        if entries.contains(where: { $0.name == SchemaEntry.sequences }) {
+            let copied = "\(Self.attached).\(SchemaEntry.sequences)"
+            try db.execute(
+                sql: "DELETE FROM \(copied); INSERT INTO \(copied) SELECT * FROM main.\(SchemaEntry.sequences)")
+        }
+    }
+
+    /// Copies the rows that stay, and proves by three counts that each row either stays or goes.
+    private func copySurvivors(_ table: CopiedTable, _ statement: DeleteStatement, _ db: Database) throws {
+        let scope = statement.scope
+        let others = try request.alsoDeleting.map { try reader.condition($0, scope, db) }
+        let either = ([statement.condition()] + others).map { SQLFragment("(") + $0 + ")" }
+        let doomed = SQLFragment.all([.joined(either, by: " OR ", empty: .never), scope.membership])
+        try reader.execute(table.copy(to: Self.attached, except: doomed), db)
+        let stayCount = db.changesCount
+        deletedCount = try reader.count(
+            SQLFragment("SELECT count(*) FROM \(scope.from(indexedBy: statement.access?.index))")
+                + reader.whereClause(statement.condition()), db)
+        for (index, other) in others.enumerated() {
+            let counted = either[...index].map { $0 + " IS NOT TRUE" }
+            alsoDeletedCounts.append(
+                try reader.count(
+                    SQLFragment("SELECT count(*) FROM \(scope.from()) WHERE ") + .all(counted + [other]), db))
+        }
+        let goneCount = alsoDeletedCounts.reduce(deletedCount, +)
+        let total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
+        guard stayCount + goneCount == total else {
+            throw StoreError(
+                .defect, store: store.name,
+                message: "a rebuild kept \(stayCount) rows of \(scope.table.name) and left out \(goneCount), but there "
+                    + "are \(total); nothing was changed")
+        }
+        if let most = request.fetchRequest.fetchLimit, deletedCount > most {
+            throw StoreError(
+                .strategyUnfit, store: store.name,
+                message: "a rebuild would delete \(deletedCount) rows where at most \(most) may go")
+        }
+    }
+
+    /// Makes the indexes, and enters what has no pages of its own as it stands in the store.
+    private func completeSchema(_ db: Database) throws {
+        try db.inTransaction {
+            for entry in entries where entry.type == "index" {
+                if let sql = entry.sql { try db.execute(sql: sql) }
+            }
+            for entry in entries where entry.isText {
+                try db.execute(
+                    sql: "INSERT INTO sqlite_schema (type, name, tbl_name, rootpage, sql) VALUES (?, ?, ?, 0, ?)",
+                    arguments: [entry.type, entry.name, entry.table, entry.sql])
+            }
+            guard try Set(SchemaEntry.all(db)) == Set(entries) else {
+                throw StoreError(
+                    .defect, store: store.name,
+                    message: "a rebuild could not carry the whole schema over; nothing was changed")
+            }
+            return .commit
+        }
+    }
+
+    /// Closes the connections. The file stays until it is removed.
+    func close() {
+        reader.close()
+        try? target.close()
+    }
+}
+
+/// One thing in a schema. Where its pages are does not matter.
+struct SchemaEntry: Hashable {
+    var type: String
+    var name: String
+    var table: String
+    var sql: String?
+    /// Whether it has pages of its own.
+    private var hasPages: Bool
+
+    /// SQLite's own table of the last rowids of tables with AUTOINCREMENT.
+    static let sequences = "sqlite_sequence"
+
+    /// Whether it is a table whose rows are in the file: no view, no virtual table.
+    var isStoredTable: Bool { type == "table" && hasPages }
+    /// Whether it is nothing but its text.
+    var isText: Bool { !hasPages && type != "index" }
+
+    /// Everything in the main schema of a connection, in its order.
+    static func all(_ db: Database) throws -> [SchemaEntry] {
+        try Row.fetchAll(db, sql: "SELECT type, name, tbl_name, rootpage, sql FROM main.sqlite_schema ORDER BY rowid")
+            .map { row in
+                SchemaEntry(
+                    type: row["type"], name: row["name"], table: row["tbl_name"], sql: row["sql"],
+                    hasPages: (row["rootpage"] as Int? ?? 0) > 0)
+            }
+    }
+}
+
+/// The settings that a file carries in its header.
+private struct HeaderSettings {
+    var pageSize: Int
+    var autoVacuum: Int
+    var encoding: String
+    var applicationID: Int
+    var userVersion: Int
+
+    static func read(_ connection: SQLiteConnection, _ db: Database) throws -> HeaderSettings {
+        HeaderSettings(
+            pageSize: try connection.pragma("page_size", db), autoVacuum: try connection.pragma("auto_vacuum", db),
+            encoding: try String.fetchOne(db, sql: "PRAGMA main.encoding") ?? "UTF-8",
+            applicationID: try connection.pragma("application_id", db),
+            userVersion: try connection.pragma("user_version", db))
+    }
+
+    /// Sets them in a file that has nothing in it yet.
+    func write(_ db: Database) throws {
+        try db.execute(
+            sql: """
+                PRAGMA page_size = \(pageSize); PRAGMA auto_vacuum = \(autoVacuum); PRAGMA encoding = '\(encoding)';
+                PRAGMA application_id = \(applicationID); PRAGMA user_version = \(userVersion);
+                """)
+    }
+}
+
+/// A table whose rows are copied with their rowids.
+private struct CopiedTable {
+    private let name: String
+    /// The columns that can be written, with the rowid where no column is it.
+    private let columns: [String]
+    /// Whether SQLite can take the rows over as they are: no column is generated, no rowid is written apart.
+    private let isPlain: Bool
+
+    init(_ name: String, _ connection: SQLiteConnection, _ db: Database) throws {
+        self.name = name
+        guard let table = try connection.catalog.stored(name, db) else {
+            throw StoreError(.defect, store: connection.name, message: "a rebuild does not find the table \(name)")
+        }
+        let attributes = table.entity.attributes
+        let written = attributes.filter { !$0.isGenerated }.map(\.name)
+        let hasHiddenRowID = !table.isWithoutRowID && table.rowIDAlias == nil
+        if hasHiddenRowID, table.rowID == nil {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message:
+                    "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken), which a rebuild has to keep"
+            )
+        }
+        columns = (hasHiddenRowID ? [table.rowID ?? ""] : []) + written
+        isPlain = !hasHiddenRowID && written.count == attributes.count
+    }
+
+    /// Copies all rows.
+    func copyAll(to schema: String) -> String {
+        let head = "INSERT INTO \(schema).\(name.quotedIdentifier)"
+        let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
+        return isPlain
+            ? "\(head) SELECT * FROM main.\(name.quotedIdentifier)"
+            : "\(head) (\(list)) SELECT \(list) FROM main.\(name.quotedIdentifier) NOT INDEXED"
+    }
+
+    /// Copies the rows of which a condition is not true.
+    func copy(to schema: String, except doomed: SQLFragment) -> SQLFragment {
+        let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
+        let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
+        return SQLFragment(
+            "INSERT INTO \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
+                + "AS \(RowScope.alias) NOT INDEXED WHERE (") + doomed + ") IS NOT TRUE"
+    }
+}

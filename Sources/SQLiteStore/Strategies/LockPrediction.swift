@@ -1,0 +1,64 @@
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// How long the strategies that are one transaction would lock the store.
+    ///
+    /// A sample of the rows is copied to a temporary table: what that takes is what a row costs on this machine, with
+    /// this load, now. The factors are those of docs/benchmarks.md.
+    func predictLocks(
+        _ table: SQLiteTable, rowCount: Int, _ expiredCount: Int, _ db: Database
+    ) throws -> [DeleteStrategy: Duration] {
+        let sample = temporaryName("sample")
+        let pagesBefore = try Int.fetchOne(db, sql: "PRAGMA temp.page_count") ?? 0
+        let began = ContinuousClock.now
+        try db.execute(
+            sql: "CREATE TEMP TABLE \(sample) AS SELECT * FROM \(table.sql) NOT INDEXED LIMIT \(LockModel.sampleRows)")
+        let elapsed = ContinuousClock.now - began
+        let pages = try max(1, (Int.fetchOne(db, sql: "PRAGMA temp.page_count") ?? 0) - pagesBefore)
+        try db.execute(sql: "DROP TABLE temp.\(sample)")
+        let sampled = Double(min(LockModel.sampleRows, max(1, rowCount)))
+        let live =
+            Double(try pragma("page_count", db) - pragma("freelist_count", db)) * Double(try pragma("page_size", db))
+        let model = LockModel(
+            secondsPerRow: (elapsed / .seconds(1)) / sampled,
+            bytesPerRow: Double(pages) * Double(try Int.fetchOne(db, sql: "PRAGMA temp.page_size") ?? 4096) / sampled,
+            indexCount: Double(table.indexes.count), rowCount: Double(rowCount), expiredCount: Double(expiredCount),
+            liveBytes: live)
+        return [.whole: model.whole, .rebuild: model.rebuild, .rebuildInPlace: model.rebuildInPlace]
+    }
+}
+
+/// What one transaction for all rows costs, in multiples of the time that copying a row takes.
+struct LockModel {
+    static let sampleRows = 4_000
+
+    var secondsPerRow: Double
+    var bytesPerRow: Double
+    var indexCount: Double
+    var rowCount: Double
+    var expiredCount: Double
+    /// Bytes of the pages in use, of all tables.
+    var liveBytes: Double
+
+    /// All rows go: their pages are put on the list of free ones, and cleared where SQLite was built so.
+    var whole: Duration { duration(expiredCount * (0.5 + 0.3 * indexCount)) }
+
+    /// All pages are read, the survivors are written, indexed, and written again to the WAL with all other tables.
+    var rebuild: Duration {
+        let survivors = rowCount - expiredCount
+        let ownBytes = min(liveBytes, bytesPerRow * rowCount * (1 + 0.5 * indexCount))
+        let written = survivors * (1 + 0.5 * indexCount) + 2 * (liveBytes - ownBytes) / bytesPerRow
+        return duration(0.5 * rowCount + survivors * (1.5 + indexCount) + written)
+    }
+
+    /// All pages are read, the rows deleted from the table alone, the indexes of the survivors written.
+    var rebuildInPlace: Duration {
+        duration(0.5 * rowCount + expiredCount + (rowCount - expiredCount) * 1.5 * indexCount)
+    }
+
+    private func duration(_ rows: Double) -> Duration { .seconds(rows * secondsPerRow * Self.caution) }
+
+    /// A prediction that is too short costs a run that gives up half-way.
+    private static let caution = 1.5
+}

@@ -1,0 +1,92 @@
+import PriceStore
+
+/// The engine's choice of a strategy for a rule, from what is known of its rows and of the store. Pure.
+///
+/// Source of the thresholds: docs/benchmarks.md, the plot of each strategy by the expired part.
+struct StrategyChoice {
+    /// What was found.
+    struct Facts {
+        /// The ordinary way: ranges of the date index, or the table by windows of its key.
+        var batches: DeleteStrategy
+        var rowCount: Int
+        var expiredCount: Int
+        /// Whether rows lie in the file in the order of their dates, or are deleted in the order in which they lie.
+        var isInFileOrder = true
+        /// Whether others have the store open or write to it.
+        var hasCompany = false
+        /// Why a strategy is not possible.
+        var obstacles: [DeleteStrategy: String] = [:]
+        /// Why there is no room for a copy; nil: there is.
+        var roomObstacle: String?
+        /// How long a strategy would lock the store.
+        var predictedLock: [DeleteStrategy: Duration] = [:]
+        var maxLock = Duration.seconds(2)
+    }
+
+    var strategy: DeleteStrategy
+    /// Why, as a phrase; nil: it is the ordinary way.
+    var reason: String?
+    /// What would be done if `strategy` turns out not to fit.
+    var batches: DeleteStrategy
+    var predictedLock: Duration?
+
+    /// Fewer rows are gone in batches before anything else has begun.
+    static let fewestRows = 50_000
+
+    init(_ facts: Facts) {
+        let part = facts.rowCount > 0 ? Double(facts.expiredCount) / Double(facts.rowCount) : 0
+        batches = facts.batches
+        strategy = facts.batches
+        guard facts.expiredCount >= Self.fewestRows else { return }
+        if facts.batches == .range, !facts.isInFileOrder, part >= Self.sortedPart, facts.obstacles[.sorted] == nil {
+            batches = .sorted
+            strategy = .sorted
+            reason = "rows do not lie in the order of their dates"
+        }
+        let isAll = facts.expiredCount == facts.rowCount
+        let rebuildPart = facts.isInFileOrder ? Self.orderedRebuildPart : Self.randomRebuildPart
+        guard isAll || part >= rebuildPart else { return }
+        let share = isAll ? "all rows go" : "\(Int(part * 100)) % of the rows go"
+        let candidates: [DeleteStrategy] = isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
+        guard !facts.hasCompany else {
+            reason = [reason, "others are at work on the store"].compactMap(\.self).joined(separator: "; ")
+            return
+        }
+        for candidate in candidates where facts.obstacles[candidate] == nil {
+            guard let lock = facts.predictedLock[candidate] else { continue }
+            if candidate != .whole, candidate != .rebuildInPlace, facts.roomObstacle != nil { continue }
+            guard lock <= facts.maxLock else {
+                reason = "\(share), but \(candidate.phrase) would lock the store for about \(lock.inTenths)"
+                continue
+            }
+            strategy = candidate
+            predictedLock = lock
+            reason = "\(share), nobody else is at work, a lock of about \(lock.inTenths)"
+            return
+        }
+    }
+
+    /// Below it, the few rows of each page are cheaper found by their dates.
+    private static let sortedPart = 0.02
+    private static let orderedRebuildPart = 0.62
+    private static let randomRebuildPart = 0.2
+}
+
+extension DeleteStrategy {
+    /// The strategy in a sentence.
+    fileprivate var phrase: String {
+        switch self {
+        case .rebuild: "a rebuild"
+        case .rebuildInPlace: "a rebuild in place"
+        default: "one statement"
+        }
+    }
+}
+
+extension Duration {
+    /// The time in seconds with one digit, at least `0.1 s`.
+    fileprivate var inTenths: String {
+        let tenths = max(1, Int((self / .milliseconds(100)).rounded()))
+        return "\(tenths / 10).\(tenths % 10) s"
+    }
+}

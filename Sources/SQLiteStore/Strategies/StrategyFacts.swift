@@ -1,0 +1,127 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+extension SQLiteConnection {
+    /// Chooses how a surveyed rule's rows go, and says what else could be asked for.
+    func chooseStrategy(
+        _ request: SurveyRequest, _ table: SQLiteTable, _ access: DateAccess?, into survey: inout Survey,
+        _ db: Database
+    ) throws {
+        let byKey: DeleteStrategy = table.isWithoutRowID ? .keys : .windows
+        let byDate = survey.isInDateOrder ? access : nil
+        survey.strategyObstacles = try strategyObstacles(table, request.relationships, db)
+        if byDate == nil {
+            let reason = "no index gives the rows in the order of their dates"
+            survey.strategyObstacles[.range] = reason
+            survey.strategyObstacles[.sorted] = reason
+        }
+        if request.keepLast?.groupedBy.isEmpty == false {
+            for copy in [DeleteStrategy.rebuild, .rebuildFile] {
+                survey.strategyObstacles[copy] = "a copy cannot tell the rows that keep_last keeps in each group"
+            }
+        }
+        survey.possibleStrategies = ([.whole, .range, .sorted, byKey] + DeleteStrategy.allCases.filter(\.isRebuild))
+            .filter { survey.strategyObstacles[$0] == nil }
+        var facts = StrategyChoice.Facts(
+            batches: byDate == nil ? byKey : .range, rowCount: survey.rowCount ?? 0, expiredCount: survey.expiredCount,
+            obstacles: survey.strategyObstacles, maxLock: request.maxLock)
+        if survey.expiredCount >= StrategyChoice.fewestRows, let rowCount = survey.rowCount {
+            facts.isInFileOrder = try byDate == nil || liesInDateOrder(request.date, table, db)
+            facts.hasCompany = try hasCompany()
+            facts.roomObstacle = try roomObstacle(db)
+            facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey.expiredCount, db)
+        }
+        survey.allowsSharedPass =
+            table.entity.incomingRelationships.isEmpty && survey.strategyObstacles[.rebuildInPlace] == nil
+        let choice = StrategyChoice(facts)
+        survey.strategy = choice.strategy
+        survey.strategyReason = choice.reason
+        survey.batchStrategy = choice.batches
+        survey.predictedLock = choice.predictedLock
+        survey.index = byDate?.label
+    }
+
+    /// Why strategies that write a part of the store anew are not possible for a table, as phrases.
+    func strategyObstacles(
+        _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> [DeleteStrategy: String] {
+        if let managed = table.managed, let schema = try catalog.coreData(db),
+            schema.needsObjects(managed, relationships)
+        {
+            let reason = "relationships, files or a history of the model decide what goes with a row"
+            return [.rebuild: reason, .rebuildInPlace: reason, .rebuildFile: reason]
+        }
+        var obstacles: [DeleteStrategy: String] = [:]
+        if let reason = try copyObstacle(table, db) {
+            obstacles[.rebuild] = reason
+            obstacles[.rebuildFile] = reason
+        } else if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
+            obstacles[.rebuild] = "the store is not in WAL mode, where its rows could not be read meanwhile"
+        }
+        return obstacles
+    }
+
+    /// Why a copy without the rows would not be what a delete leaves, or nil.
+    private func copyObstacle(_ table: SQLiteTable, _ db: Database) throws -> String? {
+        if try HistoryTables.exist(db) { return "the store keeps a history, which has to tell of every row" }
+        if let key = table.entity.incomingRelationships.first { return "\(key.source) points at its rows" }
+        if let trigger = table.deleteTriggers.first { return "its trigger \(trigger) would not fire" }
+        var reserved: Int32 = -1
+        sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
+        return reserved == 0 ? nil : "its pages have bytes that belong to an extension of SQLite"
+    }
+
+    /// Whether rows lie in the file in the order of their dates, by a sample from across the table: some disorder is as
+    /// good as order, since neighbours in time are neighbours in the file all the same.
+    private func liesInDateOrder(_ date: DateAttribute, _ table: SQLiteTable, _ db: Database) throws -> Bool {
+        guard let rowID = table.rowID, !table.isWithoutRowID else { return true }
+        if table.rowIDAlias == date.name { return true }
+        let scope = RowScope(table)
+        let dateSQL = try dateSQL(date, scope, db)
+        let name = rowID.quotedIdentifier
+        guard
+            let ends = try row(
+                SQLFragment(
+                    "SELECT (SELECT min(\(name)) FROM \(table.sql)), (SELECT max(\(name)) FROM \(table.sql))"), db),
+            case .integer(let first) = ends[0], case .integer(let last) = ends[1], last > first
+        else { return true }
+        let key = scope.key[0]
+        // By the rowid alone, whatever indexes there are: each look is at one page.
+        let statement =
+            "SELECT \(dateSQL.orderValue) FROM \(scope.target()) NOT INDEXED WHERE \(key) >= ? ORDER BY \(key) LIMIT 1"
+        var previous: Double?
+        var (found, inversions) = (0, 0)
+        let step = max(1, (Double(last) - Double(first)) / Double(Self.sampleCount))
+        for index in 0..<Self.sampleCount {
+            let place = Int64(Double(first) + step * Double(index))
+            let next: Double
+            switch try row(SQLFragment(statement, [place.databaseValue]), db)?.first {
+            case .integer(let value): next = Double(value)
+            case .real(let value): next = value
+            default: continue
+            }
+            found += 1
+            if let previous, next < previous { inversions += 1 }
+            previous = next
+        }
+        return Double(inversions) <= Double(found) * Self.mostInversions
+    }
+
+    private static let sampleCount = 200
+    /// Rows in random order have half of their neighbours the wrong way round.
+    private static let mostInversions = 0.15
+}
+
+extension Survey {
+    /// Says that rows must go together, in one statement.
+    mutating func goesInOneStatement() {
+        strategy = .whole
+        batchStrategy = .whole
+        allowsSharedPass = false
+        strategyReason = "rows that belong together must go together"
+        predictedLock = nil
+        index = nil
+        possibleStrategies = [.whole]
+    }
+}

@@ -1,0 +1,179 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import Testing
+
+/// The strategy that the engine chooses by itself, and what becomes of it when it does not fit after all.
+struct RunStrategyTests {
+    private let bench = RunTests.Bench()
+
+    /// 60,000 prices in WAL mode, of which 57,000 are expired.
+    private func largeFile() throws -> PriceFile {
+        try PriceFile(
+            """
+            PRAGMA journal_mode = WAL;
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+            INSERT INTO price (at, symbol) SELECT 1792627200 - 57001 + i, 'XAU' FROM n;
+            """)
+    }
+
+    private func rule(_ change: (inout Rule) -> Void = { _ in }) -> Rule {
+        .prices {
+            $0.batch = Rule.BatchSetting()
+            $0.limits.maxLock = .seconds(60)
+            change(&$0)
+        }
+    }
+
+    @Test func aStoreThatNobodyElseUsesIsRebuiltWhereMostRowsAreExpired() throws {
+        let file = try largeFile()
+        let planned = try bench.dryRun(file, rule()).rules[0]
+        #expect(planned.strategy == .rebuild)
+        #expect(planned.strategyReason?.hasPrefix("95 % of the rows go, nobody else is at work") == true)
+        #expect(planned.expired == 57_000)
+        let report = try bench.run(file, rule())
+        #expect(report.rules[0].strategy == .rebuild)
+        #expect(report.rules[0].outcome == .completed)
+        #expect(report.rules[0].deleted == 57_000)
+        #expect(report.rules[0].batches == 1)
+        #expect(report.rules[0].residue == 0)
+        #expect(report.rules[0].predictedLock != nil)
+        #expect(report.rules[0].lockElapsed.map { $0 > .zero } == true)
+        #expect(try file.count() == 3000)
+        #expect(try #require(report.storeBytesAfter) < #require(report.storeBytesBefore))
+        #expect(report.reclaimedBytes > 0)
+    }
+
+    @Test func aLockThatWouldBeTooLongIsNotTaken() throws {
+        let file = try largeFile()
+        let report = try bench.run(file, rule { $0.limits.maxLock = .nanoseconds(1) })
+        #expect(report.rules[0].strategy == .range)
+        #expect(report.rules[0].strategyReason?.contains("would lock the store for about") == true)
+        #expect(report.rules[0].deleted == 57_000)
+        #expect(report.exitCode == 0)
+    }
+
+    @Test func whoComesAfterThePlanKeepsTheStoreUnlocked() throws {
+        final class Newcomer: RunObserver {
+            let file: PriceFile
+            private var hasCome = false
+            init(_ file: PriceFile) { self.file = file }
+            func runDidBegin(stage: String) {}
+            func runDidBegin(rule: String, expiredCount: Int) {
+                guard !hasCome else { return }
+                hasCome = true
+                #expect(throws: Never.self) { try file.addPrices(daysOld: [1, 40]) }
+            }
+            func runDidDelete(deletedCount: Int, expiredCount: Int) {}
+            func runDidEnd() {}
+        }
+        let file = try largeFile()
+        let report = try bench.run(file, rule(), observer: Newcomer(file))
+        #expect(report.rules[0].strategy == .range)
+        #expect(report.rules[0].strategyReason == "rebuild was given up: others have come to the store")
+        #expect(report.rules[0].deleted == 57_001)
+        #expect(report.rules[0].outcome == .completed)
+        #expect(report.rules[0].lockElapsed == nil)
+    }
+
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .rebuildFile, .whole])
+    func aStrategyThatWasAskedForFailsWhereItDoesNotFit(_ strategy: DeleteStrategy) throws {
+        let file = try largeFile()
+        if strategy == .rebuildFile { try file.close() }
+        let report = try bench.run(
+            file,
+            rule {
+                $0.strategy = strategy
+                $0.limits.maxLock = .nanoseconds(1)
+            })
+        #expect(report.rules[0].outcome == .failed)
+        #expect(report.rules[0].message?.contains("locked for longer than 0 ms") == true)
+        #expect(report.rules[0].deleted == 0)
+        #expect(report.rules[0].residue == 57_000)
+        #expect(report.exitCode == 75)
+    }
+
+    @Test(arguments: DeleteStrategy.allCases.filter { $0 != .keys && $0 != .partitions })
+    func everyStrategyCanBeAskedFor(_ strategy: DeleteStrategy) throws {
+        let file = try largeFile()
+        if strategy == .rebuildFile { try file.close() }
+        let rule = rule {
+            $0.strategy = strategy
+            $0.limits.maxLock = nil
+        }
+        #expect(try bench.dryRun(file, rule).rules[0].expired == 57_000)
+        let report = try bench.run(file, rule)
+        #expect(report.rules[0].strategy == strategy)
+        #expect(report.rules[0].strategyReason == nil)
+        #expect(report.rules[0].deleted == 57_000)
+        #expect(report.rules[0].residue == 0)
+        #expect(report.exitCode == 0)
+    }
+
+    @Test func aStrategyThatIsNotPossibleIsAMistakeAndSaysWhy() throws {
+        let file = try PriceFile("CREATE TRIGGER gone AFTER DELETE ON price BEGIN SELECT 1; END")
+        let error = #expect(throws: PolicyError.self) {
+            try bench.run(file, .prices { $0.strategy = .rebuildFile })
+        }
+        #expect("\(error.map { "\($0)" } ?? "")".contains("its trigger gone would not fire"))
+    }
+
+    // MARK: Several rules on one entity
+
+    /// Without a date index: 40 days old and 100 days old, of two symbols.
+    private func unindexedFile() throws -> PriceFile {
+        let file = try PriceFile(indexed: false)
+        for symbol in ["XAU", "XAG"] {
+            try file.addPrices(
+                daysOld: Array(repeating: 40, count: 15) + Array(repeating: 100, count: 8) + [1], symbol: symbol)
+        }
+        return file
+    }
+
+    @Test func rulesThatReadAllRowsShareAPassAndCountEachRowOnce() throws {
+        let file = try unindexedFile()
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        let old = Rule.prices("old", line: 20) {
+            $0.maxAge.days = 90
+            $0.batch = .fixed(rows: 1)
+        }
+        let planned = try bench.dryRun(file, gold, old).rules
+        #expect(planned.map(\.expired) == [23, 8])
+        #expect(planned[1].strategyReason == "in one pass with gold")
+        let report = try bench.run(file, gold, old)
+        #expect(report.rules.map(\.deleted) == [23, 8])
+        #expect(report.rules.map(\.residue) == [0, 0])
+        #expect(report.rules.map(\.outcome) == [.completed, .completed])
+        // Windows of ten rows of 48, and not of one row: the second rule had no pass of its own.
+        #expect(report.rules.map(\.batches) == [5, 2])
+        #expect(bench.observer.stages.contains("gold, old"))
+        #expect(try file.count() == 17)
+    }
+
+    @Test func aLimitAnotherEntityAndARefusalKeepPassesApart() throws {
+        let file = try unindexedFile()
+        try file.execute(
+            "CREATE TABLE other (id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO other VALUES (1, 1000000000), (2, 1795219200)"
+        )
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        let limited = Rule.prices("limited", line: 20) { $0.limits.maxRows = 100 }
+        let other = Rule.prices("other", line: 40) { $0.entity = "other" }
+        let refused = Rule.prices("refused", line: 60) { $0.limits.maxFraction = 0.01 }
+        let report = try bench.run(file, refused, gold, limited, other)
+        #expect(report.rules.map(\.deleted) == [0, 23, 23, 1])
+        #expect(report.rules.allSatisfy { $0.strategyReason == nil })
+        #expect(bench.observer.stages.filter { $0.contains(",") }.isEmpty)
+    }
+
+    @Test func aPassThatIsStoppedLeavesEachRuleItsOwnResidue() throws {
+        let file = try unindexedFile()
+        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        bench.afterBatch = { if $0 == 3 { bench.signal = 15 } }
+        let report = try bench.run(file, gold, .prices("old", line: 20) { $0.maxAge.days = 90 })
+        // Thirty rows were looked at: all of gold's, and none of the old ones of silver.
+        #expect(report.rules.map(\.deleted) == [23, 0])
+        #expect(report.rules.map(\.residue) == [0, 8])
+        #expect(report.rules.map(\.outcome) == [.completed, .interrupted])
+        #expect(report.exitCode == 143)
+    }
+}

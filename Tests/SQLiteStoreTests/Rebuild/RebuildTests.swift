@@ -1,0 +1,228 @@
+import Foundation
+import GRDB
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// What a rebuild leaves is what a delete leaves, and nothing else in the store is touched.
+struct RebuildTests {
+    /// A store with everything that a file can have: an odd page size, hidden rowids, generated columns, sequences,
+    /// statistics, a view, triggers, full text, numbers in the header.
+    private func oddStore(_ journal: String = "WAL") throws -> TemporaryStore {
+        let store = try TemporaryStore()
+        try store.change { db in
+            try db.execute(
+                sql: """
+                    PRAGMA page_size = 1024; PRAGMA auto_vacuum = INCREMENTAL; PRAGMA encoding = 'UTF-16le';
+                    PRAGMA application_id = 4711; PRAGMA user_version = 42; PRAGMA journal_mode = \(journal);
+                    CREATE TABLE Price (symbol TEXT COLLATE NOCASE, at INTEGER, price REAL,
+                        doubled AS (price * 2) VIRTUAL, kept AS (at + 1) STORED, UNIQUE (symbol, at));
+                    CREATE INDEX Price_at ON Price (at);
+                    CREATE INDEX "odd "" index" ON Price (price DESC) WHERE price > 10;
+                    CREATE TABLE "a "" b" ("rowid" TEXT, x BLOB UNIQUE);
+                    CREATE TABLE key (a TEXT, b INTEGER, PRIMARY KEY (a, b)) WITHOUT ROWID;
+                    CREATE TABLE counted (id INTEGER PRIMARY KEY AUTOINCREMENT, x);
+                    CREATE VIEW recent AS SELECT * FROM Price WHERE at > 500;
+                    CREATE TRIGGER on_insert AFTER INSERT ON Price BEGIN INSERT INTO counted (x) VALUES (new.at); END;
+                    CREATE VIRTUAL TABLE words USING fts5 (body);
+                    """)
+            for number in 0..<1000 {
+                try db.execute(
+                    sql: "INSERT INTO Price (rowid, symbol, at, price) VALUES (?, ?, ?, ?)",
+                    arguments: [
+                        number * 3 + 7, number.isMultiple(of: 2) ? "XAU" : "eur", number + 1, Double(number) / 8,
+                    ])
+            }
+            try db.execute(
+                sql: """
+                    INSERT INTO Price (symbol, at, price) VALUES ('NULL', NULL, 1), ('text', 'soon', 2);
+                    INSERT INTO "a "" b" VALUES ('one', x'00ff'), ('two', 2), (NULL, 3.5);
+                    DELETE FROM "a "" b" WHERE x = 2;
+                    INSERT INTO key VALUES ('a', 1), ('b', 2);
+                    INSERT INTO words VALUES ('gold price'), ('silver');
+                    DELETE FROM counted WHERE id > 900;
+                    ANALYZE;
+                    """)
+        }
+        return store
+    }
+
+    private func request(
+        _ strategy: DeleteStrategy, before: Int64 = 801, maxLock: Duration? = nil
+    ) -> BatchDeleteRequest {
+        let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+        var request = BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: "Price", predicate: .date(DateRange(date, before: Instant(unixSeconds: before)))),
+            resultType: .count, strategy: strategy)
+        request.maxLock = maxLock
+        return request
+    }
+
+    /// All that a store holds, with rowids where they can be named; without what a file need not keep alike.
+    private func content(_ store: TemporaryStore) throws -> [String] {
+        let queries = [
+            "SELECT rowid, *, typeof(at) FROM Price ORDER BY rowid", "SELECT _rowid_, * FROM \"a \"\" b\"",
+            "SELECT * FROM key",
+            "SELECT * FROM counted", "SELECT * FROM recent ORDER BY at", "SELECT * FROM sqlite_sequence",
+            "SELECT * FROM sqlite_stat1 ORDER BY 1, 2, 3", "SELECT rowid, * FROM words WHERE words MATCH 'gold'",
+            "SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY 1, 2", "PRAGMA page_size",
+            "PRAGMA auto_vacuum", "PRAGMA encoding", "PRAGMA application_id", "PRAGMA user_version",
+            "PRAGMA journal_mode", "PRAGMA integrity_check", "PRAGMA foreign_key_check",
+        ]
+        return try queries.flatMap { query in [query] + (try store.rows(query)) }
+    }
+
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .rebuildFile, .sorted, .whole])
+    func leavesWhatTheRangeDeleteLeaves(_ strategy: DeleteStrategy) throws {
+        let (plain, other) = (try oddStore(), try oddStore())
+        #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
+        let result = try other.writer().execute(request(strategy))
+        #expect(result.deletedCount == 800)
+        #expect(try content(other) == content(plain))
+        #expect(try FileManager.default.contentsOfDirectory(atPath: other.folder.path) == ["store.sqlite"])
+    }
+
+    @Test(arguments: [DeleteStrategy.rebuildInPlace, .rebuildFile])
+    func worksInRollbackMode(_ strategy: DeleteStrategy) throws {
+        let (plain, other) = (try oddStore("DELETE"), try oddStore("DELETE"))
+        #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
+        #expect(try other.writer().execute(request(strategy)).deletedCount == 800)
+        #expect(try content(other) == content(plain))
+    }
+
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile]) func shrinksTheFile(_ strategy: DeleteStrategy) throws {
+        let store = try oddStore()
+        let before = try store.bytes().count
+        do {
+            let writer = try store.writer()
+            _ = try writer.execute(request(strategy, before: 991))
+            // The connection goes on working.
+            #expect(try writer.execute(request(.range, before: 996)).deletedCount == 5)
+        }
+        #expect(try store.bytes().count < before * 3 / 4)
+    }
+
+    @Test(arguments: [DeleteStrategy.whole, .rebuild, .rebuildInPlace, .rebuildFile])
+    func isGivenUpWhenTheStoreWouldBeLockedForTooLong(_ strategy: DeleteStrategy) throws {
+        let writer = try oddStore().writer()
+        let error = #expect(throws: StoreError.self) {
+            try writer.execute(request(strategy, maxLock: .nanoseconds(1)))
+        }
+        #expect(error?.kind == .strategyUnfit)
+        #expect(error?.message.contains("locked for longer than") == true)
+        // The connection goes on working, by this strategy too.
+        #expect(try writer.execute(request(.range, before: 2)).deletedCount == 1)
+        #expect(try writer.execute(request(strategy, before: 3)).deletedCount == 1)
+    }
+
+    @Test func isGivenUpWholeAndLeavesNothingBehind() throws {
+        let store = try oddStore()
+        let before = try content(store)
+        for strategy in [DeleteStrategy.whole, .rebuild, .rebuildInPlace, .rebuildFile] {
+            #expect(throws: StoreError.self) { try store.writer().execute(request(strategy, maxLock: .nanoseconds(1))) }
+        }
+        #expect(try content(store) == before)
+        #expect(try FileManager.default.contentsOfDirectory(atPath: store.folder.path) == ["store.sqlite"])
+    }
+
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .rebuildFile])
+    func deletesNoMoreRowsThanTheLimit(_ strategy: DeleteStrategy) throws {
+        let store = try oddStore()
+        let before = try content(store)
+        var request = request(strategy)
+        request.fetchRequest.fetchLimit = 799
+        let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
+        #expect(error?.kind == .strategyUnfit)
+        #expect(try content(store) == before)
+    }
+
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile])
+    func isRefusedWhereADeleteWouldDoMoreThanLeaveRowsOut(_ strategy: DeleteStrategy) throws {
+        let schemas = [
+            "CREATE TRIGGER gone AFTER DELETE ON Price BEGIN SELECT 1; END": "its trigger gone would not fire",
+            "CREATE TABLE note (symbol, at, FOREIGN KEY (symbol, at) REFERENCES Price (symbol, at))":
+                "note points at its rows",
+        ]
+        for (statement, reason) in schemas {
+            let store = try oddStore()
+            try store.change { try $0.execute(sql: statement) }
+            let error = #expect(throws: StoreError.self) { try store.writer().execute(request(strategy)) }
+            #expect(error?.kind == .unsupported)
+            #expect(error?.message.contains(reason) == true)
+        }
+        let store = try oddStore()
+        let writer = try store.writer()
+        try writer.keepHistory()
+        let error = #expect(throws: StoreError.self) { try writer.execute(request(strategy)) }
+        #expect(error?.message.contains("keeps a history") == true)
+    }
+
+    @Test func aCopyBackNeedsTheWAL() throws {
+        let store = try oddStore("DELETE")
+        let error = #expect(throws: StoreError.self) { try store.writer().execute(request(.rebuild)) }
+        #expect(error?.message.contains("not in WAL mode") == true)
+        let survey = try store.reader().survey(
+            SurveyRequest(
+                entity: "Price",
+                date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
+                cutoff: Instant(unixSeconds: 801)))
+        #expect(!survey.possibleStrategies.contains(.rebuild))
+        #expect(survey.possibleStrategies.contains(.rebuildFile))
+        #expect(survey.strategyObstacles[.rebuild]?.contains("WAL") == true)
+    }
+
+    @Test func otherConnectionsReadOnAndSeeTheNewContent() throws {
+        let store = try oddStore()
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: store.path, configuration: configuration)
+        try other.inDatabase { db in
+            try db.execute(sql: "BEGIN")
+            #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM Price") == 1002)
+            #expect(try store.writer().execute(request(.rebuild)).deletedCount == 800)
+            #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM Price") == 1002)
+            try db.execute(sql: "COMMIT")
+            #expect(try Int.fetchOne(db, sql: "SELECT count(*) FROM Price") == 202)
+            try db.execute(sql: "INSERT INTO Price (symbol, at) VALUES ('new', 5000)")
+        }
+        #expect(try store.rows("SELECT count(*) FROM Price") == ["203"])
+    }
+
+    @Test func everyRowGoesByItsPagesOnlyIfEveryRowIsExpired() throws {
+        let store = try oddStore()
+        // Two rows have no date that can be read.
+        #expect(try store.writer().execute(request(.whole, before: 5000)).deletedCount == 1000)
+        #expect(try store.rows("SELECT symbol FROM Price ORDER BY 1") == ["NULL", "text"])
+        try store.change {
+            try $0.execute(sql: "DELETE FROM Price; INSERT INTO Price (symbol, at) VALUES ('a', 7), ('b', 8)")
+        }
+        #expect(try store.writer().execute(request(.whole, before: 5000)).deletedCount == 2)
+        #expect(try store.rows("SELECT count(*) FROM Price") == ["0"])
+    }
+
+    @Test(arguments: [DeleteStrategy.windows, .rebuild, .rebuildFile])
+    func takesTheRowsOfOtherPredicatesAlongAndCountsEachRowOnce(_ strategy: DeleteStrategy) throws {
+        let store = try oddStore()
+        var request = request(strategy, before: 101)
+        request.alsoDeleting = [
+            .compare("at", .lessOrEqual, .integer(150)), .compare("symbol", .equal, .text("EUR")), .isNull("at"),
+        ]
+        let result = try store.writer().execute(request)
+        #expect(result.deletedCount == 100)
+        // The 425 of the other symbol that are left, by the column's collation; and one row without a date.
+        #expect(result.alsoDeletedCounts == [50, 425, 1])
+        #expect(try store.rows("SELECT count(*) FROM Price") == ["426"])
+        #expect(try store.rows("PRAGMA integrity_check") == ["ok"])
+    }
+
+    @Test(arguments: [DeleteStrategy.whole, .range, .sorted, .rebuildInPlace])
+    func aStrategyThatDoesNotReadTheWholeTableTakesNoRowsAlong(_ strategy: DeleteStrategy) throws {
+        let store = try oddStore()
+        var request = request(strategy)
+        request.alsoDeleting = [.isNull("at")]
+        let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
+        #expect(error?.kind == .unsupported)
+        #expect(try store.rows("SELECT count(*) FROM Price") == ["1002"])
+    }
+}

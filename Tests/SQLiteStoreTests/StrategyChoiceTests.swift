@@ -1,0 +1,84 @@
+import PriceStore
+@testable import SQLiteStore
+import Testing
+
+/// Which strategy is chosen for which rows.
+struct StrategyChoiceTests {
+    private func facts(
+        _ expired: Int, of rows: Int = 1_000_000, _ change: (inout StrategyChoice.Facts) -> Void = { _ in }
+    ) -> StrategyChoice.Facts {
+        var facts = StrategyChoice.Facts(batches: .range, rowCount: rows, expiredCount: expired)
+        facts.predictedLock = [.whole: .milliseconds(400), .rebuild: .milliseconds(900), .rebuildInPlace: .seconds(1)]
+        change(&facts)
+        return facts
+    }
+
+    private func choose(
+        _ expired: Int, of rows: Int = 1_000_000, _ change: (inout StrategyChoice.Facts) -> Void = { _ in }
+    ) -> DeleteStrategy {
+        StrategyChoice(facts(expired, of: rows, change)).strategy
+    }
+
+    @Test func rowsInOrderGoByRangesUntilMostOfThemAreExpired() {
+        #expect(choose(10_000) == .range)
+        #expect(choose(500_000) == .range)
+        #expect(choose(619_999) == .range)
+        #expect(choose(620_000) == .rebuild)
+        #expect(choose(999_999) == .rebuild)
+        #expect(choose(1_000_000) == .whole)
+    }
+
+    @Test func rowsInNoOrderGoSortedAndThenByARebuild() {
+        func random(_ facts: inout StrategyChoice.Facts) { facts.isInFileOrder = false }
+        #expect(choose(50_000, of: 5_000_000, random) == .range)
+        #expect(choose(50_000, random) == .sorted)
+        #expect(choose(199_999, random) == .sorted)
+        #expect(choose(200_000, random) == .rebuild)
+    }
+
+    @Test func fewRowsAreNotWorthAChoice() {
+        #expect(choose(49_999, of: 50_000) == .range)
+        #expect(choose(49_999, of: 49_999) == .range)
+        #expect(StrategyChoice(facts(49_999, of: 50_000)).reason == nil)
+    }
+
+    @Test func othersAtWorkKeepTheStoreUnlocked() {
+        let choice = StrategyChoice(facts(900_000) { $0.hasCompany = true })
+        #expect(choice.strategy == .range)
+        #expect(choice.reason == "others are at work on the store")
+        #expect(choice.predictedLock == nil)
+        let random = StrategyChoice(
+            facts(900_000) {
+                $0.hasCompany = true
+                $0.isInFileOrder = false
+            })
+        #expect(random.strategy == .sorted)
+    }
+
+    @Test func aLockThatWouldBeTooLongIsNotTaken() {
+        #expect(choose(900_000) { $0.maxLock = .milliseconds(900) } == .rebuild)
+        let choice = StrategyChoice(facts(900_000) { $0.maxLock = .milliseconds(899) })
+        #expect(choice.strategy == .range)
+        #expect(choice.reason == "90 % of the rows go, but a rebuild in place would lock the store for about 1.0 s")
+    }
+
+    @Test func aRebuildThatIsNotPossibleGivesWayToTheNext() {
+        #expect(choose(900_000) { $0.obstacles[.rebuild] = "no WAL" } == .rebuildInPlace)
+        #expect(choose(900_000) { $0.roomObstacle = "no room" } == .rebuildInPlace)
+        #expect(
+            choose(900_000) { $0.obstacles = [.rebuild: "a trigger", .rebuildInPlace: "objects"] } == .range)
+    }
+
+    @Test func theReasonNamesThePartAndTheLock() {
+        let choice = StrategyChoice(facts(900_000))
+        #expect(choice.reason == "90 % of the rows go, nobody else is at work, a lock of about 0.9 s")
+        #expect(choice.predictedLock == .milliseconds(900))
+        #expect(choice.batches == .range)
+        #expect(StrategyChoice(facts(1_000_000)).reason == "all rows go, nobody else is at work, a lock of about 0.4 s")
+    }
+
+    @Test func aTableWithoutADateIndexIsRebuiltToo() {
+        #expect(choose(500_000) { $0.batches = .windows } == .windows)
+        #expect(choose(900_000) { $0.batches = .windows } == .rebuild)
+    }
+}
