@@ -107,7 +107,9 @@ def fault(bench, chance, folder):
             require("full" in said or "no space" in said, "nobody says that the disk is full:", end.stderr)
         if end.stdout:
             report = json.loads(end.stdout)
-            gone = len(scenario.expired - tags) if set(scenario.rows) - tags else 0
+            # Nothing is deleted before all pending files are saved.
+            all_saved = report["pending"]["saved"] == sum(len(rows) for rows in scenario.pending.values())
+            gone = len(scenario.expired - tags) if all_saved else 0
             require(report["totals"]["deleted"] == gone, f"the report says {report['totals']['deleted']}, gone are {gone}")
             words = f"{gone:,} row" if gone else "nothing was deleted"
             require(words in end.stderr or report["totals"]["residue"] == 0, "the message does not say what is gone:", end.stderr)
