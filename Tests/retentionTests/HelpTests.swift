@@ -6,7 +6,8 @@ struct HelpTests {
     static let commands = ["run", "check", "inspect", "init", "log", "report"]
 
     private func help(_ arguments: [String]) throws -> String {
-        let end = try LaunchedProgram.run("retention", arguments, in: try TemporaryFolder().url)
+        let folder = try TemporaryFolder()
+        let end = try LaunchedProgram.run("retention", arguments, in: folder.url)
         #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
         return end.output
     }
