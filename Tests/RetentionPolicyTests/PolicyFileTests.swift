@@ -97,7 +97,7 @@ struct PolicyFileTests {
         #expect(rule.batch == .fixed(rows: 1000) && rule.reclaim == .none && rule.align == .month)
         #expect(rule.accept == [.futureDates])
         #expect(rule.maxAge.written == "1y6mo" && rule.isEnabled && rule.strategy == nil && rule.dateFormat == nil)
-        #expect(rule.marks.value("batch.rows").line == 24)
+        #expect(rule.marks.value("batch.rows").line == 20)
     }
 
     @Test func marksSayWhereTheKeysOfARuleStand() throws {

@@ -227,7 +227,7 @@ struct CommandTests {
         #expect(try retention("log").out == "No run is recorded that matches.\n")
         for _ in 1...2 { _ = try retention("run") }
         let table = try retention("log").out.split(separator: "\n")
-        let deleted = table.dropFirst().map { $0.split(separator: " ").last }
+        let deleted = table.dropFirst().prefix(2).map { $0.split(separator: " ").last }
         #expect(deleted == ["10", "0"])
         let runs = try #require(try json(try retention("log", "--format", "json").out)["runs"] as? [[String: Any]])
         let identifier = try #require(runs.last?["run"] as? String)

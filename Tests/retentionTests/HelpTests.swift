@@ -6,7 +6,8 @@ struct HelpTests {
     static let commands = ["run", "check", "inspect", "init", "log", "report"]
 
     private func help(_ arguments: [String]) throws -> String {
-        let end = try LaunchedProgram.run("retention", arguments, in: try TemporaryFolder().url)
+        let folder = try TemporaryFolder()
+        let end = try LaunchedProgram.run("retention", arguments, in: folder.url)
         #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
         return end.output
     }
@@ -37,7 +38,7 @@ struct HelpTests {
         for example in examples {
             let job = try LaunchedJob("SELECT 1", policy: policy)
             try job.folder.write(policy, to: "prices.yaml")
-            try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+            try? FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
             let made = try LaunchedProgram.shell(
                 "goldprices prices.sqlite --rows 200 --every 86400 && retention run", in: job.folder.url)
             try #require(made.status == 0, "\(made)")
