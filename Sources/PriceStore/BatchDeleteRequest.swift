@@ -80,6 +80,8 @@ public enum DeleteStrategy: String, Hashable, Sendable, CaseIterable {
     case windows
     /// By ranges of the primary key of a table without a rowid.
     case keys
+    /// Wholly expired partitions as a whole, the rest by ranges of the date.
+    case partitions
 }
 
 /// A place in the order in which batches go through a table.

@@ -46,10 +46,11 @@ struct LogCommand: ConsoleCommand {
             throw CommandFailure(exitCode: 66, message: "\(policy.file.path) keeps no ledger (history: none)")
         }
         var runs: [LedgerRun] = []
-        if let reader = try StoreOpening(policy).ledgerReader() {
+        let opening = StoreOpening(policy)
+        if let reader = try opening.ledgerReader() {
             let query = LedgerHistory.Query(
                 last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
-            runs = try LedgerHistory(reader: reader).runs(query) { RunLock.isHeld(storePath: $0) }
+            runs = try LedgerHistory(reader: reader).runs(query) { opening.isRunAtWork(on: $0) }
         }
         try console.report(try text(of: runs, console))
         return 0

@@ -19,7 +19,7 @@ extension Policy.LogSettings.Level: ExpressibleByArgument {}
 /// Reads the values of options. What cannot be read is wrong usage.
 enum OptionValue {
     /// Strategies that the manual names and this version does not have.
-    private static let laterStrategies = ["sorted", "rebuild", "rebuild_in_place", "rebuild_file", "partitions"]
+    private static let laterStrategies = ["sorted", "rebuild", "rebuild_in_place", "rebuild_file"]
 
     /// An instant after ISO 8601; what has no zone is read in the policy's.
     static func instant(_ text: String, option: String, zone: CalendarZone = .utc) throws(CommandFailure) -> Instant {

@@ -30,7 +30,8 @@ struct RunCommand: ConsoleCommand {
     var format = ReportFormat.text
     @Option(help: ArgumentHelp("Pass this refusal in this run; may be given more than once.", valueName: "code"))
     var accept: [String] = []
-    @Option(help: ArgumentHelp("How rows are found: auto, whole, range, windows or keys.", valueName: "name"))
+    @Option(
+        help: ArgumentHelp("How rows are found: auto, whole, range, windows, keys or partitions.", valueName: "name"))
     var strategy = "auto"
     @Flag(help: "Print nothing when all went well.")
     var quiet = false

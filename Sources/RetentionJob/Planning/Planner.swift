@@ -155,7 +155,9 @@ package struct Planner {
 
     /// The batch to repeat: oldest rows first, a limited number of them.
     private func batch(for rule: Rule, _ request: SurveyRequest, _ survey: Survey) -> BatchDeleteRequest {
-        let strategy = options.strategy ?? rule.strategy ?? survey.strategy
+        var strategy = options.strategy ?? rule.strategy ?? survey.strategy
+        // A partition goes as a whole: rows that arrived in it meanwhile could be more than `max_rows` allows.
+        if strategy == .partitions, rule.limits.maxRows != nil { strategy = .range }
         return BatchDeleteRequest(
             fetchRequest: FetchRequest(
                 entity: rule.entity, predicate: request.deletion,

@@ -226,6 +226,7 @@ extension DeleteStrategy {
         case .range: "range batches"
         case .windows: "rowid windows"
         case .keys: "key batches"
+        case .partitions: "whole partitions"
         }
     }
 }

@@ -65,6 +65,8 @@ struct BatchDelete {
         case .whole: try whole()
         case .range: try range()
         case .windows, .keys: try window()
+        case .partitions:
+            throw StoreError(.unsupported, store: connection.name, message: "a SQLite file has no partitions")
         }
     }
 
