@@ -18,6 +18,10 @@ let package = Package(
         .executable(name: "goldprices", targets: ["goldprices"]),
         .library(name: "PriceStore", targets: ["PriceStore", "SQLiteStore"]),
     ],
+    traits: [
+        .trait(name: "Postgres", description: "The PostgreSQL engine; needs libpq (Debian: libpq-dev)"),
+        .default(enabledTraits: []),
+    ],
     dependencies: [
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.0"),
@@ -27,6 +31,7 @@ let package = Package(
     targets: [
         // Floor 0: C libraries.
         .systemLibrary(name: "CLibYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Floor 1: what a store is.
         .target(name: "PriceStore", swiftSettings: settings),
@@ -45,6 +50,12 @@ let package = Package(
             ],
             swiftSettings: settings),
 
+        // Without the trait it is built too, and cannot connect: libpq is needed by one of its files alone.
+        .target(
+            name: "PostgresStore",
+            dependencies: ["PriceStore", .target(name: "CLibPQ", condition: .when(traits: ["Postgres"]))],
+            swiftSettings: settings),
+
         // Floor 3: the job.
         .target(
             name: "RetentionJob",
@@ -59,7 +70,7 @@ let package = Package(
         .executableTarget(
             name: "retention",
             dependencies: [
-                "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore",
+                "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore", "PostgresStore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -86,6 +97,8 @@ let package = Package(
         .target(
             name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance",
             swiftSettings: settings),
+        // A throw-away server for the tests that need one.
+        .target(name: "PostgresCluster", path: "Tests/PostgresCluster", swiftSettings: settings),
         .testTarget(
             name: "PriceStoreTests",
             dependencies: ["PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
@@ -96,6 +109,10 @@ let package = Package(
                 "SQLiteStore", "PriceStore", "StoreConformance", "goldprices",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "PostgresStoreTests",
+            dependencies: ["PostgresStore", "PostgresCluster", "PriceStore", "StoreConformance"],
             swiftSettings: settings),
         .testTarget(
             name: "RetentionPolicyTests", dependencies: ["RetentionPolicy", "PriceStore"],
@@ -111,6 +128,7 @@ let package = Package(
             name: "retentionTests",
             dependencies: [
                 "retention", "goldprices", "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore",
+                "PostgresCluster", "PostgresStore",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

@@ -26,6 +26,9 @@ show() {
 has() {
     case $1 in
     libsqlite3-dev) pkg-config --exists sqlite3 2>/dev/null ;;
+    libpq-dev) pkg-config --exists libpq 2>/dev/null ;;
+    postgresql) compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null ;;
+    postgresql-15-partman) compgen -G '/usr/share/postgresql/*/extension/pg_partman.control' >/dev/null ;;
     libyaml-dev) pkg-config --exists yaml-0.1 2>/dev/null ;;
     libc6-dev) [ -e /usr/include/stdio.h ] ;;
     libstdc++-12-dev) compgen -G '/usr/include/c++/*/vector' >/dev/null ;;

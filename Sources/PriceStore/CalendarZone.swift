@@ -5,7 +5,7 @@ public struct CalendarZone: Hashable, Sendable {
     /// The IANA name, as `Europe/Berlin`, or `UTC`.
     public let identifier: String
     /// The offsets of the zone; nil: UTC.
-    private let offsets: ZoneOffsets?
+    let offsets: ZoneOffsets?
 
     /// Coordinated universal time.
     public static let utc = CalendarZone(validated: "UTC", offsets: nil)

@@ -2,7 +2,8 @@ extension DateEncoding {
     /// What a stored value says as a date.
     ///
     /// Numeric formats take INTEGER and finite REAL, and a part below a microsecond is left out (rounded down);
-    /// `iso8601` takes text; `yyyymmdd…` take INTEGER, whole REAL and text; `native` none.
+    /// `iso8601` takes text; `yyyymmdd…` take INTEGER, whole REAL and text; `native` the text in which a store with date types
+    /// hands them out, which is ISO 8601.
     /// - Parameters:
     ///   - value: what the store holds.
     ///   - zone: the zone of texts that name none, and of calendar dates.
@@ -17,6 +18,8 @@ extension DateEncoding {
         }
         let span: (start: Int64, end: Int64)?
         switch (self, value) {
+        case (.native, .text(var text)):
+            span = text.withUTF8 { DateEncoding.iso8601.readText($0, zone: zone) }
         case (.iso8601, .text(var text)), (.yyyymmdd, .text(var text)), (.yyyymmddhhmmss, .text(var text)):
             span = text.withUTF8 { readText($0, zone: zone) }
         case (.yyyymmdd, .integer(let number)), (.yyyymmddhhmmss, .integer(let number)):
@@ -34,14 +37,14 @@ extension DateEncoding {
     ///
     /// `iso8601` gives text in UTC with a `Z`, and a fraction only if it is not 0. Counts are INTEGER where they are
     /// whole and fit 64 bits, else the nearest REAL; `julian_day` is always REAL. Days are those that hold the instant.
-    /// `native` cannot be written and gives NULL.
+    /// `native` gives the same text as `iso8601`, of which the store makes its own type.
     /// - Parameters:
     ///   - instant: the instant to tell.
     ///   - zone: the zone of `yyyymmdd…`.
     public func value(of instant: Instant, zone: CalendarZone) -> StoreValue {
         if let scale { return count(of: instant, scale) }
         return switch self {
-        case .iso8601: .text(instant.text(separator: "T", end: "Z", shortensFraction: false))
+        case .iso8601, .native: .text(instant.text(separator: "T", end: "Z", shortensFraction: false))
         case .yyyymmdd, .yyyymmddhhmmss: digits(of: instant, zone: zone)
         default: .null
         }

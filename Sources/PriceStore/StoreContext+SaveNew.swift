@@ -38,6 +38,10 @@ extension StoreContext {
         var result = SaveResult()
         guard hasChanges else { return result }
         try inserter.transaction(.normal) {
+            if let together = try saveTogether(onConflict) {
+                result = together
+                return
+            }
             try inserted.forEach { object in
                 switch try inserter.insert(entity: object.entity, values: object.changedValues, onConflict: onConflict)
                 {
@@ -57,6 +61,23 @@ extension StoreContext {
         inserted.forEach { $0.end(as: .detached) }
         inserted.removeAll()
         tell(ObjectsDidChange(.save))
+        return result
+    }
+
+    /// Saves all new objects as one list, where they are of one entity and the store takes lists; nil: nothing was saved.
+    private func saveTogether(_ onConflict: ConflictPolicy) throws -> SaveResult? {
+        var rows: [[String: StoreValue]] = []
+        var entities: Set<String> = []
+        inserted.forEach { object in
+            rows.append(object.changedValues)
+            entities.insert(object.entity)
+        }
+        guard rows.count > 1, entities.count == 1, let entity = entities.first,
+            let saved = try inserter.insert(entity: entity, rows: rows, onConflict: onConflict)
+        else { return nil }
+        var result = SaveResult()
+        result.savedCount = saved.savedCount
+        result.ignoredCount = saved.ignoredCount
         return result
     }
 }

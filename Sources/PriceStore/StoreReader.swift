@@ -81,6 +81,12 @@ public protocol StoreInserter: StoreReader {
     func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
         -> InsertOutcome
 
+    /// Adds many rows at once, all of one policy; nil: the store cannot, or one of them breaks a constraint. Nothing was
+    /// added then, and the rows must be added one by one.
+    func insert(
+        entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
+    ) throws(StoreError) -> RowsInserted?
+
     /// Carries out `body` in one transaction: all of it, or nothing if it throws. Transactions nest.
     func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T
 }
@@ -138,6 +144,9 @@ public protocol StoreWriter: StoreInserter {
     /// - Returns: what keeps them from it and who, a sentence to warn with; nil: nothing does.
     /// - Throws: ``StoreError`` of kind `busy` once they have grown so far that nothing more should be written.
     func boundSideFiles() throws(StoreError) -> String?
+
+    /// How long the next batch should wait, beyond what others at work need; nil: it need not.
+    func wantedPause() throws(StoreError) -> WantedPause?
 
     /// Gives unused room in the file back to the file system.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult

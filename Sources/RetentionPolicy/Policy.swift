@@ -60,13 +60,17 @@ package struct Policy: Sendable {
             case url(String)
         }
         package var address: Address
-        /// As the user wrote it, for reports.
+        /// As the user wrote it, for reports; a URL without its password.
         package var written: String
         /// How long a locked store is waited for.
         package var busyTimeout: Duration
         /// A compiled model for a Core Data store that lacks its own: the absolute path of a `.mom` file or a `.momd`
         /// folder; nil: the model in the store.
         package var model: String?
+        /// A file with the password for the server: an absolute path; nil: libpq finds one by itself, or needs none.
+        package var passwordFile: String?
+        /// How far a standby may fall behind before batches wait for it; nil: it does not matter.
+        package var maxReplicationLag: Duration?
         package var mark: Mark
 
         package init(

@@ -98,13 +98,17 @@ struct PolicyBuilder {
         guard let setting = file["store"] else { return nil }
         switch setting.value {
         case .text(let path):
-            return Policy.StoreLocation(address: .path(path), written: written(path), mark: setting.mark)
+            return Policy.StoreLocation(address: address(path), written: written(path), mark: setting.mark)
         case .group(let store):
             if store["path"] == nil, store["url"] == nil, !store.misspelt.contains("path") {
                 reader.report(store.mark, "required key 'path' is missing in 'store'")
             }
-            guard let path = store.text("path"), let mark = store["path"]?.mark else { return nil }
-            var location = Policy.StoreLocation(address: .path(path), written: written(path), mark: mark)
+            checkServerKeys(store)
+            guard let path = store.text("path") ?? store.text("url"), let mark = (store["path"] ?? store["url"])?.mark
+            else { return nil }
+            var location = Policy.StoreLocation(address: address(path), written: written(path), mark: mark)
+            location.passwordFile = store.text("password_file")
+            location.maxReplicationLag = store.duration("max_replication_lag")
             if let timeout = store.duration("busy_timeout") { location.busyTimeout = timeout }
             location.model = model(store)
             return location
@@ -120,8 +124,35 @@ struct PolicyBuilder {
         return nil
     }
 
-    /// A path of the configuration's folder as the user writes it.
+    /// What a text in the place of a store names.
+    private func address(_ text: String) -> Policy.StoreLocation.Address {
+        Self.isURL(text) ? .url(text) : .path(text)
+    }
+
+    private static func isURL(_ text: String) -> Bool {
+        ["postgresql://", "postgres://"].contains(where: text.lowercased().hasPrefix)
+    }
+
+    /// `url` is a server's, and so are the keys that go with it.
+    private mutating func checkServerKeys(_ store: SettingGroup) {
+        if let url = store.text("url"), let mark = store["url"]?.mark, !Self.isURL(url) {
+            reader.report(mark, "'url' must begin with postgresql://")
+        }
+        if store["path"] != nil, let mark = store["url"]?.keyMark {
+            reader.report(mark, "'path' and 'url' name two stores; a policy has one")
+        }
+        let isServer = (store.text("url") ?? store.text("path")).map(Self.isURL) ?? true
+        for key in ["password_file", "max_replication_lag"] where !isServer {
+            if let mark = store[key]?.keyMark { reader.report(mark, "'\(key)' is for PostgreSQL databases") }
+        }
+        if isServer, let mark = store["model"]?.keyMark {
+            reader.report(mark, "'model' is for Core Data stores")
+        }
+    }
+
+    /// A path of the configuration's folder as the user writes it; a URL without its password.
     private func written(_ path: String) -> String {
+        if Self.isURL(path) { return SafeURL.text(path) }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
         return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
     }

@@ -2,7 +2,13 @@ import PriceStore
 
 /// Every key that `retention.yaml` can have. Reading, messages and the schema all come from these tables.
 extension PolicyKey {
-    static let noPostgreSQL = "this build has no PostgreSQL engine; the store must be the path of a SQLite file"
+    /// Why a PostgreSQL database cannot be named; nil: this build has the engine.
+    #if Postgres
+        static let noPostgreSQL: String? = nil
+    #else
+        static let noPostgreSQL: String? =
+            "this build has no PostgreSQL engine: build it with `swift build --traits Postgres`, or name the path of a SQLite file"
+    #endif
 
     static let file: [PolicyKey] = [
         PolicyKey("version", .version, required: true, "The version of the file's format: 1"),
@@ -34,10 +40,12 @@ extension PolicyKey {
         PolicyKey("path", .storeAddress, "The SQLite file"),
         PolicyKey("url", .text, unavailable: noPostgreSQL, "The URL of a PostgreSQL database"),
         PolicyKey("busy_timeout", .duration(milliseconds: true), "How long a locked store is waited for; default 5s"),
-        .later("password_file", .path, "A file that holds the password for the server"),
+        PolicyKey("password_file", .path, unavailable: noPostgreSQL, "A file that holds the password for the server"),
         PolicyKey(
             "model", .path, "The model of a Core Data store that lacks its own: a .mom file or a .momd folder"),
-        .later("max_replication_lag", .duration(milliseconds: true), "How far behind a replica may fall"),
+        PolicyKey(
+            "max_replication_lag", .duration(milliseconds: true), unavailable: noPostgreSQL,
+            "How far behind a replica may fall before batches wait for it; default: it does not matter"),
     ]
 
     static let pending: [PolicyKey] = [
@@ -133,7 +141,7 @@ extension PolicyKey {
     private static let dateFormats = DateEncoding.allCases.map { format in
         PolicyWord(
             format.rawValue,
-            unavailable: format == .native
+            unavailable: format == .native && noPostgreSQL != nil
                 ? "'native' is for the date types of PostgreSQL; a SQLite file has none: name the format of its values"
                 : nil)
     }

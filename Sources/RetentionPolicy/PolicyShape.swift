@@ -81,9 +81,4 @@ struct PolicyKey: Sendable {
         self.unavailable = unavailable
         self.summary = summary
     }
-
-    /// A key whose work this version does not do yet.
-    static func later(_ name: String, _ shape: PolicyShape, _ summary: String) -> PolicyKey {
-        PolicyKey(name, shape, unavailable: "'\(name)' is not supported yet", summary)
-    }
 }

@@ -142,7 +142,8 @@ extension SettingReader {
     private func storeAddress(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
         let lowercased = scalar.text.lowercased()
         if lowercased.hasPrefix("postgresql://") || lowercased.hasPrefix("postgres://") {
-            throw Complaint(message: PolicyKey.noPostgreSQL)
+            if let reason = PolicyKey.noPostgreSQL { throw Complaint(message: reason) }
+            return scalar.text
         }
         return try path(scalar, name: name)
     }

@@ -17,7 +17,7 @@ struct InspectCommand: ConsoleCommand {
               retention inspect prices.sqlite --format json
             """)
 
-    @Argument(help: ArgumentHelp("The SQLite file.", valueName: "store"))
+    @Argument(help: ArgumentHelp("The SQLite file, or the URL of a PostgreSQL database.", valueName: "store"))
     var store: String
     @Option(help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"))
     var model: String?

@@ -69,7 +69,7 @@ struct LogCommand: ConsoleCommand {
 
     private func runs(_ query: LedgerHistory.Query, _ opening: StoreOpening) throws -> [LedgerRun] {
         guard let reader = try opening.ledgerReader() else { return [] }
-        return try LedgerHistory(reader: reader).runs(query) { RunLock.isHeld(storePath: $0) }
+        return try LedgerHistory(reader: reader).runs(query) { opening.isRunAtWork(on: $0) }
     }
 
     private func text(of runs: [LedgerRun], _ missed: MissedRuns?, _ console: Console) throws(CommandFailure) -> String

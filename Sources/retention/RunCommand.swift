@@ -32,7 +32,7 @@ struct RunCommand: ConsoleCommand {
     var accept: [String] = []
     @Option(
         help: ArgumentHelp(
-            "How rows go: auto, whole, range, sorted, windows, keys, rebuild, rebuild_in_place or rebuild_file.",
+            "How rows go: auto, whole, range, sorted, windows, keys, rebuild, rebuild_in_place, rebuild_file or partitions.",
             valueName: "name"))
     var strategy = "auto"
     @Flag(help: "Print nothing when all went well.")

@@ -59,7 +59,7 @@ struct RunSession {
     private func runLocked() throws -> RunReport {
         let opening = opening
         try opening.requireStore()
-        let lock = try RunLock.acquire(storePath: try opening.storePath())
+        let lock = try opening.lock()
         let interruption = Interruption()
         defer { withExtendedLifetime((lock, interruption)) {} }
         let writer = try opening.writer()

@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import PostgresStore
 import PriceStore
 import RetentionJob
 import RetentionPolicy
@@ -22,29 +23,71 @@ struct StoreOpening {
     ///   - name: a path, or the URL of a server.
     ///   - model: the compiled model of a Core Data store that lacks its own.
     static func reader(ofStoreNamed name: String, model: String? = nil) throws -> any StoreReader {
+        if PostgresAddress.isURL(name) { return try PostgresReader(try address(name)) }
         guard !name.contains("://") else {
             throw CommandFailure(
-                exitCode: 78, message: "this build has no engine for \(name)", hint: "name the path of a SQLite file")
+                exitCode: 78, message: "there is no engine for \(SafeURL.text(name))",
+                hint: "name the path of a SQLite file, or a postgresql:// URL")
         }
         return try SQLiteReader(path: name, modelPath: model)
     }
 
     /// Opens the store for reading, and for rehearsing what a run would save.
     func reader() throws -> any StoreInserter {
+        if case .url(let url) = policy.store.address {
+            let reader = try PostgresReader(
+                try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
+                lockTimeout: policy.store.busyTimeout, rehearsing: policy.pending.map(\.entity))
+            reader.trace = trace
+            return reader
+        }
         let reader = try SQLiteReader(
             path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         reader.trace = trace
         return reader
     }
 
-    /// Opens the store for changing it.
+    /// Opens the store for changing it. A session on a server takes the lock of a run; for a file it is ``lock()``.
     func writer() throws -> any StoreWriter {
+        if case .url(let url) = policy.store.address {
+            let writer = try PostgresWriter(
+                try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
+                lockTimeout: policy.store.busyTimeout, maxReplicationLag: policy.store.maxReplicationLag)
+            try writer.takeRunLock()
+            writer.trace = trace
+            return writer
+        }
         let writer = try SQLiteWriter(
             path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         writer.trace = trace
         writer.author = "retention"
         writer.clock = SystemClock.now
         return writer
+    }
+
+    /// The address of a server, or why this build cannot reach any.
+    private static func address(_ url: String, passwordFile: String? = nil) throws(CommandFailure) -> PostgresAddress {
+        guard PostgresStore.isAvailable else {
+            throw CommandFailure(
+                exitCode: 78, message: "this build has no PostgreSQL engine for \(SafeURL.text(url))",
+                hint: "build it with `swift build --traits Postgres`")
+        }
+        return PostgresAddress(url: url, passwordFile: passwordFile)
+    }
+
+    /// Takes the lock of a store that is a file; nil: the store is on a server, whose writer takes it.
+    func lock() throws -> RunLock? {
+        guard case .path(let path) = policy.store.address else { return nil }
+        return try RunLock.acquire(storePath: path)
+    }
+
+    /// Whether a run is at work on a store that the ledger names; false too if its server does not answer.
+    func isRunAtWork(on store: String) -> Bool {
+        guard case .url(let url) = policy.store.address, store == policy.store.written else {
+            return RunLock.isHeld(storePath: store)
+        }
+        let reader = try? PostgresReader(try Self.address(url, passwordFile: policy.store.passwordFile))
+        return (try? reader?.isRunLockHeld()) ?? false
     }
 
     /// Opens the ledger for recording, and makes it if it is not there; nil if the policy turns it off.
@@ -75,7 +118,7 @@ struct StoreOpening {
 
     /// Throws unless something is at the store's path, so that a store that is not there is told before the lock is.
     func requireStore() throws {
-        let path = try storePath()
+        guard case .path(let path) = policy.store.address else { return }
         var facts = stat()
         guard stat(path, &facts) != 0 else { return }
         switch errno {
@@ -90,31 +133,33 @@ struct StoreOpening {
         }
     }
 
-    /// The store's file with symbolic links followed, by which the ledger knows it.
+    /// The store's file with symbolic links followed, or its URL without the password: by it the ledger knows the store.
     func realStorePath() throws -> String {
-        let path = try storePath()
+        guard case .path(let path) = policy.store.address else { return policy.store.written }
         guard let real = realpath(path, nil) else { return path }
         defer { free(real) }
         return String(cString: real)
     }
 
     /// The store's file.
-    func storePath() throws -> String {
+    private func storePath() throws(CommandFailure) -> String {
         guard case .path(let path) = policy.store.address else {
-            throw CommandFailure(exitCode: 78, message: "this build has no engine for \(policy.store.written)")
+            throw CommandFailure(exitCode: 78, message: "\(policy.store.written) is no file")
         }
         return path
     }
 
-    /// The ledger's file: as the policy says, or `retention.history.sqlite` in the folder of the store.
+    /// The ledger's file: as the policy says, or `retention.history.sqlite` in the folder of the store; for a store on a
+    /// server in the folder of the policy.
     private func historyPath() throws -> String? {
         switch policy.history {
         case .none: return nil
         case .path(let path): return path
         case .besideStore:
-            let store = try realStorePath()
-            guard let slash = store.lastIndex(of: "/") else { return "retention.history.sqlite" }
-            return store[...slash] + "retention.history.sqlite"
+            var neighbour = policy.file.path
+            if case .path = policy.store.address { neighbour = try realStorePath() }
+            guard let slash = neighbour.lastIndex(of: "/") else { return "retention.history.sqlite" }
+            return neighbour[...slash] + "retention.history.sqlite"
         }
     }
 }

@@ -15,6 +15,11 @@ struct BadFileTests {
     func tellsTheOneMistakeAtItsPlace(name: String) throws {
         let path = PolicyFixtures.folder.appendingPathComponent(name).path
         let content = try String(contentsOfFile: path, encoding: .utf8)
+        // What is a mistake only where the engine for servers is left out.
+        #if Postgres
+            let needed = ["no PostgreSQL engine", "which this build lacks", "a SQLite file has none"]
+            guard !needed.contains(where: content.contains) else { return }
+        #endif
         let expected = try #require(Self.expectation(in: content), "the fixture marks no mistake")
         do throws(PolicyError) {
             _ = try PolicyFile.read(path: path)

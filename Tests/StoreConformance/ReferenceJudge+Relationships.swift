@@ -40,7 +40,7 @@ extension ReferenceJudge {
             let obstacles: Set<Place>
             switch key.deleteRule {
             // It acts at once, so that a row that would go a moment later stands in the way too.
-            case .restrict: obstacles = all
+            case .restrict: obstacles = original.restrictSparesRowsThatGo ? staying : all
             case .noAction: obstacles = staying
             case .nullify where !isNullable(key), .setDefault where !hasDefault(key, gone): obstacles = all
             case .nullify, .setDefault, .cascade: obstacles = request.relationships == .deny ? staying : []

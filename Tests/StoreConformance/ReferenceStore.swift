@@ -8,6 +8,10 @@ package struct ReferenceStore: Sendable {
     /// The foreign keys of all tables.
     package var relationships: [Relationship]
 
+    /// Whether a RESTRICT key lets rows go that are pointed at only by rows which go in the same statement, as PostgreSQL
+    /// does.
+    package var restrictSparesRowsThatGo = false
+
     package init(tables: [String: Table], relationships: [Relationship] = []) {
         self.tables = tables
         self.relationships = relationships

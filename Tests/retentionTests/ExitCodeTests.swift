@@ -4,7 +4,7 @@ import GRDB
 import Testing
 
 /// The exit codes of SPEC that `CommandTests` does not show already (64, 66, 73, 78, a held lock, a policy that others
-/// may write). 69 needs a server, which no engine reaches yet; 70 is a defect, which no input makes.
+/// may write). 69 needs a server, see PostgresJobTests; 70 is a defect, which no input makes.
 struct ExitCodeTests {
     private func job(_ more: String = "", keys: String = "", head: String = "") throws -> LaunchedJob {
         try LaunchedJob(

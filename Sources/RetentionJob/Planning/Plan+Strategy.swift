@@ -3,7 +3,9 @@ import RetentionPolicy
 
 extension Plan.Step {
     /// Makes the request that the rule's rows go by: what to repeat, oldest rows first, until no row is left.
-    mutating func use(_ strategy: DeleteStrategy, asking survey: SurveyRequest) {
+    mutating func use(_ wanted: DeleteStrategy, asking survey: SurveyRequest) {
+        // A partition goes as a whole: rows that arrived in it meanwhile could be more than `max_rows` allows.
+        let strategy = wanted == .partitions && rule.limits.maxRows != nil ? .range : wanted
         batch = Self.batch(of: rule, strategy, survey)
         request = BatchDeleteRequest(
             fetchRequest: FetchRequest(

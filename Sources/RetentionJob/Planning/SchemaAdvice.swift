@@ -11,7 +11,8 @@ package enum SchemaAdvice {
         var advice: [String] = []
         // Text is left out: whether an index helps depends on whether the text's order is the order of the dates. A plan
         // that deletes everything in one statement does not say whether there is an index.
-        if entity.kind == .table, date.encoding.isNumeric, survey.unsupported == nil, survey.index == nil,
+        if entity.kind == .table, date.encoding.isNumeric || date.encoding == .native, survey.unsupported == nil,
+            survey.index == nil,
             survey.strategy != .whole
         {
             advice.append(

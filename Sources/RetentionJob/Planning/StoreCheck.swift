@@ -134,6 +134,14 @@ private struct RuleCheck {
                         + "\(date.encoding.rawValue); leave out date_format"))
             return
         }
+        if date.encoding == .native, attribute.dateEncoding != .native {
+            diagnostics.append(
+                Diagnostic(
+                    at: rule.marks.value("date_format"),
+                    "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) is none: name the "
+                        + "format of its values"))
+            return
+        }
         adviseOnStorage(entity, attribute, date)
         guard includingAdvice || rule.strategy != nil else { return }
         try survey(entity, date, includingAdvice: includingAdvice)

@@ -73,6 +73,7 @@ extension Run {
         while true {
             switch loop.next(mayContinue: mayContinue) {
             case .delete(let limit, let continuation):
+                guard try waitForStore() else { continue }
                 let began = setup.uptime()
                 let result = try execute(
                     batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
@@ -114,6 +115,19 @@ extension Run {
             report.rules[index].deleted += count
             if count > 0 { report.rules[index].batches += 1 }
         }
+    }
+
+    /// Waits as the store itself wants it, as for a standby that is behind; false: the run is to stop meanwhile.
+    private func waitForStore() throws(StoreError) -> Bool {
+        while mayContinue, let pause = try writer.wantedPause() {
+            if !isWaitTold {
+                isWaitTold = true
+                logger.notice("store asks to wait", metadata: ["reason": "\(pause.reason)"])
+            }
+            wait(pause.length)
+            if !pause.isUntilOver { break }
+        }
+        return mayContinue
     }
 
     /// Waits, in portions, so that a signal or the end of the budget is noticed.

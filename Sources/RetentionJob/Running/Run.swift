@@ -17,6 +17,8 @@ package final class Run {
     private let began: Duration
     var report: RunReport
     var status = RunStatus()
+    /// Whether the log knows that the store makes the run wait.
+    var isWaitTold = false
     /// Set once trouble has ended the run: no step begins after it.
     var isOver = false
 

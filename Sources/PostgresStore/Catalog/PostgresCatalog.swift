@@ -1,0 +1,188 @@
+import PriceStore
+
+/// What is known of the schema; read table by table, when asked for.
+struct PostgresCatalog {
+    /// The tables by the name they were asked for; nil: there is none.
+    fileprivate var tables: [String: PostgresTable?] = [:]
+    /// The extensions that change what a table is.
+    fileprivate var extensions: Set<String>?
+}
+
+extension PostgresConnection {
+    /// Tables, views and foreign tables that are nobody's partition. Those that the search path does not find are named
+    /// with their schema.
+    func entityNames() throws -> [String] {
+        try rows(
+            SQLFragment(
+                """
+                SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE \(Self.isOurs) AND NOT c.relispartition ORDER BY NOT pg_table_is_visible(c.oid), 1
+                """)
+        ).compactMap { $0[0] }
+    }
+
+    /// The name of a relation `c` in schema `n`, as entities are called.
+    static let displayName =
+        "CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END"
+
+    private static let isOurs = """
+        c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
+        AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
+        AND n.nspname NOT LIKE '\\_timescaledb\\_%' AND n.nspname NOT LIKE 'timescaledb\\_%'
+        AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+            AND d.deptype = 'e')
+        """
+
+    /// The table, view or foreign table of that name; exactly so written if there is one, else letters without case.
+    func table(_ name: String) throws -> PostgresTable? {
+        if let known = catalog.tables[name] { return known }
+        let found = try readTable(name)
+        catalog.tables[name] = .some(found)
+        return found
+    }
+
+    /// The table of that name, or an error.
+    func requireTable(_ name: String) throws -> PostgresTable {
+        guard let table = try table(name) else {
+            throw StoreError(.unknownName, store: self.name, message: "the store has no entity '\(name)'")
+        }
+        return table
+    }
+
+    private func readTable(_ name: String) throws -> PostgresTable? {
+        let query =
+            SQLFragment(
+                """
+                SELECT c.oid::int8, n.nspname, c.relname, \(Self.displayName), c.relkind, c.relhassubclass, c.relispartition
+                FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE \(Self.isOurs) AND (pg_table_is_visible(c.oid) AND lower(c.relname) = lower(
+                """) + .bound(name, "text") + ") OR lower(n.nspname || '.' || c.relname) = lower("
+            + .bound(name, "text") + ")) ORDER BY NOT (c.relname = " + .bound(name, "text")
+            + " OR n.nspname || '.' || c.relname = " + .bound(name, "text")
+            + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 1"
+        guard let row = try rows(query).first, let number = row[0].flatMap({ Int($0) }) else { return nil }
+        let columns = try readColumns(number)
+        let isPartition = row[6] == "t"
+        let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
+        let incoming = try relationships("confrelid", number, isPartition: isPartition)
+        let entity = Entity(
+            name: row[3] ?? name, kind: kinds[row[4] ?? ""] ?? .view, attributes: columns.map(\.attribute),
+            primaryKey: try primaryKey(number),
+            relationships: try relationships("conrelid", number, isPartition: isPartition).map(\.relationship),
+            incomingRelationships: incoming.map(\.relationship))
+        return PostgresTable(
+            number: number, schema: row[1] ?? "", relation: row[2] ?? "", entity: entity,
+            types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
+            typeNames: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.attribute.declaredType) }),
+            indexes: try indexes(number), isPartitioned: row[4] == "p", hasChildren: row[5] == "t" && row[4] != "p",
+            isDistributed: try isDistributed(number), isHypertable: try isHypertable(row[1] ?? "", row[2] ?? ""))
+    }
+
+    private func readColumns(_ number: Int) throws -> [(attribute: Attribute, type: ColumnType)] {
+        // A domain is what the type below it is.
+        let query =
+            SQLFragment(
+                """
+                SELECT a.attname, format_type(a.atttypid, a.atttypmod), coalesce(nullif(t.typbasetype, 0), t.oid)::int8,
+                    a.attnotnull, a.attgenerated <> '', a.atthasdef OR a.attidentity <> ''
+                FROM pg_attribute a JOIN pg_type t ON t.oid = a.atttypid
+                WHERE a.attnum > 0 AND NOT a.attisdropped AND a.attrelid =
+                """) + " " + .bound("\(number)", "oid") + " ORDER BY a.attnum"
+        return try rows(query).map { row in
+            let type = ColumnType(number: row[2].flatMap { Int($0) } ?? 0)
+            let attribute = Attribute(
+                name: row[0] ?? "", affinity: type.affinity, declaredType: row[1] ?? "", isRequired: row[3] == "t",
+                isGenerated: row[4] == "t", hasDefault: row[5] == "t" && row[4] != "t",
+                dateEncoding: type.isDate ? .native : nil)
+            return (attribute, type)
+        }
+    }
+
+    private func primaryKey(_ number: Int) throws -> [String] {
+        let query =
+            SQLFragment(
+                """
+                SELECT a.attname FROM pg_index i CROSS JOIN unnest(i.indkey) WITH ORDINALITY AS k (attnum, place)
+                JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum
+                WHERE i.indisprimary AND k.place <= i.indnkeyatts AND i.indrelid =
+                """) + " " + .bound("\(number)", "oid") + " ORDER BY k.place"
+        return try rows(query).compactMap { $0[0] }
+    }
+
+    private func indexes(_ number: Int) throws -> [PostgresTable.Index] {
+        let query =
+            SQLFragment(
+                """
+                SELECT c.relname, i.indisunique, i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree',
+                    (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
+                        AS k (attnum, place)
+                    LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
+                    WHERE k.place <= i.indnkeyatts)
+                FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
+                WHERE i.indrelid =
+                """) + " " + .bound("\(number)", "oid") + " ORDER BY c.relname"
+        return try rows(query).map { row in
+            PostgresTable.Index(
+                name: row[0] ?? "", columns: ServerArray.elements(row[3] ?? "{}"), isUnique: row[1] == "t",
+                isOrdered: row[2] == "t")
+        }
+    }
+
+    /// The foreign keys at one of their ends. Of a partitioned table those of the whole, not the copies of its
+    /// partitions.
+    private func relationships(
+        _ end: String, _ number: Int, isPartition: Bool
+    ) throws -> [(number: Int, relationship: Relationship)] {
+        func names(_ key: String, _ table: String) -> String {
+            "(SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(\(key)) WITH ORDINALITY AS k (attnum, place) "
+                + "JOIN pg_attribute a ON a.attrelid = \(table) AND a.attnum = k.attnum)"
+        }
+        func entity(_ table: String) -> String {
+            "(SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = \(table))"
+        }
+        let query =
+            SQLFragment(
+                """
+                SELECT f.oid::int8, \(entity("f.conrelid")), \(names("f.conkey", "f.conrelid")), \(entity("f.confrelid")),
+                    \(names("f.confkey", "f.confrelid")), f.confdeltype,
+                    EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = f.conrelid AND i.indisvalid AND i.indpred IS NULL
+                        AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey)
+                FROM pg_constraint f WHERE f.contype = 'f' AND f.\(end) =
+                """) + " " + .bound("\(number)", "oid")
+            + (isPartition ? "" : " AND f.conparentid = 0") + " ORDER BY f.conname, f.oid"
+        let rules: [String: Relationship.DeleteRule] = [
+            "a": .noAction, "r": .restrict, "c": .cascade, "n": .nullify, "d": .setDefault,
+        ]
+        return try rows(query).map { row in
+            (
+                row[0].flatMap { Int($0) } ?? 0,
+                Relationship(
+                    source: row[1] ?? "", sourceAttributes: ServerArray.elements(row[2] ?? "{}").compactMap { $0 },
+                    destination: row[3] ?? "",
+                    destinationAttributes: ServerArray.elements(row[4] ?? "{}").compactMap { $0 },
+                    deleteRule: rules[row[5] ?? ""] ?? .noAction, isIndexed: row[6] == "t")
+            )
+        }
+    }
+
+    // MARK: Extensions
+
+    private func hasExtension(_ name: String) throws -> Bool {
+        if catalog.extensions == nil {
+            catalog.extensions = Set(
+                try rows(SQLFragment("SELECT extname FROM pg_extension WHERE extname IN ('timescaledb', 'citus')"))
+                    .compactMap { $0[0] })
+        }
+        return catalog.extensions?.contains(name) == true
+    }
+
+    private func isHypertable(_ schema: String, _ relation: String) throws -> Bool {
+        guard try hasExtension("timescaledb") else { return false }
+        return try exists(TimescaleSQL.isHypertable(schema: schema, relation: relation))
+    }
+
+    private func isDistributed(_ number: Int) throws -> Bool {
+        guard try hasExtension("citus") else { return false }
+        return try exists(CitusSQL.isDistributed(number))
+    }
+}

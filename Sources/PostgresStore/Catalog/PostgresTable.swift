@@ -1,0 +1,49 @@
+import PriceStore
+
+/// What the catalog says of a table.
+struct PostgresTable {
+    /// The table's number in the catalog.
+    let number: Int
+    let schema: String
+    let relation: String
+    let entity: Entity
+    /// The types of the attributes, by name.
+    let types: [String: ColumnType]
+    /// The types' names as a cast needs them, by attribute.
+    let typeNames: [String: String]
+    let indexes: [Index]
+    /// Whether its rows are in partitions.
+    let isPartitioned: Bool
+    /// Whether other tables inherit from it, so that a scan of it finds their rows too.
+    let hasChildren: Bool
+    /// Whether it is a Citus table that is spread over several servers.
+    let isDistributed: Bool
+    /// Whether it is a TimescaleDB hypertable.
+    let isHypertable: Bool
+
+    /// An index that can give rows in the order of its columns.
+    struct Index: Hashable {
+        let name: String
+        /// The columns' names; nil: an expression.
+        let columns: [String?]
+        let isUnique: Bool
+        /// Whether it holds all rows and is in order: no condition, and of the kind `btree`.
+        let isOrdered: Bool
+    }
+
+    /// The name, as entities are called.
+    var name: String { entity.name }
+    /// The table in SQL.
+    var sql: String { "\(schema.quotedIdentifier).\(relation.quotedIdentifier)" }
+    /// Whether all rows are in this one table, so that a `ctid` says which row is meant.
+    var isSingle: Bool { !isPartitioned && !hasChildren && !isDistributed && !isHypertable }
+
+    func type(_ attribute: Attribute) -> ColumnType { types[attribute.name] ?? .other }
+
+    /// The index that gives the rows in the order of an attribute; nil: there is none.
+    func dateIndex(_ attribute: Attribute) -> Index? {
+        indexes.filter { $0.isOrdered && $0.columns.first == attribute.name }.min {
+            $0.columns.count < $1.columns.count
+        }
+    }
+}

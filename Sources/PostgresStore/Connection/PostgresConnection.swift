@@ -1,0 +1,262 @@
+@preconcurrency import Glibc
+import PriceStore
+
+/// One session on a database, with everything that belongs to it: the catalog, the open transactions, the run's lock.
+/// Readers and writers are thin doors to it.
+final class PostgresConnection {
+    /// What is asked of a session when it is opened.
+    struct Options {
+        var isReadOnly: Bool
+        /// The zone of zone-less values, and the session's own.
+        var zone = CalendarZone.utc
+        /// How long a lock is waited for.
+        var lockTimeout = Duration.seconds(5)
+        /// How long a server that is gone is waited for.
+        var patience = Duration.seconds(20)
+        /// How far a standby may fall behind before batches wait; nil: it does not matter.
+        var maxReplicationLag: Duration?
+    }
+
+    let address: PostgresAddress
+    let options: Options
+    /// The URL without its password, for messages.
+    let name: String
+    /// Which database this is, however it was named; object IDs carry it.
+    private(set) var storeIdentifier = ""
+    private var link: ServerLink
+    private(set) var transactionDepth = 0
+
+    /// Told each different statement before its first execution, with its query plan; nil: nobody asks.
+    var trace: ((_ statement: String, _ plan: [String]) -> Void)?
+    private var traced: Set<String> = []
+
+    /// What the catalog knows; emptied when the schema changes.
+    var catalog = PostgresCatalog()
+    /// Thresholds of kept rows, read when first asked for.
+    var keptRows: [KeptRows.Key: KeptRows] = [:]
+    /// Tables that stand beside real ones for a rehearsal, by the real one's number.
+    var shadows: [Int: ShadowTable] = [:]
+    /// Tables that batches have deleted from, in SQL, for a reclaim.
+    var changedTables: Set<String> = []
+    /// Whether this session holds the lock of a run and must take it again after a lost connection.
+    var holdsRunLock = false
+
+    init(_ address: PostgresAddress, _ options: Options) throws(StoreError) {
+        self.address = address
+        self.options = options
+        name = address.displayName
+        link = try Self.open(address, options, name: name)
+        do throws(ServerFault) {
+            let place = link.place
+            let system = try link.execute(script: "SELECT current_database()")
+            storeIdentifier =
+                "postgresql://\(place.host):\(place.port)/\(system.rows.first?.first.flatMap { $0 } ?? "")"
+        } catch {
+            throw StoreError(error, store: name, doing: "the database cannot be asked")
+        }
+    }
+
+    private static func open(
+        _ address: PostgresAddress, _ options: Options, name: String
+    ) throws(StoreError) -> ServerLink {
+        let parameters = try address.parameters()
+        do throws(ServerFault) {
+            let link = try ServerLink.open(parameters, timeout: .seconds(10))
+            _ = try link.execute(script: Self.setup(options))
+            return link
+        } catch {
+            throw StoreError(error, store: name, doing: "the database cannot be opened")
+        }
+    }
+
+    /// The settings that our statements and readings rest on.
+    private static func setup(_ options: Options) -> String {
+        let zone = options.zone.identifier.split(separator: "'", omittingEmptySubsequences: false).joined(
+            separator: "''")
+        var settings = [
+            "TimeZone = '\(zone)'", "DateStyle = 'ISO, MDY'", "extra_float_digits = 1", "bytea_output = 'hex'",
+            "client_min_messages = 'error'", "standard_conforming_strings = on", "statement_timeout = 0",
+            "lock_timeout = \(max(1, options.lockTimeout.milliseconds))", "idle_in_transaction_session_timeout = 0",
+            // Compiling a statement costs more than it saves on all of ours.
+            "jit = off",
+            // A window of a table begins where the last one ended.
+            "synchronize_seqscans = off",
+        ]
+        if options.isReadOnly {
+            settings.append("default_transaction_read_only = on")
+        } else {
+            // A lost batch is deleted again by the next run; what must not be lost asks for it.
+            settings.append("synchronous_commit = off")
+        }
+        return settings.map { "SET \($0)" }.joined(separator: "; ")
+    }
+
+    // MARK: Statements
+
+    /// Carries out a statement.
+    @discardableResult
+    func execute(_ fragment: SQLFragment) throws -> ServerResult {
+        let (text, values) = fragment.statement
+        if let trace, traced.insert(text).inserted { trace(text, plan(text, values)) }
+        return try link.execute(text, values)
+    }
+
+    /// Carries out a statement without values.
+    @discardableResult
+    func execute(_ text: String) throws -> ServerResult { try execute(SQLFragment(text)) }
+
+    /// The rows of a query.
+    func rows(_ fragment: SQLFragment) throws -> [[String?]] { try execute(fragment).rows }
+
+    /// The first column of the first row as a count; 0 without a row.
+    func count(_ fragment: SQLFragment) throws -> Int {
+        try execute(fragment).rows.first?.first.flatMap { $0 }.flatMap { Int($0) } ?? 0
+    }
+
+    /// Whether a query finds a row.
+    func exists(_ fragment: SQLFragment) throws -> Bool { try !execute(fragment).rows.isEmpty }
+
+    /// Sends lines of COPY's text form.
+    func copy(_ statement: String, _ lines: () -> String?) throws { try link.copy(statement, lines) }
+
+    private func plan(_ text: String, _ values: [String?]) -> [String] {
+        guard ["SELECT", "DELETE", "UPDATE", "INSERT", "WITH"].contains(where: text.hasPrefix),
+            let rows = try? link.execute("EXPLAIN " + text, values).rows
+        else { return [] }
+        return rows.compactMap { $0.first.flatMap { $0 } }
+    }
+
+    // MARK: Work
+
+    /// Runs a piece of work and names its errors. A lost connection is opened again and the work repeated, unless it is
+    /// part of a transaction or must not be repeated.
+    func run<T>(_ what: String, isRepeatable: Bool = true, _ body: () throws -> T) throws(StoreError) -> T {
+        do {
+            return try body()
+        } catch {
+            let told = StoreError(error, store: name, doing: what)
+            guard told.kind == .unreachable, isRepeatable, transactionDepth == 0 else { throw told }
+            try reconnect(after: told)
+        }
+        do {
+            return try body()
+        } catch {
+            throw StoreError(error, store: name, doing: what)
+        }
+    }
+
+    /// Opens the session again, for as long as there is patience.
+    func reconnect(after error: StoreError) throws(StoreError) {
+        let end = ContinuousClock.now + options.patience
+        var pause = Duration.milliseconds(100)
+        while true {
+            do {
+                link = try Self.open(address, options, name: name)
+                break
+            } catch {
+                guard error.kind == .unreachable || error.kind == .busy, ContinuousClock.now + pause < end else {
+                    throw error
+                }
+            }
+            usleep(UInt32(pause.milliseconds) * 1000)
+            pause = min(pause * 2, .seconds(1))
+        }
+        transactionDepth = 0
+        catalog = PostgresCatalog()
+        if holdsRunLock { try takeRunLock() }
+        guard shadows.isEmpty else { throw error }
+    }
+
+    /// Whether the session is still there.
+    var isOpen: Bool { link.isOpen }
+
+    /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is one state of the
+    /// database throughout, and read-only.
+    func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
+        if transactionDepth > 0 {
+            let savepoint = "retention_\(transactionDepth)"
+            return try enclosed(
+                begin: "SAVEPOINT \(savepoint)", end: "RELEASE SAVEPOINT \(savepoint)",
+                undo: "ROLLBACK TO SAVEPOINT \(savepoint); RELEASE SAVEPOINT \(savepoint)", body)
+        }
+        let begin =
+            options.isReadOnly
+            ? "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
+            : durability == .full ? "BEGIN; SET LOCAL synchronous_commit = on" : "BEGIN"
+        return try enclosed(begin: begin, end: "COMMIT", undo: "ROLLBACK", body)
+    }
+
+    /// Carries out a batch in one transaction, whose statements take no more than minutes. What it leaves undone by a
+    /// deadlock, a serialization failure or a lock that is not to be had is tried again.
+    func batch<T>(_ what: String, isolation: String = "READ COMMITTED", _ body: () throws -> T) throws(StoreError) -> T
+    {
+        guard transactionDepth == 0 else { return try run(what) { try transaction(.normal, body) } }
+        var failures = 0
+        while true {
+            // A commit whose answer was lost may have happened.
+            var committing: (transaction: String?, value: T)?
+            do {
+                return try enclosed(
+                    begin: "BEGIN ISOLATION LEVEL \(isolation); SET LOCAL statement_timeout = '10min'; "
+                        + "SET LOCAL max_parallel_workers_per_gather = 0", end: "COMMIT", undo: "ROLLBACK"
+                ) {
+                    let value = try body()
+                    let query = SQLFragment("SELECT pg_current_xact_id_if_assigned()::text")
+                    committing = (try rows(query).first?[0], value)
+                    return value
+                }
+            } catch {
+                let told = StoreError(error, store: name, doing: what)
+                failures += 1
+                if told.kind == .unreachable {
+                    try reconnect(after: told)
+                    if let committing, let transaction = committing.transaction, try isCommitted(transaction) {
+                        return committing.value
+                    }
+                    guard failures < 5 else { throw told }
+                } else if told.isWorthRepeating, failures < 5 {
+                    usleep(UInt32(20_000 << failures))
+                } else {
+                    throw told
+                }
+            }
+        }
+    }
+
+    private func isCommitted(_ transaction: String) throws(StoreError) -> Bool {
+        do {
+            return try rows("SELECT pg_xact_status(" + .bound(transaction, "xid8") + ")").first?[0] == "committed"
+        } catch {
+            throw StoreError(error, store: name, doing: "asking what became of a batch")
+        }
+    }
+
+    /// Carries out several queries on one state of the database.
+    func snapshot<T>(_ body: () throws -> T) throws -> T {
+        // A statement that fails would spoil the transaction around it.
+        if transactionDepth > 0 { return try transaction(.normal, body) }
+        return try enclosed(
+            begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", end: "COMMIT", undo: "ROLLBACK", body)
+    }
+
+    private func enclosed<T>(begin: String, end: String, undo: String, _ body: () throws -> T) throws -> T {
+        do {
+            _ = try link.execute(script: begin)
+        } catch {
+            throw StoreError(error, store: name, doing: "a transaction cannot begin")
+        }
+        transactionDepth += 1
+        defer { transactionDepth = max(0, transactionDepth - 1) }
+        let (known, kept) = (catalog, keptRows)
+        do {
+            let value = try body()
+            _ = try link.execute(script: end)
+            return value
+        } catch {
+            if link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
+            (catalog, keptRows) = (known, kept)
+            guard error is ServerFault else { throw error }
+            throw StoreError(error, store: name, doing: "the transaction is undone")
+        }
+    }
+}

@@ -1,0 +1,228 @@
+import PriceStore
+
+#if Postgres
+    import CLibPQ
+    @preconcurrency import Glibc
+
+    /// One session on a server, through libpq. The only code that calls the library.
+    ///
+    /// Parameters are bound as text and results are read as text: PostgreSQL's own input and output functions keep every
+    /// digit, and no type needs a conversion of ours.
+    final class ServerLink {
+        private let handle: OpaquePointer
+
+        /// What the library was built with; see ``isAvailable``.
+        static let isAvailable = true
+
+        private init(_ handle: OpaquePointer) { self.handle = handle }
+
+        deinit { PQfinish(handle) }
+
+        /// Opens a session.
+        ///
+        /// - Parameters:
+        ///   - parameters: libpq's own words (`host`, `dbname` …); those of its environment and files fill what is missing.
+        ///   - timeout: how long the server is waited for.
+        /// - Throws: ``ServerFault``; the message has no password in it.
+        static func open(_ parameters: [(name: String, value: String)], timeout: Duration) throws(ServerFault)
+            -> ServerLink
+        {
+            var names: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.name)) }
+            var values: [UnsafePointer<CChar>?] = parameters.map { UnsafePointer(strdup($0.value)) }
+            defer { for text in names + values { free(UnsafeMutablePointer(mutating: text)) } }
+            names.append(nil)
+            values.append(nil)
+            // `dbname` may be a whole URL.
+            guard let handle = PQconnectStartParams(names, values, 1) else {
+                throw ServerFault(code: nil, message: "out of memory", isConnectionLost: true)
+            }
+            let link = ServerLink(handle)
+            // Only verbose messages of a refused connection hold its SQLSTATE.
+            PQsetErrorVerbosity(handle, PQERRORS_VERBOSE)
+            PQsetNoticeProcessor(handle, { _, _ in }, nil)
+            try link.finishConnecting(timeout)
+            PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
+            return link
+        }
+
+        private func finishConnecting(_ timeout: Duration) throws(ServerFault) {
+            let end = ContinuousClock.now + timeout
+            var state = PGRES_POLLING_WRITING
+            while PQstatus(handle) != CONNECTION_BAD, state != PGRES_POLLING_OK, state != PGRES_POLLING_FAILED {
+                let left = (end - ContinuousClock.now).milliseconds
+                guard left > 0 else {
+                    throw ServerFault(code: nil, message: "the server did not answer in time", isConnectionLost: true)
+                }
+                var wanted = pollfd(
+                    fd: PQsocket(handle), events: Int16(state == PGRES_POLLING_READING ? POLLIN : POLLOUT), revents: 0)
+                guard poll(&wanted, 1, Int32(min(left, 1000))) != 0 else { continue }
+                state = PQconnectPoll(handle)
+            }
+            guard PQstatus(handle) == CONNECTION_OK else {
+                let (code, message) = Self.split(verbose: text(PQerrorMessage(handle)))
+                throw ServerFault(code: code, message: message, isConnectionLost: true)
+            }
+        }
+
+        /// Carries out one statement with bound parameters and returns its rows.
+        func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
+            var copies: [UnsafePointer<CChar>?] = values.map { $0.flatMap { UnsafePointer(strdup($0)) } }
+            defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
+            if copies.isEmpty { copies.append(nil) }
+            return try result(
+                PQexecParams(handle, text, Int32(values.count), nil, copies, nil, nil, 0))
+        }
+
+        /// Carries out statements without parameters, divided by semicolons, as one message; returns the last one's rows.
+        func execute(script: String) throws(ServerFault) -> ServerResult { try result(PQexec(handle, script)) }
+
+        /// Sends lines of COPY's text form to a table.
+        ///
+        /// - Parameter lines: called for the next portion; nil: there is none.
+        func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {
+            let begun = PQexec(handle, statement)
+            guard PQresultStatus(begun) == PGRES_COPY_IN else {
+                _ = try result(begun)
+                throw ServerFault(code: nil, message: "the server takes no COPY", isConnectionLost: false)
+            }
+            PQclear(begun)
+            while var portion = lines() {
+                let sent = portion.withUTF8 { bytes in
+                    bytes.withMemoryRebound(to: CChar.self) { PQputCopyData(handle, $0.baseAddress, Int32($0.count)) }
+                }
+                guard sent == 1 else { throw lostConnection() }
+            }
+            guard PQputCopyEnd(handle, nil) == 1 else { throw lostConnection() }
+            _ = try result(PQgetResult(handle))
+            while let rest = PQgetResult(handle) { PQclear(rest) }
+        }
+
+        /// Whether the session is still there, as far as the library has noticed.
+        var isOpen: Bool { PQstatus(handle) == CONNECTION_OK }
+
+        /// Whether a transaction is open on the server.
+        var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }
+
+        /// The server's version, as 150020.
+        var serverVersion: Int { Int(PQserverVersion(handle)) }
+
+        /// A parameter of the session that the server reports, as `server_encoding`.
+        func parameter(_ name: String) -> String? { PQparameterStatus(handle, name).map { String(cString: $0) } }
+
+        /// Where the session leads: the host or socket folder, the port, the database and the user.
+        var place: (host: String, port: String, database: String, user: String) {
+            (text(PQhost(handle)), text(PQport(handle)), text(PQdb(handle)), text(PQuser(handle)))
+        }
+
+        private func result(_ result: OpaquePointer?) throws(ServerFault) -> ServerResult {
+            guard let result else { throw lostConnection() }
+            defer { PQclear(result) }
+            switch PQresultStatus(result) {
+            case PGRES_COMMAND_OK, PGRES_TUPLES_OK, PGRES_EMPTY_QUERY: break
+            default:
+                let code = PQresultErrorField(result, CInt(UInt8(ascii: "C"))).map { String(cString: $0) }
+                let message = PQresultErrorField(result, CInt(UInt8(ascii: "M"))).map { String(cString: $0) }
+                throw ServerFault(
+                    code: code, message: message ?? firstLine(text(PQresultErrorMessage(result))),
+                    isConnectionLost: !isOpen)
+            }
+            let (rowCount, columnCount) = (PQntuples(result), PQnfields(result))
+            var rows: [[String?]] = []
+            rows.reserveCapacity(Int(rowCount))
+            for row in 0..<rowCount {
+                rows.append(
+                    (0..<columnCount).map { column in
+                        PQgetisnull(result, row, column) == 1 ? nil : text(PQgetvalue(result, row, column))
+                    })
+            }
+            return ServerResult(
+                types: (0..<columnCount).map { Int(PQftype(result, $0)) }, rows: rows,
+                changedCount: Int(text(PQcmdTuples(result))) ?? 0)
+        }
+
+        private func lostConnection() -> ServerFault {
+            ServerFault(code: nil, message: firstLine(text(PQerrorMessage(handle))), isConnectionLost: !isOpen)
+        }
+
+        private func text(_ pointer: UnsafePointer<CChar>?) -> String { pointer.map { String(cString: $0) } ?? "" }
+        private func text(_ pointer: UnsafeMutablePointer<CChar>?) -> String {
+            pointer.map { String(cString: $0) } ?? ""
+        }
+
+        private func firstLine(_ text: String) -> String {
+            String(text.split(separator: "\n").first ?? "the connection was lost")
+        }
+
+        /// The SQLSTATE and the words of a verbose message, as `… FATAL:  28P01: password authentication failed`.
+        private static func split(verbose message: String) -> (code: String?, message: String) {
+            let lines = message.split(separator: "\n").map(String.init)
+            for line in lines {
+                guard let severity = line.firstRange(of: "FATAL:  ") ?? line.firstRange(of: "ERROR:  ") else {
+                    continue
+                }
+                let rest = line[severity.upperBound...]
+                guard let colon = rest.firstIndex(of: ":"), rest.distance(from: rest.startIndex, to: colon) == 5 else {
+                    continue
+                }
+                let words = rest[rest.index(after: colon)...].drop { $0 == " " }
+                return (String(rest[..<colon]), String(words))
+            }
+            // What libpq itself says has no code; lines of a verbose message about the server's source are left out.
+            let said = lines.filter { !$0.hasPrefix("LOCATION:") }.map { $0.drop { $0 == "\t" || $0 == " " } }
+            return (nil, said.joined(separator: " "))
+        }
+    }
+
+#else
+
+    /// Stands in for a session where the package was built without libpq: none can be opened.
+    final class ServerLink {
+        static let isAvailable = false
+        let isOpen = false
+        let isInTransaction = false
+        let serverVersion = 0
+        let place = (host: "", port: "", database: "", user: "")
+
+        private init() {}
+
+        static func open(_ parameters: [(name: String, value: String)], timeout: Duration) throws(ServerFault)
+            -> ServerLink
+        {
+            throw ServerFault(
+                code: nil,
+                message: "this build has no PostgreSQL engine: build it with `swift build --traits Postgres`",
+                isConnectionLost: false)
+        }
+
+        func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult { ServerResult() }
+        func execute(script: String) throws(ServerFault) -> ServerResult { ServerResult() }
+        func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {}
+        func parameter(_ name: String) -> String? { nil }
+    }
+#endif
+
+/// What a statement gave: its rows as text, or the number of rows that it changed.
+struct ServerResult {
+    /// The types of the columns, by PostgreSQL's numbers.
+    var types: [Int] = []
+    var rows: [[String?]] = []
+    var changedCount = 0
+}
+
+/// What went wrong on a session, in the server's own words.
+struct ServerFault: Error {
+    /// The SQLSTATE; nil: the server was not reached, or did not say.
+    var code: String?
+    var message: String
+    /// Whether the session is gone.
+    var isConnectionLost: Bool
+}
+
+extension Duration {
+    /// Whole milliseconds, rounded down; saturating.
+    var milliseconds: Int64 {
+        let (seconds, attoseconds) = components
+        let (product, overflow) = seconds.multipliedReportingOverflow(by: 1000)
+        return overflow ? (seconds < 0 ? .min : .max) : product + attoseconds / 1_000_000_000_000_000
+    }
+}

@@ -1,0 +1,155 @@
+import PriceStore
+
+/// Many new rows at once: COPY into a temporary table of texts, and one INSERT from there, with the conflict rule.
+extension PostgresConnection {
+    /// Adds rows; nil: one of them breaks a constraint and none was added.
+    func insert(
+        entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
+    ) throws(StoreError) -> RowsInserted? {
+        do {
+            var inserted = RowsInserted(savedCount: 0, ignoredCount: 0)
+            try transaction(.normal) {
+                let scope = RowScope(try requireTable(entity))
+                for portion in Self.portions(rows) {
+                    let saved = try copy(portion, scope, onConflict, returning: nil).changedCount
+                    inserted.savedCount += saved
+                    inserted.ignoredCount += portion.count - saved
+                }
+            }
+            return inserted
+        } catch {
+            let told = StoreError(error, store: name, doing: "adding rows to \(entity)")
+            // 21000: two of the rows have one key, which one statement cannot replace twice.
+            let isOfOneRow = [.constraint, .unsupported].contains(told.kind) || told.engineCode == "SQLSTATE 21000"
+            guard told.engineCode != nil, isOfOneRow else { throw told }
+            return nil
+        }
+    }
+
+    /// Carries out one batch insert request in one transaction.
+    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+        try run("saving rows of \(request.entity)", isRepeatable: false) {
+            let scope = RowScope(try requireTable(request.entity))
+            let key = request.resultType == .objectIDs ? try requireKey(scope) : []
+            let returning =
+                key.isEmpty ? nil : scope.table.entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")
+            var result = BatchInsertResult(insertedCount: 0)
+            func save(_ rows: [[String: StoreValue]]) throws {
+                for portion in Self.portions(rows) {
+                    let saved = try copy(portion, scope, request.onConflict, returning: returning)
+                    result.insertedCount += saved.changedCount
+                    result.ignoredCount += portion.count - saved.changedCount
+                    if returning != nil {
+                        result.objectIDs += saved.rows.map { objectID(scope, $0[...], types: saved.types[...]) }
+                    }
+                }
+            }
+            return try transaction(.normal) {
+                switch request.source {
+                case .objects(let objects): try save(objects)
+                case .handler(let handler):
+                    var rows: [[String: StoreValue]] = []
+                    var row: [String: StoreValue] = [:]
+                    while try fill(&row, by: handler, entity: request.entity) == .insert {
+                        rows.append(row)
+                        guard rows.count == Self.portionRows else { continue }
+                        try save(rows)
+                        rows.removeAll(keepingCapacity: true)
+                    }
+                    try save(rows)
+                }
+                return result
+            }
+        }
+    }
+
+    private func fill(
+        _ row: inout [String: StoreValue], by handler: BatchInsertRequest.RowHandler, entity: String
+    ) throws -> BatchInsertRequest.Step {
+        row.removeAll(keepingCapacity: true)
+        do {
+            return try handler(&row)
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw StoreError(
+                .inputOutput, store: name, message: "a row for \(entity) could not be made, and none is saved: \(error)"
+            )
+        }
+    }
+
+    private static let portionRows = 2000
+
+    /// The rows in stretches that name the same attributes.
+    private static func portions(_ rows: [[String: StoreValue]]) -> [ArraySlice<[String: StoreValue]>] {
+        var portions: [ArraySlice<[String: StoreValue]>] = []
+        var start = 0
+        for index in rows.indices.dropFirst() where rows[index].keys != rows[start].keys {
+            portions.append(rows[start..<index])
+            start = index
+        }
+        if start < rows.count { portions.append(rows[start...]) }
+        return portions
+    }
+
+    private func copy(
+        _ rows: ArraySlice<[String: StoreValue]>, _ scope: RowScope, _ onConflict: ConflictPolicy, returning: String?
+    ) throws -> ServerResult {
+        let names = (rows.first?.keys).map { $0.sorted() } ?? []
+        guard !names.isEmpty else {
+            var result = ServerResult()
+            for _ in rows {
+                result.changedCount += try execute("INSERT INTO \(scope.table.sql) DEFAULT VALUES").changedCount
+            }
+            return result
+        }
+        let attributes = try names.map { try scope.attribute($0, store: name) }
+        let table = "pg_temp.retention_new_\(names.count)"
+        let columns = names.indices.map { "c\($0) text" }.joined(separator: ", ")
+        try execute("CREATE TEMP TABLE IF NOT EXISTS retention_new_\(names.count) (n bigserial, \(columns))")
+        var next = rows.startIndex
+        try copy("COPY \(table) (\(names.indices.map { "c\($0)" }.joined(separator: ", "))) FROM STDIN") {
+            guard next < rows.endIndex else { return nil }
+            let end = min(next + 200, rows.endIndex)
+            defer { next = end }
+            return rows[next..<end].map { row in
+                zip(names, attributes).map { name, attribute in
+                    Self.copyText(Self.text(row[name] ?? .null, scope.table.type(attribute)))
+                }.joined(separator: "\t") + "\n"
+            }.joined()
+        }
+        let targets = attributes.map(\.name.quotedIdentifier).joined(separator: ", ")
+        let expressions = zip(attributes, names.indices).map { attribute, index in
+            let type = scope.table.typeNames[attribute.name] ?? "text"
+            return [.timestamp, .date].contains(scope.table.type(attribute))
+                ? "(c\(index)::timestamptz)::\(type)" : "c\(index)::\(type)"
+        }
+        let result = try execute(
+            "INSERT INTO \(scope.table.sql) (\(targets)) SELECT \(expressions.joined(separator: ", ")) FROM \(table) ORDER BY n"
+                + (try conflictClause(onConflict, attributes.map(\.name), scope.table))
+                + (returning.map { " RETURNING \($0)" } ?? ""))
+        try execute("TRUNCATE \(table)")
+        return result
+    }
+
+    private static func text(_ value: StoreValue, _ type: ColumnType) -> String? {
+        if case .real(let number) = value, type == .integer, let whole = Int64(exactly: number) { return String(whole) }
+        return value.serverText
+    }
+
+    /// A value in COPY's text form.
+    private static func copyText(_ value: String?) -> String {
+        guard let value else { return "\\N" }
+        var text = ""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}

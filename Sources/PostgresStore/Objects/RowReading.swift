@@ -1,0 +1,72 @@
+import PriceStore
+
+extension PostgresConnection {
+    func count(_ request: FetchRequest) throws(StoreError) -> Int {
+        try run("counting the rows of \(request.entity)") {
+            let scope = try scope(request.entity)
+            let condition = try condition(request.predicate, scope)
+            guard request.fetchLimit != nil || request.fetchOffset > 0 else {
+                return try count("SELECT count(*) FROM \(scope.from)" + condition.whereClause)
+            }
+            return try count(
+                "SELECT count(*) FROM (SELECT 1 FROM \(scope.from)" + condition.whereClause + limits(request)
+                    + ") AS limited")
+        }
+    }
+
+    func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+        try run("reading the rows of \(request.entity)") {
+            let scope = try scope(request.entity)
+            let result = try execute(try select(request, attributes, key: [], scope))
+            return result.rows.map { row in
+                attributes.indices.map { StoreValue(row[$0], type: result.types[$0]) }
+            }
+        }
+    }
+
+    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+        try run("reading the rows of \(request.entity)") {
+            let scope = try scope(request.entity)
+            let key = try requireKey(scope)
+            let result = try execute(try select(request, attributes, key: key, scope))
+            return result.rows.map { row in
+                StoredRow(
+                    objectID: objectID(scope, row[..<key.count], types: result.types[..<key.count]),
+                    values: attributes.indices.map {
+                        StoreValue(row[key.count + $0], type: result.types[key.count + $0])
+                    })
+            }
+        }
+    }
+
+    private func select(
+        _ request: FetchRequest, _ attributes: [String], key: [String], _ scope: RowScope
+    ) throws -> SQLFragment {
+        let columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name).name) }
+        var query =
+            "SELECT \(columns.isEmpty ? "NULL" : columns.joined(separator: ", ")) FROM \(scope.from)"
+            + (try condition(request.predicate, scope)).whereClause
+        let order = try order(request.sortDescriptors, scope)
+        if !order.isEmpty { query += " ORDER BY \(order)" }
+        return query + limits(request)
+    }
+
+    /// Different values of an attribute: of the first rows and, by the key, of the last ones.
+    func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
+        try run("sampling \(entity)") {
+            let scope = try scope(entity)
+            let column = scope.column(try scope.attribute(attribute, store: name).name)
+            var found: [StoreValue] = []
+            for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
+                var query = "SELECT \(column) FROM \(scope.from) WHERE \(column) IS NOT NULL"
+                if let key = scope.key.first { query += " ORDER BY \(key) \(direction)" }
+                let result = try execute(SQLFragment(query + " LIMIT \(max(1, limit / 2))"))
+                for row in result.rows {
+                    let value = StoreValue(row[0], type: result.types[0])
+                    if !found.contains(value) { found.append(value) }
+                }
+            }
+            return found
+        }
+    }
+}

@@ -1,0 +1,218 @@
+import PriceStore
+
+extension PostgresConnection {
+    /// A new value as an expression of the column's type.
+    ///
+    /// A text for a date column is an ISO 8601 date; one with an offset is brought to the session's zone, which is the
+    /// policy's, before a column without a zone takes it.
+    func newValue(_ value: StoreValue, _ attribute: Attribute, _ table: PostgresTable) -> SQLFragment {
+        let type = table.typeNames[attribute.name] ?? "text"
+        switch (table.type(attribute), value) {
+        case (.timestamp, .text(let text)), (.date, .text(let text)):
+            return "(" + .bound(text, "timestamptz") + ")::\(type)"
+        case (.integer, .real(let number)):
+            return .bound(Int64(exactly: number).map(String.init) ?? number.serverText, type)
+        default: return .bound(value.serverText, type)
+        }
+    }
+
+    private func named(
+        _ values: [String: StoreValue], _ scope: RowScope
+    ) throws -> [(attribute: Attribute, value: StoreValue)] {
+        try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key, store: name), $0.value) }
+    }
+
+    private func insertStatement(
+        _ scope: RowScope, _ values: [String: StoreValue], _ onConflict: ConflictPolicy
+    ) throws -> SQLFragment {
+        let named = try named(values, scope)
+        let columns = named.map(\.attribute.name.quotedIdentifier).joined(separator: ", ")
+        let expressions = named.map { newValue($0.value, $0.attribute, scope.table) }
+        let source =
+            named.isEmpty
+            ? SQLFragment("DEFAULT VALUES")
+            : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
+        return "INSERT INTO \(scope.table.sql) " + source
+            + (try conflictClause(onConflict, named.map(\.attribute.name), scope.table))
+    }
+
+    /// What is said about a key that is already there.
+    func conflictClause(_ policy: ConflictPolicy, _ names: [String], _ table: PostgresTable) throws -> String {
+        switch policy {
+        case .fail: return ""
+        case .ignore: return " ON CONFLICT DO NOTHING"
+        case .replace:
+            // The key that the new row names: the primary key before others.
+            let keys =
+                [table.entity.primaryKey]
+                + table.indexes.filter { $0.isUnique && $0.isOrdered }.map {
+                    $0.columns.compactMap { $0 }
+                }
+            guard let key = keys.first(where: { !$0.isEmpty && $0.allSatisfy(names.contains) }) else { return "" }
+            let rest = names.filter { !key.contains($0) }
+            let target = key.map(\.quotedIdentifier).joined(separator: ", ")
+            if rest.isEmpty { return " ON CONFLICT (\(target)) DO NOTHING" }
+            let sets = rest.map { "\($0.quotedIdentifier) = excluded.\($0.quotedIdentifier)" }.joined(separator: ", ")
+            return " ON CONFLICT (\(target)) DO UPDATE SET \(sets)"
+        }
+    }
+
+    /// Adds one row; one that breaks a constraint leaves nothing behind.
+    func insert(
+        entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
+    ) throws(StoreError) -> InsertOutcome {
+        do {
+            let scope = RowScope(try requireTable(entity))
+            let statement = try insertStatement(scope, values, onConflict)
+            let changed = try transaction(.normal) { try execute(statement).changedCount }
+            return changed > 0 || onConflict != .ignore ? .saved : .ignored
+        } catch {
+            let told = StoreError(error, store: name, doing: "adding a row to \(entity)")
+            guard told.engineCode != nil, [.constraint, .unsupported].contains(told.kind) else { throw told }
+            return .rejected(Self.reason(told))
+        }
+    }
+
+    /// The server's words without what we were about.
+    private static func reason(_ error: StoreError) -> String {
+        guard let colon = error.message.firstRange(of: ": ") else { return error.message }
+        var text = String(error.message[colon.upperBound...])
+        if let undone = text.firstRange(of: "the transaction is undone: ") { text.removeSubrange(undone) }
+        // `invalid input syntax for type integer: "abc"` would show the value.
+        if error.engineCode?.hasPrefix("SQLSTATE 22") == true, let quote = text.firstRange(of: ": \"") {
+            text = String(text[..<quote.lowerBound])
+        }
+        return text
+    }
+
+    func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
+        try run("adding a row to \(entity)", isRepeatable: false) {
+            let scope = RowScope(try requireTable(entity))
+            _ = try requireKey(scope)
+            let key = scope.table.entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")
+            let result = try transaction(.normal) {
+                try execute(try insertStatement(scope, values, .fail) + " RETURNING \(key)")
+            }
+            return objectID(scope, result.rows.first.map { $0[...] } ?? [], types: result.types[...])
+        }
+    }
+
+    func updateObject(
+        _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
+    ) throws(StoreError) -> Bool {
+        try run("changing a row of \(id.entity)", isRepeatable: false) {
+            let scope = RowScope(try requireTable(id.entity))
+            let condition = try isStill(id, expected, scope)
+            guard !values.isEmpty else {
+                return try exists("SELECT 1 FROM \(scope.from)" + condition.whereClause)
+            }
+            return try transaction(.normal) {
+                try execute("UPDATE \(scope.from) SET " + (try sets(values, scope)) + condition.whereClause)
+                    .changedCount > 0
+            }
+        }
+    }
+
+    func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
+        try run("deleting a row of \(id.entity)", isRepeatable: false) {
+            let scope = RowScope(try requireTable(id.entity))
+            let condition = try isStill(id, expected, scope)
+            return try transaction(.normal) {
+                try execute("DELETE FROM \(scope.from)" + condition.whereClause).changedCount > 0
+            }
+        }
+    }
+
+    private func sets(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
+        .joined(
+            try named(values, scope).map {
+                "\($0.attribute.name.quotedIdentifier) = " + newValue($0.value, $0.attribute, scope.table)
+            }, by: ", ", empty: .never)
+    }
+
+    private func isStill(
+        _ id: ObjectID, _ expected: [String: StoreValue], _ scope: RowScope
+    ) throws -> SQLFragment {
+        .all(
+            [try keyCondition([id], scope)]
+                + (try named(expected, scope).map {
+                    "\(scope.column($0.attribute.name)) IS NOT DISTINCT FROM "
+                        + newValue($0.value, $0.attribute, scope.table)
+                }))
+    }
+
+    func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+        guard !values.isEmpty else { return 0 }
+        return try run("updating the rows of \(request.entity)", isRepeatable: false) {
+            let scope = RowScope(try requireTable(request.entity))
+            return try transaction(.normal) {
+                try execute(
+                    "UPDATE \(scope.from) SET " + (try sets(values, scope))
+                        + (try condition(request.predicate, scope)).whereClause
+                ).changedCount
+            }
+        }
+    }
+
+    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
+        if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
+        guard !request.propertiesToUpdate.isEmpty else {
+            throw StoreError(
+                .unsupported, store: name, message: "the batch update of \(request.entity) names no property")
+        }
+        return try run("updating the rows of \(request.entity)", isRepeatable: false) {
+            let scope = RowScope(try requireTable(request.entity))
+            var statement =
+                "UPDATE \(scope.from) SET " + (try sets(request.propertiesToUpdate, scope))
+                + (try condition(request.predicate, scope)).whereClause
+            let isListed = request.resultType == .objectIDs
+            if isListed { statement += " RETURNING " + (try requireKey(scope)).joined(separator: ", ") }
+            let result = try transaction(.normal) { try execute(statement) }
+            return BatchUpdateResult(
+                updatedCount: result.changedCount,
+                objectIDs: isListed ? result.rows.map { objectID(scope, $0[...], types: result.types[...]) } : [])
+        }
+    }
+
+    // MARK: Tables of our own
+
+    func createEntity(_ entity: Entity) throws(StoreError) {
+        try run("making the table \(entity.name)", isRepeatable: false) {
+            if let existing = try table(entity.name) {
+                for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
+                    try execute("ALTER TABLE \(existing.sql) ADD COLUMN \(attribute.definition(isNullable: true))")
+                    catalog = PostgresCatalog()
+                }
+                return
+            }
+            var columns = entity.attributes.map { $0.definition(isNullable: !$0.isRequired) }
+            if !entity.primaryKey.isEmpty {
+                columns.append("PRIMARY KEY (\(entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")))")
+            }
+            try execute("CREATE TABLE \(entity.name.quotedIdentifier) (\(columns.joined(separator: ", ")))")
+            catalog = PostgresCatalog()
+        }
+    }
+
+    func dropEntity(named name: String) throws(StoreError) {
+        try run("removing the table \(name)", isRepeatable: false) {
+            guard let table = try table(name) else { return }
+            try execute("DROP TABLE \(table.sql)")
+            catalog = PostgresCatalog()
+        }
+    }
+}
+
+extension Attribute {
+    /// The column's definition in a CREATE TABLE or ADD COLUMN.
+    fileprivate func definition(isNullable: Bool) -> String {
+        let type =
+            switch affinity {
+            case .integer: "bigint"
+            case .real: "double precision"
+            case .numeric: "numeric"
+            case .text, .none: "text"
+            }
+        return "\(name.quotedIdentifier) \(type)" + (isNullable ? "" : " NOT NULL")
+    }
+}

@@ -1,0 +1,33 @@
+public import PriceStore
+
+/// A PostgreSQL database that is only read: the store of a dry run.
+///
+/// Every transaction is read-only and sees one state of the database. New rows can be given to it all the same, for the
+/// entities that were named when it was opened: they go into temporary tables of the session, checked by copies of the
+/// store's own constraints, and all counts then are as if they were in the store.
+public final class PostgresReader: PostgresStore, StoreInserter {
+    /// Opens a database for reading.
+    ///
+    /// - Parameters:
+    ///   - address: where it is.
+    ///   - zone: the zone of columns and texts that name none.
+    ///   - lockTimeout: how long a locked table is waited for.
+    ///   - rehearsing: the entities that new rows will be given to.
+    /// - Throws: ``StoreError`` if the server cannot be reached, or does not let us in.
+    public init(
+        _ address: PostgresAddress, zone: CalendarZone = .utc, lockTimeout: Duration = .seconds(5),
+        rehearsing entities: [String] = []
+    ) throws(StoreError) {
+        let connection = try PostgresConnection(
+            address, PostgresConnection.Options(isReadOnly: true, zone: zone, lockTimeout: lockTimeout))
+        super.init(connection)
+        if !entities.isEmpty { try connection.makeShadows(of: entities) }
+    }
+
+    /// Adds a row to the rehearsal and tells what a writer would do with it.
+    public func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
+        -> InsertOutcome
+    {
+        try connection.rehearseInsert(entity: entity, values: values, onConflict: onConflict)
+    }
+}

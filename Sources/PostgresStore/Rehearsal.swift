@@ -1,0 +1,168 @@
+import PriceStore
+
+/// New rows that a dry run foretells: a temporary table beside a real one.
+struct ShadowTable {
+    /// The temporary table, in SQL.
+    let table: String
+    /// The temporary table of the places of real rows that new ones replace, in SQL.
+    let replaced: String
+    /// Both together as they would be, for a FROM clause. Places and table numbers go with the rows, so that they can be
+    /// told apart as in a real table.
+    let source: String
+}
+
+extension PostgresConnection {
+    /// Makes the temporary tables. It needs the right to make temporary tables in the database, and changes nothing else.
+    func makeShadows(of entities: [String]) throws(StoreError) {
+        do {
+            try execute("BEGIN READ WRITE")
+            for entity in entities {
+                // What is not there, or no table, is told by whoever checks the configuration.
+                guard let table = try table(entity), table.entity.kind == .table, shadows[table.number] == nil else {
+                    continue
+                }
+                shadows[table.number] = try makeShadow(of: table)
+            }
+            try execute("COMMIT")
+        } catch {
+            throw StoreError(error, store: name, doing: "preparing to rehearse pending rows")
+        }
+    }
+
+    private func makeShadow(of table: PostgresTable) throws -> ShadowTable {
+        let shadow = "retention_shadow_\(table.number)"
+        let replaced = "retention_replaced_\(table.number)"
+        try execute(
+            "CREATE TEMP TABLE \(shadow) (LIKE \(table.sql) INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING GENERATED "
+                + "INCLUDING INDEXES)")
+        try execute("CREATE TEMP TABLE \(replaced) (t oid, c tid)")
+        // A number that the store would give is not taken from its own sequence.
+        let numbered = try rows(
+            "SELECT a.attname FROM pg_attribute a LEFT JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum "
+                + "WHERE a.attnum > 0 AND NOT a.attisdropped AND (a.attidentity <> '' OR "
+                + "pg_get_expr(d.adbin, d.adrelid) LIKE '%nextval(%') AND a.attrelid = "
+                + .bound("\(table.number)", "oid"))
+        if !numbered.isEmpty {
+            try execute("CREATE TEMP SEQUENCE \(shadow)_numbers INCREMENT -1 START -1")
+            for row in numbered {
+                try execute(
+                    "ALTER TABLE \(shadow) ALTER COLUMN \((row[0] ?? "").quotedIdentifier) SET DEFAULT "
+                        + "nextval('pg_temp.\(shadow)_numbers')")
+            }
+        }
+        let columns = (["tableoid", "ctid"] + table.entity.attributes.map(\.name.quotedIdentifier))
+            .joined(separator: ", ")
+        return ShadowTable(
+            table: "pg_temp.\(shadow)", replaced: "pg_temp.\(replaced)",
+            source:
+                "(SELECT \(columns) FROM \(table.sql) AS stored WHERE NOT EXISTS (SELECT 1 FROM pg_temp.\(replaced) AS gone "
+                + "WHERE gone.t = stored.tableoid AND gone.c = stored.ctid) UNION ALL SELECT \(columns) FROM pg_temp.\(shadow))"
+        )
+    }
+
+    /// Adds a row to the rehearsal and tells what a writer would do with it.
+    func rehearseInsert(
+        entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
+    ) throws(StoreError) -> InsertOutcome {
+        do {
+            let table = try requireTable(entity)
+            guard let shadow = shadows[table.number] else {
+                throw StoreError(
+                    .unsupported, store: name,
+                    message: "no rehearsal of \(entity) was prepared when the store was opened")
+            }
+            if try hasInsertTriggers(table) {
+                throw StoreError(
+                    .unsupported, store: name,
+                    message: "\(table.name) has INSERT triggers, so that what pending rows do cannot be foretold")
+            }
+            return try transaction(.normal) { try rehearse(values, table, shadow, onConflict) }
+        } catch let outcome as Rejection {
+            return outcome.isIgnored ? .ignored : .rejected(outcome.reason)
+        } catch {
+            let told = StoreError(error, store: name, doing: "rehearsing a row of \(entity)")
+            guard told.engineCode != nil, [.constraint, .unsupported].contains(told.kind) else { throw told }
+            return .rejected(told.message)
+        }
+    }
+
+    /// Thrown so that the savepoint is undone.
+    private struct Rejection: Error {
+        var reason: String
+        var isIgnored = false
+    }
+
+    private func rehearse(
+        _ values: [String: StoreValue], _ table: PostgresTable, _ shadow: ShadowTable, _ onConflict: ConflictPolicy
+    ) throws -> InsertOutcome {
+        let scope = RowScope(table)
+        let named = try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key, store: name), $0.value) }
+        let columns = named.map(\.0.name.quotedIdentifier).joined(separator: ", ")
+        let expressions = named.map { newValue($0.1, $0.0, table) }
+        let source =
+            named.isEmpty
+            ? SQLFragment("DEFAULT VALUES")
+            : "(\(columns)) VALUES (" + .joined(expressions, by: ", ", empty: .never) + ")"
+        let inserted = try rows(
+            "INSERT INTO \(shadow.table) " + source + (try conflictClause(onConflict, named.map(\.0.name), table))
+                + " RETURNING ctid")
+        guard let place = inserted.first?[0] else { return .ignored }
+        try checkKeys(table, shadow, place, named.map(\.0.name), onConflict)
+        for key in table.entity.relationships {
+            let parent = try self.scope(key.destination)
+            let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
+                "new.\($0.quotedIdentifier) = \(RowScope.alias).\($1.quotedIdentifier)"
+            }
+            let isNull = key.sourceAttributes.map { "new.\($0.quotedIdentifier) IS NULL" }.joined(separator: " OR ")
+            let dangles = try exists(
+                "SELECT 1 FROM \(shadow.table) AS new WHERE new.ctid = " + .bound(place, "tid")
+                    + " AND NOT (\(isNull)) AND NOT EXISTS (SELECT 1 FROM \(parent.from) WHERE \(refers.joined(separator: " AND ")))"
+            )
+            if dangles { throw Rejection(reason: "the row it refers to is not in \(key.destination)") }
+        }
+        return .saved
+    }
+
+    /// Compares a rehearsed row with the real rows of the same key.
+    private func checkKeys(
+        _ table: PostgresTable, _ shadow: ShadowTable, _ place: String, _ names: [String], _ onConflict: ConflictPolicy
+    ) throws {
+        let keys = table.indexes.filter { $0.isUnique && $0.isOrdered && !$0.columns.contains(nil) }
+        for key in keys {
+            let columns = key.columns.compactMap { $0?.quotedIdentifier }
+            let same = columns.map { "stored.\($0) = new.\($0)" }.joined(separator: " AND ")
+            let isStored =
+                " FROM \(table.sql) AS stored, \(shadow.table) AS new WHERE new.ctid = "
+                + SQLFragment.bound(place, "tid")
+                + " AND \(same) AND NOT EXISTS (SELECT 1 FROM \(shadow.replaced) AS gone "
+                + "WHERE gone.t = stored.tableoid AND gone.c = stored.ctid)"
+            guard try exists("SELECT 1" + isStored) else { continue }
+            switch onConflict {
+            case .fail: throw Rejection(reason: "duplicate key value violates unique constraint \"\(key.name)\"")
+            case .ignore: throw Rejection(reason: "", isIgnored: true)
+            case .replace:
+                guard columns.count == key.columns.compactMap({ $0 }).filter(names.contains).count else {
+                    throw Rejection(reason: "duplicate key value violates unique constraint \"\(key.name)\"")
+                }
+                // What the new row does not name stays as it is in the old one.
+                let kept = table.entity.attributes.filter { !names.contains($0.name) && !$0.isGenerated }.map {
+                    "\($0.name.quotedIdentifier) = stored.\($0.name.quotedIdentifier)"
+                }
+                try execute("INSERT INTO \(shadow.replaced) SELECT stored.tableoid, stored.ctid" + isStored)
+                if !kept.isEmpty {
+                    try execute(
+                        "UPDATE \(shadow.table) AS new SET \(kept.joined(separator: ", ")) FROM \(table.sql) AS stored "
+                            + "WHERE new.ctid = " + .bound(place, "tid") + " AND \(same)")
+                }
+                return
+            }
+        }
+    }
+
+    private func hasInsertTriggers(_ table: PostgresTable) throws -> Bool {
+        // Bit 2 of the type: on INSERT.
+        try exists(
+            "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D' AND tgtype & 4 <> 0 AND tgrelid = "
+                + .bound("\(table.number)", "oid") + " LIMIT 1")
+    }
+}

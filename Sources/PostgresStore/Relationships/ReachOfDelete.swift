@@ -1,0 +1,57 @@
+import PriceStore
+
+/// The tables that deletes of a table can reach by foreign keys, whatever the rows are.
+struct ReachOfDelete {
+    /// The table itself and those that lose rows by a cascade, in the order in which they are found.
+    var losing: [PostgresTable]
+    /// The keys that point at them.
+    var keys: [Relationship] = []
+    /// Whether a chain of cascades leads back to the table itself.
+    var leadsBack = false
+
+    /// The keys that take rows along.
+    var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
+    /// The keys whose reference is taken away.
+    var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }
+
+    /// Whether the server's own counts of changed rows could count a row twice, or as something else than it is, so that
+    /// only following the keys beforehand tells.
+    var isEntangled: Bool {
+        let sources = nullifying.map(\.source)
+        return leadsBack || Set(sources).count < sources.count
+            || !Set(sources).isDisjoint(with: losing.map(\.name))
+    }
+}
+
+extension PostgresConnection {
+    /// The tables that deletes of a table can reach; with `deny` only those that point at it.
+    func reach(of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule = .asDeclared) throws
+        -> ReachOfDelete
+    {
+        var reach = ReachOfDelete(losing: [table])
+        var waiting = [table]
+        var seen = [table.name: true]
+        while let next = waiting.popLast() {
+            for key in next.entity.incomingRelationships {
+                reach.keys.append(key)
+                guard key.deleteRule == .cascade, rule != .deny else { continue }
+                if key.source == table.name { reach.leadsBack = true }
+                guard seen.updateValue(true, forKey: key.source) == nil, let source = try self.table(key.source) else {
+                    continue
+                }
+                reach.losing.append(source)
+                waiting.append(source)
+            }
+        }
+        return reach
+    }
+
+    /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not foretell it.
+    func relationshipsAreInPlay(_ request: SurveyRequest) throws -> Bool {
+        for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity]
+        where try !requireTable(entity).entity.incomingRelationships.isEmpty {
+            return true
+        }
+        return false
+    }
+}

@@ -1,0 +1,59 @@
+import PriceStore
+
+/// The lock of a run: an advisory lock of the session, so that runs on two hosts exclude each other, and the lock of a
+/// host that died is free as soon as the server notices.
+///
+/// Advisory locks belong to one database. On a Citus cluster all runs must go through one coordinator.
+extension PostgresConnection {
+    /// The two numbers of the lock: "rete" and "ntio" as bytes.
+    private static let key = "1919251557, 1853122927"
+
+    /// Takes the lock, and again whenever the session has to be opened anew.
+    ///
+    /// - Throws: ``StoreError`` of kind `busy` that names the holder.
+    func takeRunLock() throws(StoreError) {
+        do {
+            holdsRunLock = false
+            // One that died a moment ago may still be noticed.
+            guard try rows(SQLFragment("SELECT pg_try_advisory_lock(\(Self.key))")).first?[0] != "t" else {
+                holdsRunLock = true
+                return
+            }
+            let holder = try rows(
+                SQLFragment(
+                    """
+                    SELECT l.pid, a.application_name, coalesce(host(a.client_addr), 'this host') FROM pg_locks l
+                    LEFT JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted
+                    AND l.database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                    AND l.classid = 1919251557 AND l.objid = 1853122927
+                    """)
+            ).first
+            throw StoreError(.busy, store: name, message: Self.message(holder), hint: "try again later")
+        } catch {
+            throw StoreError(error, store: name, doing: "taking the lock of a run")
+        }
+    }
+
+    private static func message(_ holder: [String?]?) -> String {
+        guard let holder, let server = holder[0] else { return "another run is at work on this store" }
+        let client = holder[1].flatMap { name in
+            name.hasPrefix("retention ") ? "process \(name.dropFirst(10)) on \(holder[2] ?? "another host"), " : nil
+        }
+        return "another run is at work on this store: \(client ?? "")server process \(server) holds its lock"
+    }
+
+    /// Whether a run holds the lock at this moment.
+    func isRunLockHeld() throws(StoreError) -> Bool {
+        do {
+            return try exists(
+                SQLFragment(
+                    """
+                    SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND granted AND classid = 1919251557
+                    AND objid = 1853122927
+                    AND database = (SELECT oid FROM pg_database WHERE datname = current_database())
+                    """))
+        } catch {
+            throw StoreError(error, store: name, doing: "looking for the lock of a run")
+        }
+    }
+}

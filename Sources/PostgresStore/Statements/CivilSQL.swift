@@ -1,0 +1,117 @@
+import PriceStore
+
+/// The query that takes a calendar date apart: one row with `s` and `e`, the span that the value stands for in
+/// microseconds since 1970-01-01T00:00:00Z, start inclusive, end exclusive; both NULL, or no row, where it is no date.
+///
+/// It reads what ``DateEncoding/readText(_:zone:)`` reads, and by the same arithmetic: the server's own readers take
+/// more ("yesterday"), and its zones treat repeated times otherwise.
+struct CivilSQL {
+    private let date: DateSQL
+    /// The offsets of the zone by local time; nil: UTC.
+    private let pieces: [CalendarZone.OffsetPiece]?
+
+    init(_ date: DateSQL) {
+        self.date = date
+        // Beyond these years a zone is taken to go on as it was.
+        let years = (Instant(unixSeconds: -5_364_662_400), Instant(unixSeconds: 7_258_118_400))
+        pieces = date.date.zone.isUTC ? nil : date.date.zone.offsetPieces(from: years.0, to: years.1)
+    }
+
+    /// One of the two columns as a value.
+    func scalar(_ name: String) -> SQLFragment { "(SELECT span.\(name) FROM " + query + " AS span)" }
+
+    /// The query in parentheses, for a FROM clause; it may refer to the rows before it.
+    var query: SQLFragment {
+        let start = seconds("local_start")
+        let end = seconds("local_end")
+        return "(SELECT (CASE WHEN zone IS NULL THEN " + start
+            + " ELSE local_start - zone END) * 1000000 + fraction AS s, CASE WHEN precision = 4 THEN (CASE WHEN zone IS NULL THEN "
+            + start + " ELSE local_start - zone END) * 1000000 + fraction + 1 ELSE greatest(" + end
+            + " * 1000000, " + start + " * 1000000 + 1) END AS e FROM (SELECT zone, fraction, precision, "
+            + "(\(Self.day("y", "mo", "d"))) * 86400 + seconds AS local_start, CASE precision WHEN 1 THEN "
+            + "(\(Self.day("y + 1", "1", "1"))) WHEN 2 THEN (\(Self.day("y + mo / 12", "mo % 12 + 1", "1"))) ELSE "
+            + "(\(Self.day("y", "mo", "d"))) + 1 END * 86400 AS local_end FROM " + parts
+            + " AS parts WHERE mo BETWEEN 1 AND 12 AND d >= 1 AND d <= \(Self.daysInMonth) AND isright) AS local)"
+    }
+
+    /// Seconds since 1970-01-01T00:00:00Z at a local time.
+    private func seconds(_ local: String) -> SQLFragment {
+        guard let pieces else { return SQLFragment(local) }
+        let starts = ServerArray.text(pieces.dropFirst().map { "\($0.localStart)" })
+        let offsets = ServerArray.text(pieces.map { "\($0.offset)" })
+        return "(\(local) - (" + .bound(offsets, "int8[]") + ")[width_bucket(\(local)::int8, "
+            + .bound(starts, "int8[]")
+            + ") + 1])"
+    }
+
+    /// The parts of the date: `y`, `mo`, `d`, `seconds` of the day, `fraction` in microseconds, `zone` in seconds (NULL:
+    /// none is named), `precision` 1 year, 2 month, 3 day, 4 instant, and `isright`: whether the time of day exists.
+    private var parts: SQLFragment {
+        switch date.date.encoding {
+        case .yyyymmdd:
+            let n = number(digits: 8)
+            return
+                "(SELECT (n / 10000)::int AS y, (n / 100 % 100)::int AS mo, (n % 100)::int AS d, 0::int8 AS seconds, "
+                + "0::int8 AS fraction, NULL::int8 AS zone, 3 AS precision, TRUE AS isright FROM (SELECT " + n
+                + " AS n OFFSET 0) AS digits WHERE n IS NOT NULL)"
+        case .yyyymmddhhmmss:
+            let n = number(digits: 14)
+            return
+                "(SELECT (n / 10000000000)::int AS y, (n / 100000000 % 100)::int AS mo, (n / 1000000 % 100)::int AS d, "
+                + "n / 10000 % 100 * 3600 + n / 100 % 100 * 60 + n % 100 AS seconds, 0::int8 AS fraction, "
+                + "NULL::int8 AS zone, 4 AS precision, n / 10000 % 100 <= 23 AND n / 100 % 100 <= 59 AND n % 100 <= 59 "
+                + "AS isright FROM (SELECT " + n + " AS n OFFSET 0) AS digits WHERE n IS NOT NULL)"
+        default:
+            return
+                """
+                (SELECT m[1]::int AS y, coalesce(m[2]::int, 1) AS mo, coalesce(m[3]::int, 1) AS d,
+                coalesce(m[4]::int8, 0) * 3600 + coalesce(m[5]::int8, 0) * 60 + coalesce(m[6]::int8, 0) AS seconds,
+                coalesce(rpad(left(m[7], 6), 6, '0')::int8, 0) AS fraction,
+                CASE WHEN m[8] IN ('Z', 'z') THEN 0::int8 WHEN m[8] IS NOT NULL THEN
+                    CASE WHEN left(m[8], 1) = '-' THEN -1 ELSE 1 END * (substr(m[8], 2, 2)::int8 * 3600
+                    + CASE WHEN length(m[8]) > 3 THEN right(m[8], 2)::int8 * 60 ELSE 0 END) END AS zone,
+                CASE WHEN m[4] IS NOT NULL THEN 4 WHEN m[3] IS NOT NULL THEN 3 WHEN m[2] IS NOT NULL THEN 2 ELSE 1 END
+                    AS precision,
+                coalesce(m[4]::int, 0) <= 23 AND coalesce(m[5]::int, 0) <= 59 AND coalesce(m[6]::int, 0) <= 59
+                    AND CASE WHEN m[8] IS NULL OR m[8] IN ('Z', 'z') THEN TRUE WHEN length(m[8]) <= 3
+                    THEN substr(m[8], 2, 2)::int <= 23 ELSE substr(m[8], 2, 2)::int <= 23 AND right(m[8], 2)::int <= 59
+                    END AS isright
+                FROM (SELECT regexp_match(\(date.column)::text COLLATE "C", '\(Self.pattern)') AS m OFFSET 0) AS found
+                WHERE m IS NOT NULL)
+                """ + SQLFragment("")
+        }
+    }
+
+    private static let pattern =
+        "^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
+        + "(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?)?)?$"
+
+    /// The value as a number of so many digits; NULL: it is none.
+    private func number(digits: Int) -> SQLFragment {
+        let column = date.column
+        let (least, greatest) = digits == 8 ? ("10000000", "99999999") : ("10000000000000", "99999999999999")
+        if date.type == .text {
+            return SQLFragment(
+                "CASE WHEN \(column)::text COLLATE \"C\" ~ '^[0-9]{\(digits)}$' THEN \(column)::text::int8 END")
+        }
+        let isWhole = date.type == .integer ? "" : " AND trunc(\(column)) = \(column)"
+        return SQLFragment(
+            "CASE WHEN \(column) BETWEEN \(least) AND \(greatest)\(isWhole) THEN \(column)::int8 END")
+    }
+
+    /// Days since 1970-01-01, as ``CivilDate/dayNumber`` counts them. Four centuries are added so that nothing is
+    /// negative before a division.
+    private static func day(_ y: String, _ mo: String, _ d: String) -> String {
+        let year = "((\(y)) + 400 - ((\(mo)) <= 2)::int)"
+        let era = "(\(year) / 400)"
+        let yearOfEra = "(\(year) - \(era) * 400)"
+        let month = "((\(mo)) + CASE WHEN (\(mo)) > 2 THEN -3 ELSE 9 END)"
+        let dayOfYear = "((153 * \(month) + 2) / 5 + (\(d)) - 1)"
+        return "(\(era)::int8 * 146097 + \(yearOfEra) * 365 + \(yearOfEra) / 4 - \(yearOfEra) / 100 + \(dayOfYear) "
+            + "- 719468 - 146097)"
+    }
+
+    private static let daysInMonth =
+        "CASE WHEN mo = 2 THEN 28 + (y % 4 = 0 AND (y % 100 <> 0 OR y % 400 = 0))::int "
+        + "WHEN mo IN (4, 6, 9, 11) THEN 30 ELSE 31 END"
+}

@@ -1,0 +1,99 @@
+import PriceStore
+
+/// What a column holds, as far as dates and comparisons are concerned.
+enum ColumnType: Hashable {
+    /// `smallint`, `integer`, `bigint`.
+    case integer
+    /// `real`, `double precision`.
+    case real
+    /// `numeric`.
+    case numeric
+    /// `text`, `varchar`, `char`.
+    case text
+    /// `timestamp with time zone`.
+    case timestamptz
+    /// `timestamp without time zone`: a local time in the policy's zone.
+    case timestamp
+    /// `date`: a day in the policy's zone.
+    case date
+    /// Anything else.
+    case other
+
+    /// The type of a column, by the number of its type in the catalog; of a domain, of the type below it.
+    init(number: Int) {
+        self =
+            switch number {
+            case 20, 21, 23: .integer
+            case 700, 701: .real
+            case 1700: .numeric
+            case 25, 1042, 1043: .text
+            case 1184: .timestamptz
+            case 1114: .timestamp
+            case 1082: .date
+            default: .other
+            }
+    }
+
+    /// What a store's affinity is called for it.
+    var affinity: Attribute.Affinity {
+        switch self {
+        case .integer: .integer
+        case .real: .real
+        case .numeric: .numeric
+        case .text: .text
+        case .timestamptz, .timestamp, .date, .other: .none
+        }
+    }
+
+    /// Whether its values are dates by their type.
+    var isDate: Bool { [.timestamptz, .timestamp, .date].contains(self) }
+}
+
+extension StoreValue {
+    /// A value that the server sent as text; the type by its number.
+    init(_ text: String?, type: Int) {
+        guard let text else {
+            self = .null
+            return
+        }
+        switch type {
+        case 20, 21, 23, 26: self = Int64(text).map(StoreValue.integer) ?? .text(text)
+        case 700, 701: self = Double(text).map(StoreValue.real) ?? .text(text)
+        case 1700: self = Int64(text).map(StoreValue.integer) ?? Double(text).map(StoreValue.real) ?? .text(text)
+        case 16: self = .text(text == "t" ? "true" : "false")
+        case 17: self = StoreValue.bytes(text).map(StoreValue.blob) ?? .text(text)
+        default: self = .text(text)
+        }
+    }
+
+    private static func bytes(_ text: String) -> [UInt8]? {
+        guard text.hasPrefix("\\x") else { return nil }
+        let digits = text.utf8.dropFirst(2).map { UInt8($0 < 58 ? $0 - 48 : $0 - 87) }
+        return stride(from: 0, to: digits.count - 1, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+
+    /// The value as it is bound; nil: NULL.
+    var serverText: String? {
+        switch self {
+        case .null: return nil
+        case .integer(let value): return String(value)
+        case .real(let value): return value.serverText
+        case .text(let value): return value
+        case .blob(let bytes):
+            let digits = Array("0123456789abcdef".unicodeScalars)
+            var text = "\\x"
+            for byte in bytes {
+                text.unicodeScalars.append(digits[Int(byte >> 4)])
+                text.unicodeScalars.append(digits[Int(byte & 15)])
+            }
+            return text
+        }
+    }
+}
+
+extension Double {
+    /// The number as the server reads it; every digit is kept.
+    var serverText: String {
+        isNaN ? "NaN" : isInfinite ? (self < 0 ? "-Infinity" : "Infinity") : "\(self)"
+    }
+}

@@ -1,0 +1,125 @@
+import PriceStore
+
+extension DateSQL {
+    /// How a column is compared with a bound.
+    enum Comparison: String {
+        case less = "<"
+        case lessOrEqual = "<="
+        case greater = ">"
+        case greaterOrEqual = ">="
+    }
+
+    /// What a column is compared with.
+    enum Bound {
+        /// The first believed instant.
+        case earliest
+        /// The last believed instant.
+        case latest
+        /// An instant before which a row must wholly lie.
+        case cutoff(Instant)
+        /// An instant that a row's first instant is compared with: `<` and `>=`.
+        case start(Instant)
+        /// The same for `<=` and `>`.
+        case end(Instant)
+    }
+
+    /// The column compared with a bound. The bounds of an ordered column only.
+    func bound(_ comparison: Comparison, _ bound: Bound) -> SQLFragment {
+        let instant: Instant
+        switch bound {
+        case .earliest: instant = date.earliest
+        case .latest: instant = date.latest ?? .distantFuture
+        case .cutoff(let given), .start(let given), .end(let given): instant = given
+        }
+        if date.encoding.isNumeric { return numberBound(comparison, bound, instant) }
+        switch type {
+        case .timestamptz:
+            return "\(column) \(comparison.rawValue) " + .bound(instant.serverText + "+00", "timestamptz")
+        case .timestamp:
+            return localBound(comparison, instant)
+        default:
+            return dayBound(comparison, bound, instant)
+        }
+    }
+
+    private func numberBound(_ comparison: Comparison, _ bound: Bound, _ instant: Instant) -> SQLFragment {
+        let encoding = date.encoding
+        let number: NumericBound =
+            switch bound {
+            case .earliest, .start: encoding.lowerBound(instant)
+            case .cutoff: encoding.cutoffBound(instant)
+            case .latest, .end: encoding.latestBound(instant)
+            }
+        let sign = comparison.rawValue
+        switch type {
+        case .integer: return "\(column) \(sign) " + .bound("\(number.integer)", "int8")
+        case .real: return "\(column) \(sign) " + .bound(number.real.serverText, "float8")
+        default:
+            // Whole numbers are held to the exact bound, others to the nearest double. The wider of the two serves the
+            // index.
+            let isUpper = comparison == .less || comparison == .lessOrEqual
+            let real = number.real.serverText
+            let wide =
+                SQLFragment(isUpper ? "greatest(" : "least(") + .bound("\(number.integer)", "numeric") + ", "
+                + .bound(real, "float8") + "::numeric)"
+            let wideSign = isUpper ? "<=" : ">="
+            return "\(column) \(wideSign) " + wide + " AND CASE WHEN \(isWholeNumeric) THEN \(column) \(sign) "
+                + .bound("\(number.integer)", "int8") + " ELSE \(doubleOfNumeric) \(sign) " + .bound(real, "float8")
+                + " END"
+        }
+    }
+
+    /// Whether a `numeric` is whole and fits 64 bits.
+    private var isWholeNumeric: String {
+        "\(column) BETWEEN -9223372036854775808 AND 9223372036854775807 AND trunc(\(column)) = \(column)"
+    }
+
+    /// A `numeric` as the nearest double; what no double holds is very large.
+    private var doubleOfNumeric: String {
+        "least(greatest(\(column), '-1e300'), '1e300')::float8"
+    }
+
+    private func localBound(_ comparison: Comparison, _ instant: Instant) -> SQLFragment {
+        // `<=` and `>` of a microsecond are `<` and `>=` of the next one.
+        let isInclusive = comparison == .lessOrEqual || comparison == .greater
+        let range = LocalRange(before: isInclusive ? instant.advanced(byMicroseconds: 1) : instant, zone: date.zone)
+        func bound(_ local: Int64) -> SQLFragment {
+            .bound(Instant(microseconds: local).serverText, "timestamp")
+        }
+        let isBefore = comparison == .less || comparison == .lessOrEqual
+        let main = "\(column) \(isBefore ? "<" : ">=") " + bound(range.end)
+        guard let hole = range.hole else { return main }
+        let inHole =
+            "(\(column) >= " + bound(hole.lowerBound) + " AND \(column) < " + bound(hole.upperBound) + ")"
+        return isBefore ? main + " AND NOT " + inHole : "(" + main + " OR " + inHole + ")"
+    }
+
+    /// Days as `date` columns hold them: each stands for its whole local day.
+    private func dayBound(_ comparison: Comparison, _ bound: Bound, _ instant: Instant) -> SQLFragment {
+        // The first day that does not begin before the instant.
+        let first = dayNumber(instant) { startOfDay($0) >= instant }
+        let day: Int
+        switch bound {
+        // Wholly before it: the next day, too, begins at or before it.
+        case .cutoff: day = dayNumber(instant) { startOfDay($0 + 1) > instant }
+        case .earliest, .start: day = first
+        case .latest, .end:
+            // The first day that begins after it, so that `<=` and `>` become `<` and `>=`.
+            day = dayNumber(instant) { startOfDay($0) > instant }
+        }
+        let isBefore = comparison == .less || comparison == .lessOrEqual
+        // The range of PostgreSQL's dates; what is beyond is compared with its ends.
+        let clamped = min(max(day, -2_440_588), 2_145_031_948)
+        return "\(column) \(isBefore ? "<" : ">=") " + .bound(CivilDate(dayNumber: clamped).serverText(), "date")
+    }
+
+    private func startOfDay(_ number: Int) -> Instant {
+        date.zone.startOfDay(CivilDate(dayNumber: number))
+    }
+
+    /// The first day near an instant of which a condition is true, which stays true from there on.
+    private func dayNumber(_ instant: Instant, _ isReached: (Int) -> Bool) -> Int {
+        let near = date.zone.civil(of: instant).date.dayNumber
+        return (near - 3...near + 3).first(where: isReached) ?? near + 3
+    }
+}

@@ -1,0 +1,171 @@
+import PriceStore
+
+/// A date column in SQL: which of its rows can be read and lie before an instant, and in which order they come.
+///
+/// Every condition is bounded on both sides, so that nothing is deleted whose date was not read.
+struct DateSQL {
+    /// How the column's values become dates.
+    enum Reading: Hashable {
+        /// They never do: text in a format of numbers and the like.
+        case never
+        /// They are in the order of their dates, and a comparison with a bound says all.
+        case ordered
+        /// They are taken apart, by the query of ``CivilSQL``.
+        case parsed
+    }
+
+    let date: DateAttribute
+    let column: String
+    let type: ColumnType
+    let reading: Reading
+
+    init(date: DateAttribute, column: String, type: ColumnType) {
+        self.date = date
+        self.column = column
+        self.type = type
+        let isNumber = [.integer, .real, .numeric].contains(type)
+        reading =
+            switch date.encoding {
+            case .native: type.isDate ? .ordered : .never
+            case .iso8601: type == .text ? .parsed : .never
+            case .yyyymmdd, .yyyymmddhhmmss: type == .text || isNumber ? .parsed : .never
+            default: isNumber ? .ordered : .never
+            }
+    }
+
+    /// A value to sort by: greater for later dates, NULL or meaningless for unreadable ones.
+    var orderValue: SQLFragment {
+        reading == .parsed ? CivilSQL(self).scalar("s") : SQLFragment(column)
+    }
+
+    /// The type of ``orderValue`` in a cast.
+    var orderType: String {
+        guard reading == .ordered else { return "int8" }
+        return switch type {
+        case .timestamptz: "timestamptz"
+        case .timestamp: "timestamp"
+        case .date: "date"
+        case .real: "float8"
+        case .numeric: "numeric"
+        default: "int8"
+        }
+    }
+
+    // MARK: Conditions
+
+    /// The readable rows; with `before`, those that lie wholly before it.
+    func readable(before: Instant? = nil) -> SQLFragment {
+        switch reading {
+        case .never: return .never
+        case .parsed:
+            var parts = [
+                "span.s >= " + .bound("\(date.earliest.microseconds)", "int8")
+            ]
+            if let before { parts.append("span.e <= " + .bound("\(before.microseconds)", "int8")) }
+            if let latest = date.latest { parts.append("span.s <= " + .bound("\(latest.microseconds)", "int8")) }
+            return "EXISTS (SELECT 1 FROM " + CivilSQL(self).query + " AS span WHERE "
+                + .joined(parts, by: " AND ", empty: .always) + ")"
+        case .ordered:
+            var parts = [bound(.greaterOrEqual, .earliest)]
+            if let before { parts.append(bound(.less, .cutoff(before))) }
+            if date.latest != nil { parts.append(bound(.lessOrEqual, .latest)) }
+            if before == nil, date.latest == nil { parts.append(isFinite) }
+            parts += untrusted.map { "\(column) <> " + $0 }
+            return .all(parts)
+        }
+    }
+
+    /// The readable rows whose first instant compares so with an instant.
+    func readable(_ comparison: Predicate.Operator, _ instant: Instant) -> SQLFragment {
+        let isRight: SQLFragment
+        switch reading {
+        case .never: return .never
+        case .parsed:
+            isRight = CivilSQL(self).scalar("s") + " \(comparison.sql) " + .bound("\(instant.microseconds)", "int8")
+        case .ordered:
+            switch comparison {
+            case .less: isRight = bound(.less, .start(instant))
+            case .greaterOrEqual: isRight = bound(.greaterOrEqual, .start(instant))
+            case .lessOrEqual: isRight = bound(.lessOrEqual, .end(instant))
+            case .greater: isRight = bound(.greater, .end(instant))
+            case .equal:
+                isRight = .all([bound(.greaterOrEqual, .start(instant)), bound(.lessOrEqual, .end(instant))])
+            case .notEqual: isRight = .any([bound(.less, .start(instant)), bound(.greater, .end(instant))])
+            }
+        }
+        return .all([SQLFragment("\(column) IS NOT NULL"), readable(), isRight])
+    }
+
+    /// What a row's date is: 0 readable, 1 to 6 one of ``unreadableReasons``, 7 readable and before the instant.
+    func code(before cutoff: Instant) -> SQLFragment {
+        var text = SQLFragment("CASE WHEN \(column) IS NULL THEN 1")
+        switch reading {
+        case .never: return text + " ELSE 2 END"
+        case .parsed:
+            if type != .text { text += " WHEN \(column) = 0 THEN 4" }
+            text += " WHEN span.s IS NULL THEN 3"
+            text += " WHEN span.s < " + .bound("\(date.earliest.microseconds)", "int8") + " THEN 5"
+            if let latest = date.latest {
+                text += " WHEN span.s > " + .bound("\(latest.microseconds)", "int8") + " THEN 6"
+            }
+            text += " WHEN span.e <= " + .bound("\(cutoff.microseconds)", "int8") + " THEN 7"
+        case .ordered:
+            if type != .integer { text += " WHEN NOT (" + isFinite + ") THEN 3" }
+            let untrusted = untrusted
+            if !untrusted.isEmpty {
+                text += " WHEN \(column) IN (" + .joined(untrusted, by: ", ", empty: .never) + ") THEN 4"
+            }
+            text += " WHEN NOT (" + bound(.greaterOrEqual, .earliest) + ") THEN 5"
+            if date.latest != nil { text += " WHEN NOT (" + bound(.lessOrEqual, .latest) + ") THEN 6" }
+            text += " WHEN " + bound(.less, .cutoff(cutoff)) + " THEN 7"
+        }
+        return text + " ELSE 0 END"
+    }
+
+    /// The reasons of ``code(before:)``, from 1 on.
+    static let unreadableReasons: [Survey.Unreadable] = [
+        .null, .wrongType, .notADate, .sentinel, .beforeEarliest, .afterLatest,
+    ]
+
+    /// Numbers and dates that are neither infinite nor no number.
+    var isFinite: SQLFragment {
+        switch type {
+        case .integer: .always
+        case .real: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
+        case .numeric: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
+        case .timestamptz, .timestamp, .date: SQLFragment("\(column) > '-infinity' AND \(column) < 'infinity'")
+        case .text, .other: .never
+        }
+    }
+
+    /// Values in the range of believed dates that are no dates: 0, distant past and future.
+    var untrusted: [SQLFragment] {
+        guard date.encoding.isNumeric else { return [] }
+        let values = (date.trustsZero ? [] : [StoreValue.integer(0)]) + date.encoding.sentinels
+        return values.compactMap { value in
+            // No integer is a distant past in nanoseconds.
+            if type == .integer, case .real = value { return nil }
+            return .bound(value.serverText, numberType)
+        }
+    }
+
+    /// The values of the column that count as the newest before `earliest` is applied, for a maximum.
+    var newestCandidate: SQLFragment {
+        guard date.encoding.isNumeric else { return SQLFragment(column) }
+        let sentinels = date.encoding.sentinels.compactMap { value -> SQLFragment? in
+            if type == .integer, case .real = value { return nil }
+            return "\(column) <> " + .bound(value.serverText, numberType)
+        }
+        let condition = SQLFragment.all([isFinite] + sentinels)
+        return condition == .always ? SQLFragment(column) : "CASE WHEN " + condition + " THEN \(column) END"
+    }
+
+    /// The type that a bound number has.
+    var numberType: String {
+        switch type {
+        case .real: "float8"
+        case .numeric: "numeric"
+        default: "int8"
+        }
+    }
+}

@@ -1,0 +1,115 @@
+import PriceStore
+
+/// The newest rows that a rule keeps, as thresholds: in each group, rows at or after its threshold stay.
+///
+/// They are read once, before the first delete, and hold for the whole run: rows that arrive later can only be newer.
+/// They are bound as lists, because a dry run can make no temporary table.
+struct KeptRows {
+    /// Whose rows are kept: two entities may have attributes of the same names and rules of the same words.
+    struct Key: Hashable {
+        var table: Int
+        var keepLast: KeepLast
+    }
+
+    /// Groups in which the same attributes are NULL, so that the others can be compared with `=`, which can be hashed.
+    struct Pattern {
+        var isNull: [Bool]
+        /// One list for each attribute that is not NULL.
+        var values: [[String?]]
+        var thresholds: [String?]
+    }
+
+    var patterns: [Pattern]
+    /// Whether every row is kept: there are no more than the rule keeps.
+    var isEverything = false
+}
+
+extension PostgresConnection {
+    /// The condition that a row is none of the newest of its group.
+    func notKept(_ keepLast: KeepLast, _ scope: RowScope) throws -> SQLFragment {
+        let key = KeptRows.Key(table: scope.table.number, keepLast: keepLast)
+        let kept: KeptRows
+        if let known = keptRows[key] {
+            kept = known
+        } else {
+            kept = try readKeptRows(keepLast, scope)
+            keptRows[key] = kept
+        }
+        if kept.isEverything { return .never }
+        let date = try scope.date(keepLast.date, store: name)
+        let attributes = try keepLast.groupedBy.map { try scope.attribute($0, store: name) }
+        return .all(kept.patterns.map { condition($0, attributes, date, scope) })
+    }
+
+    private func condition(
+        _ pattern: KeptRows.Pattern, _ attributes: [Attribute], _ date: DateSQL, _ scope: RowScope
+    ) -> SQLFragment {
+        let nulls = zip(attributes, pattern.isNull).filter(\.1).map {
+            SQLFragment("\(scope.column($0.0.name)) IS NULL")
+        }
+        let present = zip(attributes, pattern.isNull).filter { !$0.1 }.map(\.0)
+        guard !present.isEmpty else {
+            let isKept =
+                date.orderValue + " >= " + .bound(pattern.thresholds.first.flatMap { $0 }, date.orderType)
+            return "(" + .all(nulls + [isKept]) + ") IS NOT TRUE"
+        }
+        let lists =
+            zip(present, pattern.values).map { attribute, values in
+                SQLFragment.bound(
+                    ServerArray.text(values), "\(scope.table.typeNames[attribute.name] ?? "text")[]")
+            } + [.bound(ServerArray.text(pattern.thresholds), "\(date.orderType)[]")]
+        let names = present.indices.map { "g\($0)" } + ["threshold"]
+        let same = zip(present, present.indices).map { SQLFragment("\(scope.column($0.name)) = kept.g\($1)") }
+        return "NOT EXISTS (SELECT 1 FROM unnest(" + .joined(lists, by: ", ", empty: .never)
+            + ") AS kept (\(names.joined(separator: ", "))) WHERE "
+            + .all(same + nulls + [date.orderValue + " >= kept.threshold"]) + ")"
+    }
+
+    private func readKeptRows(_ keepLast: KeepLast, _ scope: RowScope) throws -> KeptRows {
+        let date = try scope.date(keepLast.date, store: name)
+        // No row can be read, so that none is kept or deleted.
+        guard date.reading != .never else { return KeptRows(patterns: []) }
+        let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope)])
+        let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name).name) }
+        guard !columns.isEmpty else {
+            let query =
+                "SELECT " + date.orderValue + " FROM \(scope.from)" + rows.whereClause
+                + " ORDER BY 1 DESC LIMIT 1 OFFSET \(keepLast.count - 1)"
+            guard let row = try self.rows(query).first else { return KeptRows(patterns: [], isEverything: true) }
+            return KeptRows(patterns: [.init(isNull: [], values: [], thresholds: [row[0]])])
+        }
+        let groups = columns.indices.map { "g\($0)" }.joined(separator: ", ")
+        let selected = zip(columns, columns.indices).map { "\($0) AS g\($1)" }.joined(separator: ", ")
+        var query =
+            "SELECT \(groups), min(value) FROM (SELECT \(selected), " + date.orderValue
+            + " AS value, row_number() OVER (PARTITION BY \(columns.joined(separator: ", ")) ORDER BY "
+            + date.orderValue + " DESC) AS position FROM \(scope.from)" + rows.whereClause
+            + ") AS ranked WHERE position <= \(keepLast.count) GROUP BY \(groups)"
+        if let before = keepLast.relevantBefore {
+            // Groups whose kept rows are all newer cannot matter.
+            query += " HAVING " + date.isBefore(before, value: "min(value)")
+        }
+        var patterns: [[Bool]: KeptRows.Pattern] = [:]
+        for row in try self.rows(query) {
+            let isNull = row.dropLast().map { $0 == nil }
+            let present = row.dropLast().filter { $0 != nil }
+            var pattern =
+                patterns[isNull]
+                ?? KeptRows.Pattern(
+                    isNull: isNull, values: Array(repeating: [], count: present.count), thresholds: [])
+            for (index, value) in present.enumerated() { pattern.values[index].append(value) }
+            pattern.thresholds.append(row[row.count - 1])
+            patterns[isNull] = pattern
+        }
+        return KeptRows(patterns: Array(patterns.values))
+    }
+}
+
+extension DateSQL {
+    /// Whether a sort value, as ``orderValue`` makes it, is before an instant.
+    func isBefore(_ instant: Instant, value: String) -> SQLFragment {
+        reading == .parsed
+            ? "\(value) < " + .bound("\(instant.microseconds)", "int8")
+            : DateSQL(date: date, column: value, type: type).bound(.less, .cutoff(instant))
+    }
+}

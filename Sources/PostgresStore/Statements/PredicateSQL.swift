@@ -1,0 +1,183 @@
+import PriceStore
+
+extension PostgresConnection {
+    /// The rows of an entity for a statement: the table itself, or what a rehearsal puts in its place.
+    func scope(_ entity: String) throws -> RowScope {
+        let table = try requireTable(entity)
+        return RowScope(table, source: shadows[table.number]?.source)
+    }
+
+    /// A predicate as an SQL condition on the rows of a scope.
+    func condition(_ predicate: Predicate, _ scope: RowScope) throws -> SQLFragment {
+        switch predicate {
+        case .all: return .always
+        case .compare(let name, let comparison, let value):
+            let attribute = try scope.attribute(name, store: self.name)
+            return "\(scope.column(attribute.name)) \(comparison.sql) " + (try bound(value, attribute, scope))
+        case .between(let name, let low, let high):
+            let attribute = try scope.attribute(name, store: self.name)
+            return "\(scope.column(attribute.name)) BETWEEN " + (try bound(low, attribute, scope)) + " AND "
+                + (try bound(high, attribute, scope))
+        case .begins(let name, let text):
+            return try search(name, scope) { "starts_with(\($0), " + .bound(text, "text") + ")" }
+        case .contains(let name, let text):
+            return try search(name, scope) { "strpos(\($0), " + .bound(text, "text") + ") > 0" }
+        case .isIn(_, let values) where values.isEmpty: return .never
+        case .isIn(let name, let values):
+            let attribute = try scope.attribute(name, store: self.name)
+            return "\(scope.column(attribute.name)) IN ("
+                + .joined(try values.map { try bound($0, attribute, scope) }, by: ", ", empty: .never) + ")"
+        case .isNull(let name):
+            return SQLFragment(scope.column(try scope.attribute(name, store: self.name).name) + " IS NULL")
+        case .isNotNull(let name):
+            return SQLFragment(scope.column(try scope.attribute(name, store: self.name).name) + " IS NOT NULL")
+        case .and(let parts): return .all(try parts.map { try condition($0, scope) })
+        case .or(let parts): return .any(try parts.map { try condition($0, scope) })
+        case .not(let part): return "NOT (" + (try condition(part, scope)) + ")"
+        case .notTrue(let part): return "(" + (try condition(part, scope)) + ") IS NOT TRUE"
+        case .date(let range):
+            let date = try scope.date(range.date, store: name)
+            let readable = date.readable(before: range.before)
+            // A part that is unknown for NULL would make NOT of it unknown too; in a conjunction it does not matter.
+            return readable
+        case .dateCompare(let date, let comparison, let instant):
+            return try scope.date(date, store: name).readable(comparison, instant)
+        case .notKept(let keepLast): return try notKept(keepLast, scope)
+        case .key(let range): return try keyCondition(range, scope)
+        case .objectIDs(let ids): return try keyCondition(ids, scope)
+        }
+    }
+
+    /// A value as it is compared with a column, in a type that neither changes the column's nor loses digits.
+    ///
+    /// - Throws: ``StoreError`` of kind `unsupported` if a column of numbers is compared with what is no number.
+    func bound(_ value: StoreValue, _ attribute: Attribute, _ scope: RowScope) throws(StoreError) -> SQLFragment {
+        let type = scope.table.type(attribute)
+        switch (type, value) {
+        case (_, .null): return .bound(nil, scope.table.typeNames[attribute.name])
+        case (.text, _): return .bound(value.serverText, "text")
+        case (.integer, .integer): return .bound(value.serverText, "int8")
+        case (.integer, .real(let number)):
+            // An integer column is compared with a fraction as numbers, not as integers.
+            return .bound(number.serverText, number.isFinite ? "numeric" : "float8")
+        case (.real, .integer), (.real, .real): return .bound(value.serverText, "float8")
+        case (.numeric, .integer), (.numeric, .real): return .bound(value.serverText, "numeric")
+        case (.integer, .text(let text)), (.real, .text(let text)), (.numeric, .text(let text)):
+            guard Double(text)?.isFinite == true, text.utf8.allSatisfy({ $0 < 58 || $0 == 69 || $0 == 101 }) else {
+                throw StoreError(
+                    .unsupported, store: name,
+                    message: "\(scope.table.name).\(attribute.name) holds numbers and is compared with a text")
+            }
+            return .bound(text, type == .real ? "float8" : "numeric")
+        default: return .bound(value.serverText)
+        }
+    }
+
+    /// A search in a text, byte by byte, whatever the column's collation.
+    private func search(
+        _ name: String, _ scope: RowScope, _ condition: (String) -> SQLFragment
+    ) throws -> SQLFragment {
+        let attribute = try scope.attribute(name, store: self.name)
+        let column = scope.column(attribute.name)
+        guard scope.table.type(attribute) == .text else {
+            return SQLFragment("CASE WHEN \(column) IS NOT NULL THEN FALSE END")
+        }
+        return condition("\(column)::text COLLATE \"C\"")
+    }
+
+    private func keyCondition(_ range: KeyRange, _ scope: RowScope) throws -> SQLFragment {
+        let key = try requireKey(scope)
+        func side(_ values: [StoreValue]) throws -> SQLFragment {
+            let parts = try zip(scope.table.entity.primaryKey, values).map { name, value in
+                try bound(value, try scope.attribute(name, store: self.name), scope)
+            }
+            return "(" + .joined(parts, by: ", ", empty: .never) + ")"
+        }
+        let columns = "(" + key.joined(separator: ", ") + ")"
+        var parts: [SQLFragment] = []
+        if let after = range.after { parts.append("\(columns) > " + (try side(after))) }
+        if let through = range.through { parts.append("\(columns) <= " + (try side(through))) }
+        return .all(parts)
+    }
+
+    /// The key's columns, or an error where rows have none.
+    func requireKey(_ scope: RowScope) throws(StoreError) -> [String] {
+        guard !scope.key.isEmpty else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "\(scope.table.name) has no primary key, so that its rows cannot be told apart")
+        }
+        return scope.key
+    }
+
+    /// The condition that a row is one of these.
+    func keyCondition(_ ids: [ObjectID], _ scope: RowScope) throws -> SQLFragment {
+        guard !ids.isEmpty else { return .never }
+        let names = scope.table.entity.primaryKey
+        let key = try requireKey(scope)
+        for id in ids {
+            guard id.entity == scope.table.name, id.storeIdentifier == nil || id.storeIdentifier == storeIdentifier,
+                id.key.count == key.count
+            else {
+                throw StoreError(
+                    .unsupported, store: name,
+                    message: "an object ID of \(id.entity) is not one of \(scope.table.name) in this store",
+                    hint: "make one request for each entity of each store")
+            }
+        }
+        let lists = names.indices.map { place in
+            SQLFragment.bound(
+                ServerArray.text(ids.map { $0.key[place].serverText }),
+                "\(scope.table.typeNames[names[place]] ?? "text")[]")
+        }
+        return "(" + key.joined(separator: ", ") + ") IN (SELECT * FROM unnest("
+            + .joined(lists, by: ", ", empty: .never) + "))"
+    }
+
+    /// The ID of a row, from the texts of its key.
+    func objectID(_ scope: RowScope, _ key: ArraySlice<String?>, types: ArraySlice<Int>) -> ObjectID {
+        ObjectID(
+            entity: scope.table.name, key: zip(key, types).map { StoreValue($0, type: $1) },
+            storeIdentifier: storeIdentifier)
+    }
+}
+
+extension Predicate.Operator {
+    /// The operator in SQL.
+    var sql: String {
+        switch self {
+        case .equal: "="
+        case .notEqual: "<>"
+        case .less: "<"
+        case .lessOrEqual: "<="
+        case .greater: ">"
+        case .greaterOrEqual: ">="
+        }
+    }
+}
+
+extension Predicate {
+    /// The date range that the predicate demands; nil: none.
+    var dateRange: DateRange? {
+        switch self {
+        case .date(let range): range
+        case .and(let parts): parts.lazy.compactMap(\.dateRange).first
+        default: nil
+        }
+    }
+
+    /// The names of all attributes that the predicate looks at.
+    var attributeNames: [String] {
+        switch self {
+        case .all, .key, .objectIDs: []
+        case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name),
+            .between(let name, _, _), .begins(let name, _), .contains(let name, _):
+            [name]
+        case .and(let parts), .or(let parts): parts.flatMap(\.attributeNames)
+        case .notTrue(let part), .not(let part): part.attributeNames
+        case .date(let range): [range.date.name]
+        case .dateCompare(let date, _, _): [date.name]
+        case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.attributeNames
+        }
+    }
+}

@@ -1,0 +1,44 @@
+import PriceStore
+
+/// Where rows come from in a statement, and how their columns are named there.
+///
+/// The rows go by an alias, so that no column of a table can hide, or be hidden by, one of our own.
+struct RowScope {
+    /// The alias of the rows in every statement.
+    static let alias = "retention_row"
+
+    let table: PostgresTable
+    /// The table, or what a rehearsal puts in its place, in SQL.
+    let source: String
+
+    init(_ table: PostgresTable, source: String? = nil) {
+        self.table = table
+        self.source = source ?? table.sql
+    }
+
+    /// Whether the rows are the table's own.
+    var isTable: Bool { source == table.sql }
+
+    /// The rows for a FROM clause, or the table for a DELETE or an UPDATE.
+    var from: String { "\(source) AS \(Self.alias)" }
+
+    /// A column in SQL.
+    func column(_ name: String) -> String { "\(Self.alias).\(name.quotedIdentifier)" }
+
+    /// The key's columns in SQL; empty: the table has no primary key.
+    var key: [String] { table.entity.primaryKey.map(column) }
+
+    /// The attribute of that name.
+    func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
+        guard let attribute = table.entity.attribute(named: name) else {
+            throw StoreError(.unknownName, store: store, message: "\(table.name) has no attribute '\(name)'")
+        }
+        return attribute
+    }
+
+    /// The date column of a rule.
+    func date(_ date: DateAttribute, store: String) throws(StoreError) -> DateSQL {
+        let attribute = try attribute(date.name, store: store)
+        return DateSQL(date: date, column: column(attribute.name), type: table.type(attribute))
+    }
+}

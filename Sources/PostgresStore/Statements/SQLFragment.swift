@@ -1,0 +1,83 @@
+import PriceStore
+
+/// A piece of SQL with the values bound in it, in order. Identifiers in it come from the catalog and are quoted; values
+/// are never part of the text.
+struct SQLFragment: Hashable {
+    /// A stretch of text, or a place for a value.
+    private enum Part: Hashable {
+        case text(String)
+        case value(String?)
+    }
+
+    private var parts: [Part]
+
+    init(_ text: String) { parts = text.isEmpty ? [] : [.text(text)] }
+
+    private init(parts: [Part]) { self.parts = parts }
+
+    /// A bound value of a type: `$1::int8`. Without a type the server takes the one of the other side.
+    static func bound(_ value: String?, _ type: String? = nil) -> SQLFragment {
+        SQLFragment(parts: [.value(value)]) + (type.map { "::" + $0 } ?? "")
+    }
+
+    /// The text with numbered places, and the values.
+    var statement: (text: String, values: [String?]) {
+        var text = ""
+        var values: [String?] = []
+        for part in parts {
+            switch part {
+            case .text(let piece): text += piece
+            case .value(let value):
+                values.append(value)
+                text += "$\(values.count)"
+            }
+        }
+        return (text, values)
+    }
+
+    static func + (a: SQLFragment, b: SQLFragment) -> SQLFragment { SQLFragment(parts: a.parts + b.parts) }
+
+    static func + (a: SQLFragment, b: String) -> SQLFragment {
+        b.isEmpty ? a : SQLFragment(parts: a.parts + [.text(b)])
+    }
+
+    static func + (a: String, b: SQLFragment) -> SQLFragment { SQLFragment(a) + b }
+
+    static func += (a: inout SQLFragment, b: SQLFragment) { a.parts += b.parts }
+
+    static func += (a: inout SQLFragment, b: String) { a = a + b }
+
+    /// A condition that is always true.
+    static let always = SQLFragment("TRUE")
+    /// A condition that is never true.
+    static let never = SQLFragment("FALSE")
+
+    /// The parts joined by a separator; `empty` if there are none.
+    static func joined(_ parts: [SQLFragment], by separator: String, empty: SQLFragment) -> SQLFragment {
+        guard let first = parts.first else { return empty }
+        return parts.dropFirst().reduce(first) { $0 + separator + $1 }
+    }
+
+    /// All conditions, each in parentheses; conditions that are always true are left out.
+    static func all(_ parts: [SQLFragment]) -> SQLFragment {
+        let parts = parts.filter { $0 != .always }
+        if parts.count == 1 { return parts[0] }
+        return joined(parts.map { "(" + $0 + ")" }, by: " AND ", empty: .always)
+    }
+
+    /// One condition at least, each in parentheses.
+    static func any(_ parts: [SQLFragment]) -> SQLFragment {
+        if parts.count == 1 { return parts[0] }
+        return joined(parts.map { "(" + $0 + ")" }, by: " OR ", empty: .never)
+    }
+
+    /// The condition as a WHERE clause with a space before it; empty if it is always true.
+    var whereClause: SQLFragment { self == .always ? SQLFragment("") : " WHERE " + self }
+}
+
+extension String {
+    /// The name as an SQL identifier: in double quotes, quotes doubled.
+    var quotedIdentifier: String {
+        "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+}

@@ -1,0 +1,64 @@
+import PriceStore
+
+extension StoreError {
+    /// Gives an error of the server its kind, its SQLSTATE and a hint. Errors that are told already pass unchanged.
+    init(_ error: any Error, store: String, doing what: String) {
+        if let error = error as? StoreError {
+            self = error
+            return
+        }
+        guard let fault = error as? ServerFault else {
+            self.init(.defect, store: store, message: "\(what): \(error)")
+            return
+        }
+        let kind = Self.kind(of: fault)
+        self.init(
+            kind, store: store, message: "\(what): \(fault.message)", engineCode: fault.code.map { "SQLSTATE \($0)" },
+            hint: Self.hint(of: fault, kind))
+    }
+
+    private static func kind(of fault: ServerFault) -> Kind {
+        guard let code = fault.code else { return fault.isConnectionLost ? .unreachable : .unsupported }
+        switch code {
+        case "28P01", "28000", "42501": return .permission
+        // A standby, or a database that was set to read only.
+        case "25006": return .permission
+        case "3D000": return .missing
+        case "53300", "55P03", "57014", "55006", "40001", "40P01": return .busy
+        case "57P01", "57P02", "57P03", "57P05": return .unreachable
+        case "53100", "53200", "XX001", "XX002": return .inputOutput
+        case "42P01", "42703", "3F000": return .unknownName
+        default: break
+        }
+        switch code.prefix(2) {
+        case "08": return .unreachable
+        case "23", "P0", "38", "39", "44", "09", "27": return .constraint
+        case "22", "42", "0A", "2B", "25": return .unsupported
+        case "53", "54", "58": return .inputOutput
+        default: return fault.isConnectionLost ? .unreachable : .defect
+        }
+    }
+
+    private static func hint(of fault: ServerFault, _ kind: Kind) -> String? {
+        switch (kind, fault.code) {
+        case (.unreachable, nil): "is the server running, and is the address right?"
+        case (.unreachable, _): "the server is starting or stopping; try again later"
+        case (_, "28P01"): "give the password in `password_file`, in PGPASSWORD or in ~/.pgpass"
+        case (_, "28000"): "the server's pg_hba.conf does not let this user in from here"
+        case (_, "25006"): "this server is a standby, or set to read only: name the primary in `store`"
+        case (_, "42501"): "give this user SELECT and DELETE on the table; for partitions it must own them"
+        case (_, "55P03"): "another session holds a lock on the table; try again later, or raise store.busy_timeout"
+        case (_, "53100"): "the server's disk is full; what was committed before stays committed"
+        case (_, "53300"): "the server has no connection left; try again later"
+        default: nil
+        }
+    }
+}
+
+extension StoreError {
+    /// Whether the same transaction may go well if it is tried again at once: a deadlock or a serialization failure, or
+    /// a lock that was not to be had.
+    var isWorthRepeating: Bool {
+        ["SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03"].contains(engineCode)
+    }
+}

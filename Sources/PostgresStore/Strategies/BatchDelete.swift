@@ -1,0 +1,109 @@
+import PriceStore
+
+/// One batch delete request at work, inside its transaction: the strategies add to it what they delete.
+struct BatchDelete {
+    let connection: PostgresConnection
+    var request: BatchDeleteRequest
+    let scope: RowScope
+    /// All of the predicate.
+    let condition: SQLFragment
+    /// The date that the predicate demands; nil: none.
+    let date: DateSQL?
+    var deletedCount = 0
+    var objectIDs: [ObjectID] = []
+
+    init(_ request: BatchDeleteRequest, _ connection: PostgresConnection) throws {
+        self.request = request
+        self.connection = connection
+        let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
+        self.scope = scope
+        condition = try connection.condition(request.fetchRequest.predicate, scope)
+        date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
+    }
+
+    /// Deletes the rows of a table that meet a condition, and returns how many there were.
+    @discardableResult
+    mutating func delete(_ condition: SQLFragment, from target: String? = nil) throws -> Int {
+        var statement =
+            "DELETE FROM \(target.map { "\($0) AS \(RowScope.alias)" } ?? scope.from)" + condition.whereClause
+        let isListed = request.resultType == .objectIDs
+        if isListed { statement += " RETURNING " + (try connection.requireKey(scope)).joined(separator: ", ") }
+        let result = try connection.execute(statement)
+        if isListed {
+            objectIDs += result.rows.map { connection.objectID(scope, $0[...], types: result.types[...]) }
+        }
+        deletedCount += result.changedCount
+        return result.changedCount
+    }
+
+    /// Carries out the request by its strategy and returns where the next batch goes on.
+    mutating func run() throws -> BatchContinuation? {
+        guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "a delete in batches by the strategy \(request.strategy.rawValue) has no offset",
+                hint: "use the strategy whole")
+        }
+        switch request.strategy {
+        case .whole: return try whole()
+        case .range: return try range()
+        case .windows, .keys: return try windows()
+        case .partitions: return try partitions()
+        }
+    }
+
+    /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
+    private mutating func whole() throws -> BatchContinuation? {
+        let fetch = request.fetchRequest
+        guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
+            try delete(condition)
+            return nil
+        }
+        let order = try connection.order(fetch.sortDescriptors, scope)
+        try delete(try rows(condition, order: order, limit: connection.limits(fetch)))
+        return nil
+    }
+
+    /// The condition that a row is one of the first of a condition.
+    ///
+    /// A `ctid` says which row is meant in one table only: on a table with partitions or children the same place exists in
+    /// each of them, so that the table's own number goes with it. On a distributed table neither can be used. The
+    /// condition stands outside too: a row that others change meanwhile is judged again.
+    func rows(_ condition: SQLFragment, order: String, limit: SQLFragment) throws -> SQLFragment {
+        let sorted = order.isEmpty ? "" : " ORDER BY \(order)"
+        if scope.table.isSingle {
+            let places = "SELECT ctid FROM \(scope.from)" + condition.whereClause + sorted + limit
+            return .all([condition, "\(RowScope.alias).ctid = ANY (ARRAY(" + places + "))"])
+        }
+        if scope.table.isDistributed { _ = try connection.requireKey(scope) }
+        let place = Self.place(scope)
+        let chosen = "SELECT \(place) FROM \(scope.from)" + condition.whereClause + sorted + limit
+        return .all([condition, "(\(place)) IN (" + chosen + ")"])
+    }
+
+    /// What tells rows of a table apart that is not a single one.
+    static func place(_ scope: RowScope) -> String {
+        scope.table.isDistributed
+            ? scope.key.joined(separator: ", ") : "\(RowScope.alias).tableoid, \(RowScope.alias).ctid"
+    }
+}
+
+extension PostgresConnection {
+    /// The sort descriptors in SQL, ties broken by key.
+    func order(_ descriptors: [SortDescriptor], _ scope: RowScope) throws -> String {
+        let sorted = try descriptors.map { descriptor in
+            // NULL sorts first, as in every other store.
+            scope.column(try scope.attribute(descriptor.attribute, store: name).name)
+                + (descriptor.ascending ? " ASC NULLS FIRST" : " DESC NULLS LAST")
+        }
+        return (sorted + scope.key).joined(separator: ", ")
+    }
+
+    /// The LIMIT and OFFSET of a request; empty if it wants all rows.
+    func limits(_ request: FetchRequest) -> SQLFragment {
+        var text = ""
+        if let limit = request.fetchLimit { text += " LIMIT \(max(0, limit))" }
+        if request.fetchOffset > 0 { text += " OFFSET \(request.fetchOffset)" }
+        return SQLFragment(text)
+    }
+}

@@ -1,0 +1,87 @@
+import PriceStore
+
+extension PostgresConnection {
+    /// Carries out one batch delete request in one transaction.
+    func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+        // No ID names no row, whatever the entity.
+        if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
+        if request.strategy == .partitions, let result = try dropNextPartition(request) { return result }
+        let what = "deleting rows of \(request.fetchRequest.entity)"
+        let reach: ReachOfDelete
+        do {
+            reach = try self.reach(of: try requireTable(request.fetchRequest.entity))
+            try checkOverride(request, reach)
+            changedTables.formUnion(reach.losing.map(\.sql))
+        } catch {
+            throw StoreError(error, store: name, doing: what)
+        }
+        // The server counts changed rows twice where keys are entangled; then they are followed beforehand, in the same
+        // state of the database.
+        let isForeseen = reach.isEntangled && request.strategy == .whole
+        return try batch(what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED") {
+            let foreseen = isForeseen ? try foreseenCounts(request) : nil
+            let before = try reach.keys.isEmpty || isForeseen ? nil : changeCounts(reach)
+            var batch = try BatchDelete(request, self)
+            if request.relationships == .deny { try refusePointing(request) }
+            let continuation = try batch.run()
+            var result = BatchDeleteResult(
+                deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+            if let foreseen {
+                result.cascadedCount = foreseen.cascaded
+                result.nullifiedCount = foreseen.nullified
+            } else if let before {
+                let after = try changeCounts(reach)
+                result.cascadedCount = after.deleted - before.deleted
+                result.nullifiedCount = after.updated - before.updated
+            }
+            return result
+        }
+    }
+
+    private func checkOverride(_ request: BatchDeleteRequest, _ reach: ReachOfDelete) throws(StoreError) {
+        guard [.cascade, .nullify].contains(request.relationships), !reach.keys.isEmpty else { return }
+        throw StoreError(
+            .unsupported, store: name,
+            message: "`relationships: \(request.relationships.rawValue)` is not carried out on PostgreSQL",
+            hint: "declare it in the schema (ON DELETE CASCADE or SET NULL)")
+    }
+
+    private func foreseenCounts(_ request: BatchDeleteRequest) throws -> ForeseenCounts {
+        var foresight = Foresight(self)
+        try foresight.add(request)
+        return try counts(of: foresight, request.relationships, nil)
+    }
+
+    /// Throws if rows that would stay point at rows that would go.
+    private func refusePointing(_ request: BatchDeleteRequest) throws {
+        let obstacles = try foreseenCounts(request).obstacles
+        guard !obstacles.isEmpty else { return }
+        let list = obstacles.map {
+            "\($0.rowCount) rows of \($0.relationship.source) (\($0.relationship.sourceAttributes.joined(separator: ", ")))"
+        }
+        throw StoreError(
+            .constraint, store: name,
+            message:
+                "rows of \(request.fetchRequest.entity) that would go are pointed at by \(list.joined(separator: ", "))",
+            hint: "delete those first")
+    }
+
+    /// Rows that this session has deleted and updated in the tables behind the foreign keys, as the server counts them.
+    private func changeCounts(_ reach: ReachOfDelete) throws -> (deleted: Int, updated: Int) {
+        func sum(_ function: String, _ tables: [PostgresTable]) -> String {
+            guard !tables.isEmpty else { return "0" }
+            let list = tables.map { "\($0.number)" }.joined(separator: ", ")
+            return
+                "(SELECT coalesce(sum(\(function)(relid)), 0) FROM (SELECT t.oid AS relid FROM unnest(ARRAY[\(list)]::oid[]) "
+                + "AS t (oid) UNION SELECT p.relid FROM unnest(ARRAY[\(list)]::oid[]) AS t (oid) "
+                + "CROSS JOIN LATERAL pg_partition_tree(t.oid) AS p) AS tables)"
+        }
+        let updated = try Set(reach.nullifying.map(\.source)).sorted().map { try requireTable($0) }
+        let row = try rows(
+            SQLFragment(
+                "SELECT \(sum("pg_stat_get_xact_tuples_deleted", Array(reach.losing.dropFirst()))), "
+                    + sum("pg_stat_get_xact_tuples_updated", updated))
+        ).first
+        return (row?[0].flatMap { Int($0) } ?? 0, row?[1].flatMap { Int($0) } ?? 0)
+    }
+}

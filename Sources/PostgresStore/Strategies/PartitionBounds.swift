@@ -1,0 +1,113 @@
+import PriceStore
+
+/// The bounds of a range partition of one column, as the catalog tells them.
+struct PartitionBounds: Hashable {
+    /// The least value, inclusive, as the server writes it.
+    let lower: String
+    /// The end, exclusive.
+    let upper: String
+
+    /// Reads `FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')`; nil: a default partition, an open end, or anything else
+    /// that proves nothing about the rows in it.
+    init?(_ text: String) {
+        let scalars = Array(text.unicodeScalars)
+        var position = 0
+        func take(_ word: String) -> Bool {
+            let wanted = Array(word.unicodeScalars)
+            guard scalars.count - position >= wanted.count,
+                Array(scalars[position..<position + wanted.count]) == wanted
+            else { return false }
+            position += wanted.count
+            return true
+        }
+        func value() -> String? {
+            var value = String.UnicodeScalarView()
+            guard take("'") else {
+                while position < scalars.count, scalars[position] != ")" {
+                    value.append(scalars[position])
+                    position += 1
+                }
+                let number = String(value)
+                return Double(number) == nil ? nil : number
+            }
+            while position < scalars.count {
+                let scalar = scalars[position]
+                position += 1
+                if scalar == "'" {
+                    guard position < scalars.count, scalars[position] == "'" else { return String(value) }
+                    position += 1
+                }
+                value.append(scalar)
+            }
+            return nil
+        }
+        guard take("FOR VALUES FROM ("), let lower = value(), take(") TO ("), let upper = value(), take(")"),
+            position == scalars.count
+        else { return nil }
+        self.lower = lower
+        self.upper = upper
+    }
+}
+
+extension DateSQL {
+    /// The condition that all values from one bound to another are readable and before an instant.
+    func isWhollyBefore(_ instant: Instant, _ bounds: PartitionBounds) -> SQLFragment {
+        guard reading == .ordered else { return .never }
+        let lower = SQLFragment.bound(bounds.lower, orderType)
+        let upper = SQLFragment.bound(bounds.upper, orderType)
+        // The bounds take the column's place; a value that is not a whole microsecond, day or number cannot lie between the
+        // last value and the end.
+        func with(_ value: String, _ comparison: Comparison, _ bound: Bound) -> SQLFragment {
+            DateSQL(date: date, column: value, type: type).bound(comparison, bound)
+        }
+        var conditions = [
+            with("bounds.low", .greaterOrEqual, .earliest), with("bounds.high", .less, .cutoff(instant)),
+            SQLFragment("bounds.low < bounds.high"),
+        ]
+        // `v < high <= cutoff` holds if it holds for the value just below the end, or for the end itself.
+        conditions[1] = "(" + conditions[1] + ") OR (" + endsAt(instant) + ")"
+        if date.latest != nil { conditions.append(with("bounds.high", .lessOrEqual, .latest)) }
+        conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
+        return "(SELECT " + .all(conditions) + " FROM (SELECT " + lower + " AS low, " + upper + " AS high) AS bounds)"
+    }
+
+    /// The condition that all values from one bound to another are readable and none is before an instant.
+    func isWhollyReadableAfter(_ instant: Instant, _ bounds: PartitionBounds) -> SQLFragment {
+        let lower = SQLFragment.bound(bounds.lower, orderType)
+        let upper = SQLFragment.bound(bounds.upper, orderType)
+        // Around a change of clocks the order of local times is not that of their instants.
+        guard reading == .ordered, type != .timestamp || LocalRange(before: instant, zone: date.zone).hole == nil else {
+            return .never
+        }
+        func with(_ value: String, _ comparison: Comparison, _ bound: Bound) -> SQLFragment {
+            DateSQL(date: date, column: value, type: type).bound(comparison, bound)
+        }
+        var conditions = [
+            with("bounds.low", .greaterOrEqual, .earliest), "NOT (" + with("bounds.low", .less, .cutoff(instant)) + ")",
+        ]
+        if type.isDate { conditions.append(SQLFragment("bounds.high < 'infinity'")) }
+        if type == .real || type == .numeric { conditions.append(SQLFragment("bounds.high < 'Infinity'")) }
+        if date.latest != nil { conditions.append(with("bounds.high", .lessOrEqual, .latest)) }
+        conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
+        return "(SELECT " + .all(conditions) + " FROM (SELECT " + lower + " AS low, " + upper + " AS high) AS bounds)"
+    }
+
+    /// Whether the end of the bounds is the very cutoff.
+    private func endsAt(_ instant: Instant) -> SQLFragment {
+        guard !date.encoding.isNumeric else {
+            let number = date.encoding.cutoffBound(instant)
+            return type == .integer ? "bounds.high = " + .bound("\(number.integer)", "int8") : .never
+        }
+        switch type {
+        case .timestamptz: return "bounds.high = " + .bound(instant.serverText + "+00", "timestamptz")
+        case .timestamp:
+            let range = LocalRange(before: instant, zone: date.zone)
+            guard range.hole == nil else { return .never }
+            return "bounds.high = " + .bound(Instant(microseconds: range.end).serverText, "timestamp")
+        case .date:
+            // The last day that is wholly before the instant is the day before the end.
+            return DateSQL(date: date, column: "(bounds.high - 1)", type: .date).bound(.less, .cutoff(instant))
+        default: return .never
+        }
+    }
+}

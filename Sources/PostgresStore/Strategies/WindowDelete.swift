@@ -1,0 +1,48 @@
+import PriceStore
+
+extension BatchDelete {
+    /// Deletes the rows that the predicate names among the next rows in the order of their places, as many as the limit
+    /// says; one real table after another.
+    ///
+    /// For tables without a date index: the table is gone through once, a window a batch. A place (`ctid`) is only ever
+    /// compared within one real table, by its own name: the same place in another partition is another row.
+    mutating func windows() throws -> BatchContinuation? {
+        let leaves = try connection.leaves(of: scope.table)
+        guard !leaves.isEmpty, !scope.table.isDistributed, !scope.table.hasChildren else {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "\(scope.table.name) cannot be gone through by the places of its rows",
+                hint: "use the strategy range or whole")
+        }
+        let position = request.continuation?.position
+        var index = 0
+        var after: String?
+        if case .integer(let number)? = position?.first {
+            index = leaves.firstIndex { Int64($0.number) >= number } ?? leaves.count
+            if index < leaves.count, Int64(leaves[index].number) == number, case .text(let place)? = position?.last {
+                after = place
+            }
+        }
+        guard index < leaves.count else { return nil }
+        let leaf = leaves[index]
+        let place = "\(RowScope.alias).ctid"
+        var window = after.map { "\(place) > " + .bound($0, "tid") } ?? .always
+        if let limit = request.fetchRequest.fetchLimit {
+            let query =
+                "SELECT max(place) FROM (SELECT ctid AS place FROM ONLY \(leaf.sql) AS \(RowScope.alias)"
+                + window.whereClause
+                + " LIMIT \(max(1, limit))) AS next"
+            guard let end = try connection.rows(query).first?[0] else { return next(behind: index, of: leaves) }
+            window = .all([window, "\(place) <= " + .bound(end, "tid")])
+            try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
+            return BatchContinuation(position: [.integer(Int64(leaf.number)), .text(end)])
+        }
+        try delete(.all([window, condition]), from: "ONLY \(leaf.sql)")
+        return next(behind: index, of: leaves)
+    }
+
+    private func next(behind index: Int, of leaves: [Leaf]) -> BatchContinuation? {
+        guard index + 1 < leaves.count else { return nil }
+        return BatchContinuation(position: [.integer(Int64(leaves[index + 1].number)), .null])
+    }
+}

@@ -1,0 +1,242 @@
+import PriceStore
+
+extension PostgresConnection {
+    /// Counts the rows of a rule, by kind.
+    ///
+    /// One pass puts every row into one of a few groups: readable or why not, expired, matching the filter, kept, another
+    /// rule's. With a date index and where not all rows must be counted, only rows that are expired or unreadable are
+    /// looked at.
+    func count(_ rows: SurveyRows, into survey: inout Survey) throws {
+        let request = rows.request
+        let notKept = try request.notKept.map { try condition($0, rows.scope) } ?? .always
+        let others = try notPreceding(request, rows.scope)
+        if rows.filter == .always, notKept == .always, others == .always,
+            let groups = try readGroupsByPartition(rows)
+        {
+            return try fill(&survey, from: groups.filter { $0.rowCount > 0 }, rows)
+        }
+        let attribute = try rows.scope.attribute(request.date.name, store: name)
+        let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
+        let isPartial = isIndexed && rows.date.reading == .ordered && !request.countsAllRows
+        let groups = try readGroups(
+            rows, notKept: notKept, others: others,
+            among: isPartial ? rows.date.mayMatter(before: rows.cutoff) : .always)
+        try fill(&survey, from: groups, rows)
+        if isPartial { try completePartial(&survey, rows) }
+    }
+
+    /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
+    private func notPreceding(_ request: SurveyRequest, _ scope: RowScope) throws -> SQLFragment {
+        let number = scope.table.number
+        return .all(
+            try request.preceding
+                .filter { try requireTable($0.fetchRequest.entity).number == number }
+                .map { "(" + (try condition($0.fetchRequest.predicate, scope)) + ") IS NOT TRUE" })
+    }
+
+    func readGroups(
+        _ rows: SurveyRows, notKept: SQLFragment, others: SQLFragment, among: SQLFragment
+    ) throws -> [SurveyGroup] {
+        func flag(_ condition: SQLFragment) -> SQLFragment {
+            condition == .always ? .always : "(" + condition + ") IS TRUE"
+        }
+        let candidate =
+            rows.date.reading == .parsed
+            ? SQLFragment("span.s")
+            : rows.date.reading == .never ? SQLFragment("NULL::int8") : rows.date.newestCandidate
+        let order = rows.date.reading == .never ? "NULL::int8" : rows.order
+        let query =
+            "SELECT " + rows.date.code(before: rows.cutoff) + " AS code, " + flag(rows.filter) + " AS matches, "
+            + flag(notKept) + " AS free, " + flag(others) + " AS own, count(*) AS rows, min(\(order)) AS least, "
+            + "max(\(order)) AS most, max(" + candidate + ") AS newest FROM " + rows.from + among.whereClause
+            + " GROUP BY 1, 2, 3, 4"
+        let value = rows.date.instantSQL
+        let result = try execute(
+            "SELECT code, matches, free, own, rows, least, most, newest, CASE WHEN code IN (0, 5, 6, 7) THEN \(value("least")) END, "
+                + "CASE WHEN code IN (0, 5, 6, 7) THEN \(value("most")) END FROM (" + query + ") AS groups")
+        return result.rows.map { row in
+            SurveyGroup(
+                code: row[0].flatMap { Int($0) } ?? 0, matches: row[1] == "t", isFree: row[2] == "t",
+                isOwn: row[3] == "t",
+                rowCount: row[4].flatMap { Int($0) } ?? 0, least: StoreValue(row[5], type: result.types[5]),
+                newestValue: StoreValue(row[7], type: result.types[7]),
+                oldest: rows.date.instant(row[8], type: result.types[8]),
+                newest: rows.date.instant(row[9], type: result.types[9]))
+        }
+    }
+
+    private func fill(_ survey: inout Survey, from groups: [SurveyGroup], _ rows: SurveyRows) throws {
+        func sum(_ isIncluded: (SurveyGroup) -> Bool) -> Int {
+            groups.lazy.filter(isIncluded).reduce(0) { $0 + $1.rowCount }
+        }
+        let matching = groups.filter(\.matches)
+        survey.rowCount = sum(\.matches)
+        survey.readableCount = sum { $0.matches && $0.isReadable }
+        let inRange = sum { $0.matches && $0.isExpired }
+        survey.expiredAloneCount = sum { $0.matches && $0.isExpired && $0.isFree }
+        survey.expiredCount = sum { $0.matches && $0.isExpired && $0.isFree && $0.isOwn }
+        survey.keptByRuleCount = inRange - survey.expiredAloneCount
+        survey.leavesReadableRows =
+            survey.expiredAloneCount == 0
+            || groups.contains { $0.isReadable && !($0.matches && $0.isExpired && $0.isFree) }
+        survey.oldest = matching.filter(\.isReadable).compactMap(\.oldest).min()
+        survey.newest = matching.filter(\.isReadable).compactMap(\.newest).max()
+        survey.newestOfEntity = groups.filter(\.isReadable).compactMap(\.newest).max()
+        survey.newestExpired =
+            matching.filter { $0.isExpired && $0.isFree && $0.isOwn }.compactMap(\.newest).max()
+        survey.newestValue =
+            rows.date.type.isDate
+            ? text(of: groups.compactMap(\.newest).max(), rows.date) : newestValue(groups.map(\.newestValue), rows.date)
+        for (index, reason) in DateSQL.unreadableReasons.enumerated() {
+            let found = matching.filter { $0.code == index + 1 }
+            let number = found.reduce(0) { $0 + $1.rowCount }
+            guard number > 0 else { continue }
+            let least = found.map(\.least).first { !$0.isNull }
+            let value = reason == .null ? .null : try least.map { example($0, rows) } ?? readExample(index + 1, rows)
+            survey.unreadable.append(.init(reason: reason, rowCount: number, example: value))
+        }
+    }
+
+    /// What the groups of a partial count do not hold: the rows that are neither expired nor unreadable.
+    private func completePartial(_ survey: inout Survey, _ rows: SurveyRows) throws {
+        let readable = rows.date.readable()
+        survey.newestOfEntity = try edge(rows, readable)
+        survey.oldest = try edge(rows, .all([readable, rows.filter]), ascending: true)
+        survey.newest = rows.filter == .always ? survey.newestOfEntity : try edge(rows, .all([readable, rows.filter]))
+        if rows.date.type.isDate { survey.newestValue = text(of: try edge(rows, rows.date.isFinite), rows.date) }
+        if rows.date.date.encoding.isNumeric {
+            let sentinels = rows.date.untrusted.dropFirst(rows.date.date.trustsZero ? 0 : 1)
+            let conditions = [rows.date.isFinite] + sentinels.map { "\(rows.date.column) <> " + $0 }
+            let result = try execute(
+                "SELECT \(rows.date.column) FROM \(rows.scope.from)" + .all(conditions).whereClause
+                    + " ORDER BY 1 DESC NULLS LAST LIMIT 1")
+            survey.newestValue = result.rows.first.map { StoreValue($0[0], type: result.types[0]) }
+        }
+        if let newest = survey.newestOfEntity, newest >= rows.cutoff { survey.leavesReadableRows = true }
+        let hasDoubts = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
+        if survey.expiredAloneCount + survey.keptByRuleCount == 0, !hasDoubts {
+            survey.rowCount = nil
+            survey.readableCount = nil
+            return
+        }
+        let rowCount = try count("SELECT count(*) FROM \(rows.scope.from)" + rows.filter.whereClause)
+        survey.rowCount = rowCount
+        survey.readableCount = rowCount - survey.unreadableCount
+    }
+
+    /// The oldest or newest date among rows, by the index.
+    private func edge(_ rows: SurveyRows, _ condition: SQLFragment, ascending: Bool = false) throws -> Instant? {
+        let result = try execute(
+            "SELECT \(rows.date.instantSQL("found")) FROM (SELECT \(rows.date.column) AS found FROM \(rows.scope.from)"
+                + condition.whereClause + " ORDER BY 1 \(ascending ? "ASC" : "DESC") LIMIT 1) AS edge")
+        return result.rows.first.flatMap { rows.date.instant($0[0], type: result.types[0]) }
+    }
+
+    private func text(of instant: Instant?, _ date: DateSQL) -> StoreValue? {
+        instant.map { date.date.encoding.value(of: $0, zone: date.date.zone) }
+    }
+
+    private func newestValue(_ values: [StoreValue], _ date: DateSQL) -> StoreValue? {
+        let present = values.filter { !$0.isNull }
+        if date.reading == .parsed {
+            let starts = present.compactMap { if case .integer(let start) = $0 { start } else { nil } }
+            return starts.max().map { date.date.encoding.value(of: Instant(microseconds: $0), zone: date.date.zone) }
+        }
+        return present.max { $0.isLess(than: $1) }
+    }
+
+    private func example(_ least: StoreValue, _ rows: SurveyRows) -> StoreValue {
+        guard rows.date.reading == .parsed, case .integer(let start) = least else { return least }
+        return rows.date.date.encoding.value(of: Instant(microseconds: start), zone: rows.date.date.zone)
+    }
+
+    /// The value of one row of a kind.
+    private func readExample(_ code: Int, _ rows: SurveyRows) throws -> StoreValue {
+        let result = try execute(
+            "SELECT \(rows.date.column) FROM " + rows.from
+                + SQLFragment.all([rows.filter, rows.date.code(before: rows.cutoff) + " = \(code)"]).whereClause
+                + " LIMIT 1")
+        return result.rows.first.map { StoreValue($0[0], type: result.types[0]) } ?? .null
+    }
+}
+
+/// Rows of one kind, counted.
+struct SurveyGroup {
+    var code: Int
+    var matches: Bool
+    /// Whether `keepLast` does not spare them.
+    var isFree: Bool
+    /// Whether no rule before deletes them.
+    var isOwn: Bool
+    var rowCount: Int
+    var least: StoreValue
+    var newestValue: StoreValue
+    var oldest: Instant?
+    var newest: Instant?
+
+    var isReadable: Bool { code == 0 || code == 7 }
+    var isExpired: Bool { code == 7 }
+}
+
+extension StoreValue {
+    /// Whether a number is less than another.
+    fileprivate func isLess(than other: StoreValue) -> Bool {
+        switch (self, other) {
+        case (.integer(let a), .integer(let b)): a < b
+        case (.real(let a), .real(let b)): a < b
+        case (.integer(let a), .real(let b)): Double(a) < b
+        case (.real(let a), .integer(let b)): a < Double(b)
+        default: false
+        }
+    }
+}
+
+extension DateSQL {
+    /// The value that ``instant(_:type:)`` reads, of a value of the column or of ``SurveyRows/order``.
+    func instantSQL(_ value: String) -> String {
+        guard reading == .ordered, type.isDate else { return value }
+        return "(extract(epoch FROM \(value)) * 1000000)::int8"
+    }
+
+    /// The first instant of a value of ``instantSQL(_:)``.
+    func instant(_ text: String?, type: Int) -> Instant? {
+        let value = StoreValue(text, type: type)
+        switch (reading, value) {
+        case (.parsed, .integer(let start)): return Instant(microseconds: start)
+        case (.ordered, .integer(let microseconds)) where self.type == .timestamptz:
+            return Instant(microseconds: microseconds)
+        case (.ordered, .integer(let microseconds)) where self.type.isDate:
+            // What the server counts are local microseconds.
+            return date.zone.instant(of: Instant(microseconds: microseconds).civil)
+        case (.ordered, _): return date.encoding.read(value, zone: date.zone).start
+        default: return nil
+        }
+    }
+
+    /// The rows that may be unreadable or before an instant, as an index finds them; more rather than fewer. Ordered
+    /// columns only.
+    func mayMatter(before cutoff: Instant) -> SQLFragment {
+        var parts = [SQLFragment("\(column) IS NULL"), wideBefore(cutoff)]
+        // An `earliest` behind the cutoff leaves rows between the two unbelieved.
+        if date.earliest > cutoff { parts.append(bound(.less, .earliest)) }
+        if type.isDate { parts.append(SQLFragment("\(column) >= 'infinity'")) }
+        if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }
+        if date.latest != nil { parts.append(bound(.greater, .latest)) }
+        parts += untrusted.map { "\(column) = " + $0 }
+        return .any(parts)
+    }
+
+    private func wideBefore(_ cutoff: Instant) -> SQLFragment {
+        guard type == .numeric else {
+            // A hole in the local times before it matters to the exact condition alone.
+            return type == .timestamp
+                ? "\(column) < "
+                    + .bound(
+                        Instant(microseconds: LocalRange(before: cutoff, zone: date.zone).end).serverText, "timestamp")
+                : bound(.less, .cutoff(cutoff))
+        }
+        let number = date.encoding.cutoffBound(cutoff)
+        return "\(column) <= greatest(" + .bound("\(number.integer)", "numeric") + ", "
+            + .bound(number.real.serverText, "float8") + "::numeric)"
+    }
+}

@@ -1,0 +1,87 @@
+import PriceStore
+
+extension PostgresConnection {
+    /// Answers a survey request from one state of the database.
+    func survey(_ request: SurveyRequest) throws -> Survey {
+        try snapshot {
+            var survey = Survey()
+            let scope = try scope(request.entity)
+            if let reason = try unsupported(scope.table, request) {
+                survey.unsupported = reason
+                return survey
+            }
+            let rows = SurveyRows(
+                scope: scope, date: try scope.date(request.date, store: name),
+                filter: try condition(request.filter, scope), request: request)
+            try count(rows, into: &survey)
+            let attribute = try scope.attribute(request.date.name, store: name)
+            try chooseStrategy(scope.table, attribute, rows, into: &survey)
+            if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
+                try foresee(request, rows, into: &survey)
+            }
+            return survey
+        }
+    }
+
+    /// Why rows cannot be deleted from a table, or nil.
+    private func unsupported(_ table: PostgresTable, _ request: SurveyRequest) throws -> String? {
+        switch table.entity.kind {
+        case .view: return "\(table.name) is a view: name the table that holds its rows"
+        case .virtual: return "\(table.name) is a foreign table: its rows are another server's"
+        case .table: break
+        }
+        let attribute = try RowScope(table).attribute(request.date.name, store: name)
+        let isDate = table.type(attribute).isDate
+        if isDate != (request.date.encoding == .native) {
+            return isDate
+                ? "\(table.name).\(attribute.name) is a date of the server's own (native), not "
+                    + "\(request.date.encoding.rawValue)"
+                : "\(table.name).\(attribute.name) is no date type of the server, which native is for"
+        }
+        if table.isPartitioned, let foreign = try leaves(of: table).first(where: \.isForeign) {
+            return
+                "the partition \(foreign.name) of \(table.name) is a foreign table: a delete on two servers cannot be "
+                + "one transaction; give the other server a policy of its own and name the other partitions in rules"
+        }
+        if [.cascade, .nullify].contains(request.relationships), !table.entity.incomingRelationships.isEmpty {
+            return
+                "`relationships: \(request.relationships.rawValue)` is not carried out on PostgreSQL: declare it in the "
+                + "schema (ON DELETE CASCADE or SET NULL)"
+        }
+        return nil
+    }
+
+    private func chooseStrategy(
+        _ table: PostgresTable, _ attribute: Attribute, _ rows: SurveyRows, into survey: inout Survey
+    ) throws {
+        let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
+        // Blocks can be walked in real tables only, one after another.
+        let byBlocks: [DeleteStrategy] =
+            table.isDistributed || table.hasChildren || table.isHypertable ? [] : [.windows]
+        let byDate: [DeleteStrategy] = rows.date.reading == .ordered ? [.range] : []
+        var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
+        if possible.isEmpty { possible = [.whole] }
+        survey.isInDateOrder = index != nil
+        survey.index = index?.name
+        if try canDropPartitions(rows) { possible.insert(.partitions, at: 0) }
+        survey.possibleStrategies = possible
+        survey.strategy = possible[0]
+    }
+}
+
+/// The rows that a survey looks at, as pieces of SQL.
+struct SurveyRows {
+    var scope: RowScope
+    let date: DateSQL
+    let filter: SQLFragment
+    let request: SurveyRequest
+
+    var cutoff: Instant { request.cutoff }
+    /// The rows for a FROM clause, with the parts of their dates where these are taken apart.
+    var from: SQLFragment {
+        date.reading == .parsed
+            ? "\(scope.from) LEFT JOIN LATERAL " + CivilSQL(date).query + " AS span ON TRUE" : SQLFragment(scope.from)
+    }
+    /// What rows are ordered by: the column, or the beginning of its span.
+    var order: String { date.reading == .parsed ? "span.s" : date.column }
+}

@@ -1,0 +1,32 @@
+extension CalendarZone {
+    /// A stretch of local time in which one offset from UTC leads to the instant.
+    package struct OffsetPiece: Hashable, Sendable {
+        /// Where it begins: seconds since 1970-01-01T00:00:00 on local clocks. The first piece holds all before it too.
+        package var localStart: Int64
+        /// Seconds to subtract from the local time.
+        package var offset: Int64
+    }
+
+    /// The stretches of local time with one offset that lie between two instants, in order; at least one.
+    ///
+    /// They follow the rule of ``instant(of:)``: skipped times belong to the stretch before the gap, and repeated ones
+    /// to the first.
+    package func offsetPieces(from start: Instant, to end: Instant) -> [OffsetPiece] {
+        guard let offsets else { return [OffsetPiece(localStart: .min / 2_000_000, offset: 0)] }
+        let last = Int(end.microseconds).flooringDivision(by: 1_000_000)
+        var seconds = Int(start.microseconds).flooringDivision(by: 1_000_000)
+        var segment = offsets.segment(at: seconds)
+        var pieces = [OffsetPiece(localStart: Int64(.min / 2_000_000), offset: Int64(segment.offset))]
+        while segment.end <= last {
+            seconds = segment.end
+            let next = offsets.segment(at: seconds)
+            if next.offset != segment.offset {
+                pieces.append(
+                    OffsetPiece(
+                        localStart: Int64(seconds + max(segment.offset, next.offset)), offset: Int64(next.offset)))
+            }
+            segment = next
+        }
+        return pieces
+    }
+}

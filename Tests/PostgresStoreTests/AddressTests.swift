@@ -1,0 +1,50 @@
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+struct AddressTests {
+    @Test func aURLIsShownWithoutItsPassword() {
+        for (url, shown) in [
+            ("postgresql://job:secret@db.example:5433/prices", "postgresql://job@db.example:5433/prices"),
+            ("postgres://job:p%40ss:word@/prices?host=/run", "postgres://job@/prices?host=/run"),
+            ("postgresql:///prices?password=secret&host=/run", "postgresql:///prices?host=/run"),
+            ("postgresql:///prices?Password=secret", "postgresql:///prices"),
+            (
+                "postgresql://host/prices?sslpassword=x&sslmode=verify-full",
+                "postgresql://host/prices?sslmode=verify-full"
+            ),
+            ("postgresql:///prices", "postgresql:///prices"),
+        ] {
+            #expect(PostgresAddress(url: url).displayName == shown)
+        }
+    }
+
+    @Test func boundsOfPartitionsAreReadOnlyWhereTheyProveSomething() {
+        func bounds(_ text: String) -> [String]? { PartitionBounds(text).map { [$0.lower, $0.upper] } }
+        #expect(
+            bounds("FOR VALUES FROM ('2026-01-01 00:00:00+00') TO ('2026-02-01 00:00:00+00')")
+                == ["2026-01-01 00:00:00+00", "2026-02-01 00:00:00+00"])
+        #expect(bounds("FOR VALUES FROM ('-5') TO (17)") == ["-5", "17"])
+        #expect(bounds("FOR VALUES FROM (MINVALUE) TO ('2026-02-01')") == nil)
+        #expect(bounds("FOR VALUES FROM ('2026-02-01') TO (MAXVALUE)") == nil)
+        #expect(bounds("FOR VALUES FROM ('2026-01-01', 1) TO ('2026-02-01', 1)") == nil)
+        #expect(bounds("FOR VALUES IN ('2026-01-01')") == nil)
+        #expect(bounds("FOR VALUES WITH (modulus 2, remainder 0)") == nil)
+        #expect(bounds("DEFAULT") == nil)
+        #expect(bounds("") == nil)
+    }
+
+    @Test func listsSurviveTheirTextForm() {
+        let values: [String?] = ["a", "", nil, "NULL", "a,b", "{x}", "\"q\"", "back\\slash", "ü 📈", " "]
+        #expect(ServerArray.elements(ServerArray.text(values)) == values)
+        #expect(ServerArray.elements("{}") == [])
+    }
+
+    @Test func theLargestAndSmallestInstantsAreToldInTheServersRange() {
+        #expect(at("2026-11-21T01:02:03.000004Z").serverText == "2026-11-21 01:02:03.000004")
+        #expect(Instant.distantPast.serverText == "4714-11-24 00:00:00 BC")
+        #expect(Instant.distantFuture.serverText.hasPrefix("294247-"))
+        #expect(Instant(microseconds: -62_135_596_800_000_001).serverText == "0001-12-31 23:59:59.999999 BC")
+    }
+}

@@ -1,0 +1,69 @@
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+@Suite(.needsPostgres)
+struct CatalogTests {
+    @Test func tablesAreNamedAsTheSearchPathFindsThem() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE ticks (at timestamptz);
+            CREATE SCHEMA other;
+            CREATE TABLE other.ticks (at timestamptz);
+            CREATE TABLE other."Odd.Name" (at date);
+            CREATE VIEW seen AS SELECT * FROM ticks;
+            CREATE TABLE parts (at timestamptz) PARTITION BY RANGE (at);
+            CREATE TABLE parts_1 PARTITION OF parts DEFAULT;
+            """)
+        let reader = try database.reader()
+        #expect(try reader.entityNames() == ["parts", "seen", "ticks", "other.Odd.Name", "other.ticks"])
+        #expect(try reader.entity(named: "TICKS")?.name == "ticks")
+        #expect(try reader.entity(named: "public.ticks")?.name == "ticks")
+        #expect(try reader.entity(named: "other.ticks")?.name == "other.ticks")
+        #expect(try reader.entity(named: "other.odd.name")?.name == "other.Odd.Name")
+        #expect(try reader.entity(named: "parts_1")?.kind == .table)
+        #expect(try reader.entity(named: "seen")?.kind == .view)
+        #expect(try reader.entity(named: "pg_class") == nil)
+        #expect(try reader.entity(named: "nothing") == nil)
+    }
+
+    @Test func columnsKeysAndForeignKeysAreToldAsDeclared() throws {
+        let database = try TestDatabase(
+            """
+            CREATE DOMAIN moment AS timestamptz;
+            CREATE TABLE prices (a int, "b C" text NOT NULL, at moment, day date, n numeric(10,2) DEFAULT 1,
+                g int GENERATED ALWAYS AS (a * 2) STORED, i bigint GENERATED ALWAYS AS IDENTITY, PRIMARY KEY ("b C", a));
+            CREATE INDEX ON prices (at, a);
+            CREATE TABLE note (x text, y int, FOREIGN KEY (x, y) REFERENCES prices ("b C", a) ON DELETE SET NULL);
+            CREATE INDEX ON note (y, x);
+            """)
+        let reader = try database.reader()
+        let entity = try #require(try reader.entity(named: "prices"))
+        #expect(entity.primaryKey == ["b C", "a"])
+        #expect(entity.attributes.map(\.name) == ["a", "b C", "at", "day", "n", "g", "i"])
+        #expect(entity.attributes.map(\.affinity) == [.integer, .text, .none, .none, .numeric, .integer, .integer])
+        #expect(entity.attributes.map(\.dateEncoding) == [nil, nil, .native, .native, nil, nil, nil])
+        #expect(entity.attributes.map(\.isRequired) == [true, true, false, false, false, false, true])
+        #expect(entity.attributes.map(\.hasDefault) == [false, false, false, false, true, false, true])
+        #expect(entity.attributes.map(\.isGenerated) == [false, false, false, false, false, true, false])
+        #expect(
+            entity.incomingRelationships == [
+                Relationship(
+                    source: "note", sourceAttributes: ["x", "y"], destination: "prices",
+                    destinationAttributes: ["b C", "a"], deleteRule: .nullify, isIndexed: true)
+            ])
+        #expect(try reader.connection.table("prices")?.indexes.map(\.columns).contains(["at", "a"]) == true)
+    }
+
+    @Test func foreignKeysOfPartitionedTablesAreToldOnce() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE prices (id int, at date, PRIMARY KEY (id, at)) PARTITION BY RANGE (at);
+            CREATE TABLE p1 PARTITION OF prices FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+            CREATE TABLE p2 PARTITION OF prices DEFAULT;
+            CREATE TABLE note (id int, at date, FOREIGN KEY (id, at) REFERENCES prices ON DELETE CASCADE);
+            """)
+        #expect(try database.reader().entity(named: "prices")?.incomingRelationships.count == 1)
+    }
+}

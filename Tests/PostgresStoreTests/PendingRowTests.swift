@@ -1,0 +1,167 @@
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+/// New rows: one by one, many at once, and foretold.
+@Suite(.needsPostgres)
+struct PendingRowTests {
+    private static let schema = """
+        CREATE TABLE parent (id int PRIMARY KEY);
+        INSERT INTO parent VALUES (1), (2);
+        CREATE TABLE q (id bigserial PRIMARY KEY, symbol text NOT NULL DEFAULT 'XAU', at timestamptz NOT NULL, price float8
+            CHECK (price > 0), parent int REFERENCES parent, UNIQUE (symbol, at));
+        INSERT INTO q (symbol, at, price) VALUES ('XAU', '2026-01-01 00:00:00+00', 1), ('XAG', '2026-01-01 00:00:00+00', 2);
+        """
+
+    private static func row(_ at: String, _ price: Double = 5, symbol: String = "XAU") -> [String: StoreValue] {
+        ["symbol": .text(symbol), "at": .text(at), "price": .real(price)]
+    }
+
+    private static let rows = [
+        row("2026-01-01T00:00:00Z"), row("2026-01-02T00:00:00Z"), row("2026-01-02T00:00:00Z", 6),
+        row("2026-01-03T00:00:00Z", -1), ["symbol": .text("XAU"), "price": .integer(3)],
+        ["at": .text("2026-01-04T00:00:00Z"), "parent": .integer(9)],
+        ["at": .text("2026-01-05T00:00:00Z"), "parent": .integer(2)],
+        row("soon"),
+    ]
+
+    private func word(_ outcome: InsertOutcome) -> String {
+        switch outcome {
+        case .saved: "saved"
+        case .ignored: "ignored"
+        case .rejected: "rejected"
+        }
+    }
+
+    @Test(arguments: [
+        (ConflictPolicy.fail, "rejected saved rejected rejected rejected rejected saved rejected"),
+        (.ignore, "ignored saved ignored rejected rejected rejected saved rejected"),
+        (.replace, "saved saved saved rejected rejected rejected saved rejected"),
+    ])
+    func aRehearsalForetellsWhatAWriterDoes(policy: ConflictPolicy, outcomes: String) throws {
+        let database = try TestDatabase(Self.schema)
+        let cutoff = at("2026-01-03")
+        let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: cutoff)
+        let before = try database.run(
+            "SELECT string_agg(q::text, ' ' ORDER BY id), (SELECT last_value FROM q_id_seq) FROM q")
+        let reader = try database.reader(rehearsing: ["q"])
+        var foretold: (words: [String], survey: Survey)?
+        try reader.transaction(.normal) {
+            let words = try Self.rows.map { word(try reader.insert(entity: "q", values: $0, onConflict: policy)) }
+            foretold = (words, try reader.survey(request))
+        }
+        #expect(foretold?.words.joined(separator: " ") == outcomes)
+        #expect(
+            try database.run("SELECT string_agg(q::text, ' ' ORDER BY id), (SELECT last_value FROM q_id_seq) FROM q")
+                == before)
+
+        let writer = try database.writer()
+        let done = try Self.rows.map { word(try writer.insert(entity: "q", values: $0, onConflict: policy)) }
+        #expect(done.joined(separator: " ") == outcomes)
+        var (expected, said) = (try writer.survey(request), try #require(foretold?.survey))
+        // A rehearsal knows no better way than through all rows.
+        (expected.strategy, expected.index, expected.possibleStrategies) = (.whole, nil, [])
+        (said.strategy, said.index, said.possibleStrategies) = (.whole, nil, [])
+        (expected.isInDateOrder, said.isInDateOrder) = (false, false)
+        #expect(said == expected)
+        #expect(try writer.execute(Self.whole(request)).deletedCount == said.expiredCount)
+    }
+
+    private static func whole(_ request: SurveyRequest) -> BatchDeleteRequest {
+        BatchDeleteRequest(
+            fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion), resultType: .count)
+    }
+
+    @Test func rowsThatAreReplacedAreCountedAsTheNewOnes() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (id int PRIMARY KEY, at timestamptz, price float8); INSERT INTO q VALUES (1, '2020-01-01', 1), (2, '2020-01-01', 2);"
+        )
+        let reader = try database.reader(rehearsing: ["q"])
+        let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01"))
+        try reader.transaction(.normal) {
+            let row: [String: StoreValue] = ["id": .integer(1), "at": .text("2026-05-01T00:00:00Z")]
+            #expect(try reader.insert(entity: "q", values: row, onConflict: .replace) == .saved)
+            #expect(try reader.insert(entity: "q", values: row, onConflict: .replace) == .saved)
+            let survey = try reader.survey(request)
+            #expect(survey.rowCount == 2 && survey.expiredCount == 1)
+            #expect(
+                try reader.fetch(
+                    FetchRequest(entity: "q", predicate: .compare("id", .equal, .integer(1))), attributes: ["price"])
+                    == [[.real(1)]])
+        }
+        #expect(try database.run("SELECT at FROM q WHERE id = 1")[0].hasPrefix("2020"))
+    }
+
+    @Test func manyRowsGoTogetherOrAreJudgedOneByOne() throws {
+        let database = try TestDatabase(Self.schema)
+        let writer = try database.writer()
+        let good = (1...5000).map { n in
+            Self.row(Instant(unixSeconds: 1_700_000_000 + Int64(n)).rfc3339, Double(n), symbol: "a\tb\\\n\(n % 7)")
+        }
+        #expect(
+            try writer.insert(entity: "q", rows: good, onConflict: .fail)
+                == RowsInserted(savedCount: 5000, ignoredCount: 0))
+        #expect(
+            try writer.insert(entity: "q", rows: good + [Self.row("2027-01-01T00:00:00Z")], onConflict: .ignore)
+                == RowsInserted(savedCount: 1, ignoredCount: 5000))
+        #expect(try writer.insert(entity: "q", rows: good, onConflict: .fail) == nil)
+        #expect(try database.run("SELECT count(*), count(DISTINCT symbol), max(price) FROM q") == ["5003|9|5000"])
+
+        let context = StoreContext(writer)
+        for row in Self.rows { context.insert(entity: "q", values: row) }
+        var reasons: [String] = []
+        let result = try context.save(onConflict: .ignore) { reasons.append($1) }
+        #expect(result.savedCount == 2 && result.ignoredCount == 2 && result.rejectedCount == 4)
+        // Values are not told.
+        #expect(reasons.allSatisfy { !$0.isEmpty && !$0.contains("soon") })
+    }
+
+    @Test func batchInsertsSaveAllRowsOrNone() throws {
+        let database = try TestDatabase(Self.schema)
+        let writer = try database.writer()
+        var rows = (1...3).map { Self.row("2026-02-0\($0)T00:00:00Z") }
+        let saved = try writer.execute(BatchInsertRequest(entity: "q", objects: rows, resultType: .objectIDs))
+        #expect(saved.insertedCount == 3 && saved.objectIDs.count == 3)
+        rows.append(Self.row("2026-03-01T00:00:00Z", -2))
+        rows[0]["at"] = .text("2026-02-09T00:00:00Z")
+        #expect(throws: StoreError.self) { try writer.execute(BatchInsertRequest(entity: "q", objects: rows)) }
+        #expect(try database.run("SELECT count(*) FROM q") == ["5"])
+    }
+
+    @Test func datesAreBroughtToTheZoneOfColumnsThatHaveNone() throws {
+        let berlin = try #require(CalendarZone(identifier: "Europe/Berlin"))
+        let database = try TestDatabase("CREATE TABLE q (id int, a timestamp, b date, c timestamptz);")
+        let writer = try database.writer(zone: berlin)
+        let text = StoreValue.text("2026-07-01T22:30:00Z")
+        for (id, insert) in [1, 2].enumerated() {
+            let row: [String: StoreValue] = ["id": .integer(Int64(insert)), "a": text, "b": text, "c": text]
+            if id == 0 {
+                #expect(try writer.insert(entity: "q", values: row, onConflict: .fail) == .saved)
+            } else {
+                #expect(try writer.insert(entity: "q", rows: [row, row], onConflict: .fail)?.savedCount == 2)
+            }
+        }
+        #expect(
+            try database.run("SELECT DISTINCT a, b, c AT TIME ZONE 'UTC' FROM q")
+                == ["2026-07-02 00:30:00|2026-07-02|2026-07-01 22:30:00"])
+    }
+
+    @Test func objectsAreFoundChangedAndDeletedByTheirKeys() throws {
+        let database = try TestDatabase(Self.schema)
+        let writer = try database.writer()
+        let id = try writer.insertObject(entity: "q", values: Self.row("2026-04-01T00:00:00Z"))
+        #expect(try writer.updateObject(id, set: ["price": .integer(9)], ifStill: ["price": .real(4)]) == false)
+        #expect(try writer.updateObject(id, set: ["price": .integer(9)], ifStill: ["price": .real(5)]))
+        let rows = try writer.fetchRows(
+            FetchRequest(entity: "q", predicate: .objectIDs([id])), attributes: ["price", "symbol"])
+        #expect(rows == [StoredRow(objectID: id, values: [.real(9), .text("XAU")])])
+        #expect(try writer.deleteObject(id, ifStill: [:]) && !writer.deleteObject(id, ifStill: [:]))
+        let request = BatchUpdateRequest(
+            entity: "q", predicate: .compare("symbol", .equal, .text("XAG")),
+            propertiesToUpdate: ["price": .integer(7)],
+            resultType: .objectIDs)
+        #expect(try writer.execute(request).objectIDs.count == 1)
+        #expect(try database.run("SELECT price FROM q WHERE symbol = 'XAG'") == ["7"])
+    }
+}

@@ -1,0 +1,140 @@
+import PriceStore
+import StoreConformance
+
+@testable import PostgresStore
+
+extension RandomDatabase {
+    /// Makes the tables with all their rows, and the lists that the judge looks at: what the server has really stored.
+    mutating func make(_ connection: PostgresConnection) throws -> ReferenceStore {
+        // Tables of one database serve many seeds.
+        try connection.execute("DROP SCHEMA public CASCADE")
+        try connection.execute("CREATE SCHEMA public")
+        for statement in tables.map(\.sql) + tables.flatMap(\.indexes) { try connection.execute(statement) }
+        for index in tables.indices {
+            try fill(tables[index], rowCount: index == 0 ? pick([0, 1, 5, 20, 45]) : pick([0, 3, 25]), connection)
+        }
+        var reference = ReferenceStore(tables: [:], relationships: relationships)
+        reference.restrictSparesRowsThatGo = true
+        for table in tables { reference.tables[table.name] = try Self.read(table, connection) }
+        return reference
+    }
+
+    private mutating func fill(_ table: Table, rowCount: Int, _ connection: PostgresConnection) throws {
+        let list = table.columns.map(\.name.quotedIdentifier).joined(separator: ", ")
+        let values = dateValues(count: rowCount)
+        for number in 0..<rowCount {
+            let row = try table.columns.map { column in
+                SQLFragment.bound(try value(column, of: table, number: number, dates: values, connection), column.type)
+            }
+            // A row that a constraint or a type refuses is none of the store's.
+            _ = try? connection.execute(
+                "INSERT INTO \(table.name.quotedIdentifier) (\(list)) VALUES (" + .joined(row, by: ", ", empty: .never)
+                    + ")")
+        }
+    }
+
+    private mutating func value(
+        _ column: Column, of table: Table, number: Int, dates: [String?], _ connection: PostgresConnection
+    ) throws -> String? {
+        switch column.role {
+        case .number: return "\(number + 1)"
+        case .key:
+            let key = (number * 37 + 11) % 101 - (chance(5) ? 60 : 0)
+            return column.type == "text" ? (key % 2 == 0 ? "k" : "K") + "\(key)" : "\(key)"
+        case .date: return pick(dates)
+        case .symbol: return pick(["XAU", "xau", "EUR", "b?", nil, ""])
+        case .volume: return pick([nil, "0", "1", "5", "7"] + (column.type == "bigint" ? [] : ["2.5", "2.50"]))
+        case .up, .other:
+            guard
+                let key = relationships.first(where: { $0.source == table.name && $0.sourceAttributes == [column.name] }
+                )
+            else { return nil }
+            if chance(25) { return nil }
+            let place = Int.random(in: 0..<45, using: &random)
+            let target = key.destination.quotedIdentifier
+            return try connection.rows(
+                SQLFragment(
+                    "SELECT \(key.destinationAttributes[0].quotedIdentifier)::text FROM \(target) ORDER BY n OFFSET "
+                        + "\(place) % greatest(1, (SELECT count(*) FROM \(target))) LIMIT 1")
+            ).first?[0]
+        }
+    }
+
+    /// Dates of the store's format around the cutoff and far from it, and now and then what is no date.
+    private mutating func dateValues(count: Int) -> [String?] {
+        var values: [String?] = []
+        let isMessy = chance(60)
+        let hour: Int64 = 3_600_000_000
+        let deltas: [Int64] = [-24 * hour, -hour, -1_000_000, -1000, -1, 0, 1, 1000, 1_000_000, hour, 24 * hour]
+        for _ in 0..<max(4, count * 2) {
+            let instant: Instant
+            if chance(45) {
+                instant = cutoff.advanced(byMicroseconds: pick(deltas))
+            } else {
+                instant = cutoff.advanced(
+                    byMicroseconds: Int64.random(in: -400 * 24 * hour...60 * 24 * hour, using: &random))
+            }
+            let value = encoding.value(of: instant, zone: zone)
+            var text = value.serverText
+            if chance(30) { text = written(instant, value) }
+            if isMessy, chance(20) { text = mess() }
+            values.append(text)
+        }
+        return values
+    }
+
+    /// Another way to write a date.
+    private mutating func written(_ instant: Instant, _ value: StoreValue) -> String? {
+        let civil = zone.civil(of: instant)
+        func two(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }
+        let day = "\(civil.year)-\(two(civil.month))-\(two(civil.day))"
+        let time = "\(two(civil.hour)):\(two(civil.minute)):\(two(civil.second))"
+        switch (encoding, value) {
+        case (.native, _):
+            // Local times in a gap or a repeated hour, and days.
+            return pick(["\(day) \(time)", day, "2026-03-29 02:30:00", "2026-10-25 02:30:00", "2026-03-08 02:10:00"])
+        case (_, .integer(let number)): return pick(["\(number).5", "\(number &+ 1)", "\(number)", "\(number)e0"])
+        case (_, .real(let number)): return pick(["\(number.nextUp)", "\(number.nextDown)", "\(number)"])
+        case (_, .text(let text)):
+            return pick([
+                day, "\(day) \(time)", "\(day)T\(time)", "\(civil.year)-\(two(civil.month))", "\(civil.year)",
+                "\(day)T\(time)+14:00", "\(day) \(time)-1130", "\(day)T\(time).999999999Z", text.lowercased(),
+                "\(day)T\(two(civil.hour))", "2026-03-29 02:30:00", "2026-10-25 02:30", "2026-10-25T02:30:00,5",
+            ])
+        default: return value.serverText
+        }
+    }
+
+    private mutating func mess() -> String? {
+        switch encoding {
+        case .native:
+            return pick([
+                nil, "infinity", "-infinity", "1970-06-01", "9999-12-31 23:59:59", "1971-01-01",
+            ])
+        default:
+            return pick(
+                [
+                    nil, "0", "", "soon", "2026-02-30", "20261021", "Infinity", "-Infinity",
+                    "9223372036854775807",
+                    "-9223372036854775808", "-5", "1", "1e300", "0.25", "1970-06-01", "20261399", "19700601",
+                    "9999-12-31T23:59:59Z", "34560000", "0000-01-01", "2026-10-22Z", "2026-10-22\n",
+                ] + encoding.sentinels.map(\.serverText))
+        }
+    }
+
+    /// The rows that are in a table, as the judge wants them.
+    static func read(_ table: Table, _ connection: PostgresConnection) throws -> ReferenceStore.Table {
+        let list = table.columns.map(\.name.quotedIdentifier).joined(separator: ", ")
+        let result = try connection.execute("SELECT n, \(list) FROM \(table.name.quotedIdentifier) ORDER BY n")
+        return ReferenceStore.Table(
+            attributes: table.columns.map { Attribute(name: $0.name, affinity: $0.kind, isRequired: $0.isRequired) },
+            rows: result.rows.map { row in
+                ReferenceStore.Row(
+                    id: row[0].flatMap { Int64($0) } ?? 0,
+                    values: Dictionary(
+                        uniqueKeysWithValues: table.columns.enumerated().map { index, column in
+                            (column.name, StoreValue(row[index + 1], type: result.types[index + 1]))
+                        }))
+            })
+    }
+}

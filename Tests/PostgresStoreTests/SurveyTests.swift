@@ -1,0 +1,94 @@
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+@Suite(.needsPostgres)
+struct SurveyTests {
+    @Test func whatIsNoNumberIsNoDate() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (f float8, n numeric); INSERT INTO q VALUES ('NaN', 'NaN'), ('Infinity', 'Infinity'), (1700000000, 1700000000.5);"
+        )
+        let reader = try database.reader()
+        for name in ["f", "n"] {
+            let survey = try reader.survey(
+                SurveyRequest(entity: "q", date: .of(name, .unixSeconds), cutoff: at("2026-01-01")))
+            #expect(survey.expiredCount == 1 && survey.unreadable.map(\.reason) == [.notADate])
+            #expect(survey.unreadableCount == 2)
+        }
+    }
+
+    /// With an index and nothing expired only the rows that could matter are looked at; unreadable ones are counted all
+    /// the same, also those between the cutoff and a later `earliest`.
+    @Test func aPartialCountIsExactAboutWhatItTells() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE q (at bigint); CREATE INDEX ON q (at);
+            INSERT INTO q VALUES (NULL), (0), (-5), (1700000000), (1790000000), (4000000000);
+            """)
+        var request = SurveyRequest(
+            entity: "q",
+            date: DateAttribute(
+                name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1_750_000_000),
+                latest: Instant(unixSeconds: 1_800_000_000)), cutoff: Instant(unixSeconds: 1_650_000_000))
+        let whole = try database.reader().survey(request)
+        request.countsAllRows = false
+        var partial = try database.reader().survey(request)
+        #expect(partial.rowCount == nil && partial.readableCount == nil)
+        partial.rowCount = whole.rowCount
+        partial.readableCount = whole.readableCount
+        #expect(partial == whole)
+        #expect(
+            Dictionary(uniqueKeysWithValues: whole.unreadable.map { ($0.reason, $0.rowCount) })
+                == [.null: 1, .sentinel: 1, .beforeEarliest: 2, .afterLatest: 1])
+    }
+
+    @Test func aWhereThatTheColumnCannotHoldIsToldAndNoError() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (at timestamptz, volume int); INSERT INTO q VALUES ('2026-01-01', 5);")
+        let reader = try database.reader()
+        func survey(_ value: StoreValue) throws -> Survey {
+            try reader.survey(
+                SurveyRequest(
+                    entity: "q", date: .of("at"), cutoff: at("2026-02-01"), filter: .compare("volume", .less, value)))
+        }
+        #expect(try survey(.real(5.5)).expiredCount == 1)
+        #expect(try survey(.text("6")).expiredCount == 1)
+        #expect(throws: StoreError.self) { try survey(.text("many")) }
+        // The transaction around it goes on.
+        try reader.transaction(.normal) {
+            _ = try? survey(.text("many"))
+            let count = try survey(.integer(6)).expiredCount
+            #expect(count == 1)
+        }
+    }
+
+    @Test func viewsForeignFormatsAndOverridesAreNotSupported() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE q (id int PRIMARY KEY, at timestamptz, n bigint); CREATE VIEW v AS SELECT * FROM q;
+            CREATE TABLE note (id int REFERENCES q);
+            """)
+        let reader = try database.reader()
+        func reason(
+            _ entity: String, _ date: DateAttribute, _ rule: BatchDeleteRequest.RelationshipRule = .asDeclared
+        ) throws -> String? {
+            try reader.survey(
+                SurveyRequest(entity: entity, date: date, cutoff: at("2026-01-01"), relationships: rule)
+            ).unsupported
+        }
+        #expect(try reason("v", .of("at"))?.contains("view") == true)
+        #expect(try reason("q", .of("at", .unixSeconds))?.contains("native") == true)
+        #expect(try reason("q", .of("n"))?.contains("no date type") == true)
+        #expect(try reason("q", .of("at"), .cascade)?.contains("ON DELETE CASCADE") == true)
+        #expect(try reason("q", .of("at")) == nil)
+    }
+
+    /// A dry run's transaction is read-only on the server itself.
+    @Test func aReaderCannotWrite() throws {
+        let database = try TestDatabase("CREATE TABLE q (at timestamptz);")
+        let reader = try database.reader()
+        let error = #expect(throws: ServerFault.self) { try reader.connection.execute("INSERT INTO q VALUES (now())") }
+        #expect(error?.code == "25006")
+    }
+}

@@ -1,0 +1,122 @@
+import Foundation
+import PostgresCluster
+import PostgresStore
+import Testing
+
+/// The program on a PostgreSQL database.
+@Suite(
+    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
+        PostgresStore.isAvailable && PostgresCluster.shared != nil
+    })
+struct PostgresJobTests {
+    private let cluster: PostgresCluster
+    private let url: String
+
+    init() throws {
+        cluster = try #require(PostgresCluster.shared)
+        url = try cluster.makeDatabase(
+            """
+            CREATE TABLE price (id bigserial PRIMARY KEY, symbol text, price float8, at timestamptz);
+            CREATE INDEX price_at ON price (at);
+            INSERT INTO price (symbol, price, at) SELECT 'XAUUSD', n, now() - n * interval '1 hour' FROM generate_series(0, 1999) n;
+            """)
+    }
+
+    private func job(_ rule: String = "", head: String = "", store: String? = nil) throws -> LaunchedJob {
+        try LaunchedJob(
+            "",
+            policy: """
+                version: 1
+                store: \(store ?? url)
+                \(head)
+                rules:
+                  - { name: gold, entity: price, date_attribute: at, max_age: 30d\(rule.isEmpty ? "" : ", \(rule)") }
+                """)
+    }
+
+    private func number(_ query: String) throws -> Int { Int(try cluster.run(query, url: url)) ?? -1 }
+
+    @Test func theSameRuleDeletesWhatTheDryRunForetells() throws {
+        let job = try job()
+        let dry = try job.report("--dry-run")
+        #expect(dry.exitCode == 0 && dry.rules[0].outcome == "planned" && dry.rules[0].dateFormat == "native")
+        #expect((1275...1285).contains(dry.rules[0].expired) && dry.rules[0].rows == 2000)
+        #expect(try number("SELECT count(*) FROM price") == 2000)
+        let run = try job.report()
+        #expect(run.rules[0].deleted >= dry.rules[0].expired && run.rules[0].residue == 0)
+        #expect(try number("SELECT count(*) FROM price") == 2000 - run.rules[0].deleted)
+        #expect(try number("SELECT count(*) FROM price WHERE at < now() - interval '30 days 1 minute'") == 0)
+        let again = try job.report()
+        #expect(again.exitCode == 0 && again.totals.deleted <= 1)
+        // The ledger is beside the policy.
+        #expect(try job.log().count == 2)
+    }
+
+    @Test func pendingFilesAreSavedBeforeAnythingIsDeleted() throws {
+        let job = try job(
+            head: """
+                pending:
+                  - { files: "pending/*.csv", entity: price, constants: { symbol: XAUEUR } }
+                """)
+        try FileManager.default.createDirectory(atPath: job.path("pending"), withIntermediateDirectories: true)
+        try job.folder.write("at,price\n2026-01-01T00:00:00Z,1.5\n1833-01,2\nsoon,3\n", to: "pending/a.csv")
+        let dry = try job.report("--dry-run")
+        #expect(dry.pending == .init(files: 1, saved: 2, ignored: 0, rejected: 1) && dry.exitCode == 65)
+        let run = try job.report()
+        #expect(run.pending == dry.pending && run.rules[0].deleted >= dry.rules[0].expired && run.exitCode == 65)
+        #expect(try number("SELECT count(*) FROM price WHERE symbol = 'XAUEUR'") == 1)
+        #expect(FileManager.default.fileExists(atPath: job.path("pending/done/a.csv")))
+        #expect(try number("SELECT count(*) FROM pg_class WHERE relname = 'retention_taken'") == 0)
+    }
+
+    @Test func everyTroubleHasItsExitStatusAndNoPasswordIsShown() throws {
+        func ending(_ store: String, _ rule: String = "") throws -> (status: Int32, text: String) {
+            let end = try job(rule, store: store).retention("run")
+            return (end.status, end.errors + end.output)
+        }
+        let away = try ending("postgresql://x:secret@/prices?host=/nowhere")
+        #expect(away.status == 69 && !away.text.contains("secret"))
+        let missing = try job().folder
+        try missing.write(
+            "version: 1\nstore: \(url)\nrules:\n  - { name: a, entity: prise, date_attribute: at, max_age: 3d }\n",
+            to: "retention.yaml")
+        let table = try LaunchedProgram.run("retention", ["run"], in: missing.url)
+        #expect(table.status == 78 && table.errors.contains("did you mean 'price'?"))
+        #expect(try ending(url.replacingOccurrences(of: "store_", with: "nothing_")).status == 66)
+        #expect(try ending(url, "date_format: unix_seconds").status == 78)
+    }
+
+    @Test func aSecondRunIsRefusedAndNamesTheFirst() throws {
+        let holder = try PostgresWriter(PostgresAddress(url: url))
+        try holder.takeRunLock()
+        let end = try job().retention("run")
+        #expect(end.status == 75 && end.errors.contains("process \(ProcessInfo.processInfo.processIdentifier)"))
+        #expect(try number("SELECT count(*) FROM price") == 2000)
+        // A dry run takes no lock.
+        #expect(try job().report("--dry-run").exitCode == 0)
+    }
+
+    @Test func checkAndInspectLookAtServersToo() throws {
+        let check = try job().retention("check")
+        #expect(check.status == 0 && check.output.contains("no errors"))
+        let inspect = try job().retention("inspect", url)
+        #expect(inspect.status == 0 && inspect.output.contains("price") && inspect.output.contains("native"))
+    }
+
+    @Test func partitionsCanBeAskedForByName() throws {
+        try cluster.run(
+            """
+            CREATE TABLE part (at timestamptz) PARTITION BY RANGE (at);
+            CREATE TABLE part_1 PARTITION OF part FOR VALUES FROM ('2020-01-01') TO ('2021-01-01');
+            CREATE TABLE part_2 PARTITION OF part FOR VALUES FROM ('2021-01-01') TO ('2100-01-01');
+            INSERT INTO part VALUES ('2020-05-01'), (now());
+            """, url: url)
+        let job = try job()
+        try job.folder.write(
+            "version: 1\nstore: \(url)\nrules:\n  - { name: a, entity: part, date_attribute: at, max_age: 3d, strategy: partitions }\n",
+            to: "retention.yaml")
+        let run = try job.report()
+        #expect(run.rules[0].deleted == 1 && run.exitCode == 0)
+        #expect(try number("SELECT count(*) FROM pg_class WHERE relname LIKE 'part\\_%'") == 1)
+    }
+}
