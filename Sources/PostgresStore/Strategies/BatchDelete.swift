@@ -38,6 +38,10 @@ struct BatchDelete {
 
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
+        guard request.alsoDeleting.isEmpty else {
+            throw StoreError(
+                .unsupported, store: connection.name, message: "a delete on a server takes no other rows along")
+        }
         guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
@@ -49,6 +53,10 @@ struct BatchDelete {
         case .range: return try range()
         case .windows, .keys: return try windows()
         case .partitions: return try partitions()
+        case .sorted, .rebuild, .rebuildInPlace, .rebuildFile:
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "the strategy \(request.strategy.rawValue) is for SQLite files")
         }
     }
 

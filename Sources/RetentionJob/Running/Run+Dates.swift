@@ -19,7 +19,9 @@ extension Run {
             report.rules[index].newestDeleted = rule.newestExpired
         } else {
             // Which rows went before it stopped is not known by their dates, but for the oldest.
-            if rule.deleted == 0 || step.request?.strategy.usesDateIndex != true { report.rules[index].oldestDeleted = nil }
+            if rule.deleted == 0 || step.request?.strategy.usesDateIndex != true {
+                report.rules[index].oldestDeleted = nil
+            }
         }
         report.rules[index].oldestOverdue = nil
         guard rule.residue > 0 else { return }
