@@ -100,7 +100,7 @@ public struct BatchDeleteResult: Hashable, Sendable {
     public var nullifiedCount: Int
     /// Files beside a Core Data store that only rows which went referred to, and that were removed after the commit.
     public var removedFileCount = 0
-    /// How long the store was locked; nil: for no longer than the request took.
+    /// How long the store was locked; nil: for as long as the request took.
     public var lockElapsed: Duration?
     /// The IDs of the rows that went, if they were asked for; else empty.
     public var objectIDs: [ObjectID]

@@ -3,15 +3,17 @@ import GRDB
 import PriceStore
 
 extension SQLiteConnection {
-    /// Whether others are at work on the store.
+    /// Whether others are at work on the store, or may be.
     ///
-    /// `data_version` tells that somebody else has written. Who has a WAL store open holds a shared lock on its `-shm`
+    /// In rollback-journal mode nothing tells that somebody has the store open or waits for its lock: there the answer is
+    /// always yes. In WAL mode `data_version` tells that somebody else has written. Who has a WAL store open holds a shared lock on its `-shm`
     /// file, which the kernel lists: that file itself is never opened here, because closing it would drop the locks of
     /// this process (sqlite.org/howtocorrupt.html, section 2.2).
     func hasCompany() throws(StoreError) -> Bool {
         try run("looking for others at work on the store") { db in
             let version = try pragma("data_version", db)
             defer { dataVersion = version }
+            guard try String.fetchOne(db.cachedStatement(sql: "PRAGMA main.journal_mode")) == "wal" else { return true }
             return dataVersion.map { $0 != version } ?? false || Self.isLockedByOthers(name + "-shm")
         }
     }

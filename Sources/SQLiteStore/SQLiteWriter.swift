@@ -73,7 +73,7 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
     }
 
     /// Whether another process has the store open in WAL mode, or any other connection has written since this was
-    /// last asked. In rollback-journal mode an idle connection leaves no trace.
+    /// last asked. In rollback-journal mode others leave no trace, and the answer is always yes.
     public func hasCompany() throws(StoreError) -> Bool {
         try connection.hasCompany()
     }

@@ -64,7 +64,10 @@ struct StrategyChoiceTests {
 
     @Test func aRebuildThatIsNotPossibleGivesWayToTheNext() {
         #expect(choose(900_000) { $0.obstacles[.rebuild] = "no WAL" } == .rebuildInPlace)
-        #expect(choose(900_000) { $0.roomObstacle = "no room" } == .rebuildInPlace)
+        let choice = StrategyChoice(facts(900_000) { $0.roomObstacle = "no room" })
+        #expect(choice.strategy == .range)
+        #expect(choice.reason == "90 % of the rows go, but no room")
+        #expect(choose(100_000) { ($0.isInFileOrder, $0.roomObstacle) = (false, "no room") } == .range)
         #expect(
             choose(900_000) { $0.obstacles = [.rebuild: "a trigger", .rebuildInPlace: "objects"] } == .range)
     }

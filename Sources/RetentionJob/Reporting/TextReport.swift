@@ -176,11 +176,14 @@ package struct TextReport {
         guard rule.expired > 0, let strategy = rule.strategy else { return nil }
         var parts: [String] = []
         if let reason = rule.strategyReason { parts.append("\(strategy.reportPhrase): \(reason)") }
-        if let lock = rule.lockElapsed, !strategy.isInBatches {
+        if let lock = rule.lockElapsed, lock >= Self.tellableLock {
             parts.append("the store was locked for \(Figures.duration(lock))")
         }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
+
+    /// A shorter lock was noticed by nobody.
+    private static let tellableLock = Duration.milliseconds(50)
 
     /// A sentence with a label before it, wrapped and indented under itself.
     private func note(_ label: String, _ text: String, _ style: Style) -> [String] {

@@ -77,10 +77,12 @@ extension Run {
                 let began = setup.uptime()
                 let result = try execute(
                     batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
+                let elapsed = setup.uptime() - began
                 // Whether others are there is worth a pause, not an error.
-                loop.didDelete(result, elapsed: setup.uptime() - began) { (try? writer.hasCompany()) ?? true }
+                loop.didDelete(result, elapsed: elapsed) { (try? writer.hasCompany()) ?? true }
                 digest?.add(result.objectIDs)
                 note(result, of: pass)
+                if !step.isInBatches { report.rules[pass[0]].lockElapsed = result.lockElapsed ?? elapsed }
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: pass.reduce(0) { $0 + report.rules[$1].expired })
                 if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
@@ -110,7 +112,6 @@ extension Run {
         report.rules[first].cascaded += result.cascadedCount
         report.rules[first].nullified += result.nullifiedCount
         report.rules[first].removedFiles += result.removedFileCount
-        if let lock = result.lockElapsed { report.rules[first].lockElapsed = lock }
         for (index, count) in zip(pass.dropFirst(), result.alsoDeletedCounts) {
             report.rules[index].deleted += count
             if count > 0 { report.rules[index].batches += 1 }

@@ -52,7 +52,7 @@ extension SQLiteConnection {
                 message: "the strategy \(request.strategy.rawValue) is not possible for \(fetch.entity): \(reason)")
         }
         if let reason = try roomObstacle(db) {
-            throw StoreError(.strategyUnfit, store: name, message: reason)
+            throw StoreError(.strategyUnfit, store: name, message: "no rebuild: \(reason)")
         }
         // The copy's own connection shall not look for them again: rules before may have deleted some.
         for keepLast in ([fetch.predicate] + request.alsoDeleting).flatMap(\.keptRows) {
@@ -70,7 +70,7 @@ extension SQLiteConnection {
         guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: storeIdentifier)) else {
             return "the free disk room is unknown"
         }
-        return free > 2 * live ? nil : "a rebuild may need \(2 * live) bytes of disk and \(free) are free"
+        return free > 2 * live ? nil : "it may need \(2 * live) bytes of disk and \(free) are free"
     }
 
     /// Moves what is in the WAL to the file, which shrinks with it; waits for nobody.

@@ -9,8 +9,6 @@ struct BatchDelete {
     let statement: DeleteStatement
     var deletedCount = 0
     var alsoDeletedCounts: [Int]
-    /// How long the store is locked by a strategy that is one statement or a rebuild; the commit comes on top.
-    var lockElapsed: Duration?
     var objectIDs: [ObjectID] = []
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
@@ -77,7 +75,6 @@ struct BatchDelete {
             let limit = LockLimit(request.maxLock)
             limit.begin()
             try limit.bounding(db, store: connection.name) { try whole() }
-            lockElapsed = limit.elapsed
             return nil
         case .range: return try range(sorted: false)
         case .sorted: return try range(sorted: true)
@@ -86,7 +83,6 @@ struct BatchDelete {
             let limit = LockLimit(request.maxLock)
             limit.begin()
             try rebuildInPlace(within: limit)
-            lockElapsed = limit.elapsed
             return nil
         case .rebuild, .rebuildFile, .partitions:
             throw StoreError(

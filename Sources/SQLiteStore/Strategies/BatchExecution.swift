@@ -24,7 +24,6 @@ extension SQLiteConnection {
                         nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs,
                         continuation: continuation)
                     result.alsoDeletedCounts = batch.alsoDeletedCounts
-                    result.lockElapsed = batch.lockElapsed
                     if let objects = batch.objects {
                         result.cascadedCount = objects.cascadedCount
                         result.nullifiedCount = objects.nullifiedCount

@@ -16,7 +16,7 @@ struct StrategyChoice {
         var hasCompany = false
         /// Why a strategy is not possible.
         var obstacles: [DeleteStrategy: String] = [:]
-        /// Why there is no room for a copy; nil: there is.
+        /// Why there is no room for more than a batch; nil: there is.
         var roomObstacle: String?
         /// How long a strategy would lock the store.
         var predictedLock: [DeleteStrategy: Duration] = [:]
@@ -38,7 +38,9 @@ struct StrategyChoice {
         batches = facts.batches
         strategy = facts.batches
         guard facts.expiredCount >= Self.fewestRows else { return }
-        if facts.batches == .range, !facts.isInFileOrder, part >= Self.sortedPart, facts.obstacles[.sorted] == nil {
+        if facts.batches == .range, !facts.isInFileOrder, part >= Self.sortedPart, facts.obstacles[.sorted] == nil,
+            facts.roomObstacle == nil
+        {
             batches = .sorted
             strategy = .sorted
             reason = "rows do not lie in the order of their dates"
@@ -52,9 +54,13 @@ struct StrategyChoice {
             reason = [reason, "others are at work on the store"].compactMap(\.self).joined(separator: "; ")
             return
         }
+        // A statement for all rows, too, has most pages of the table in the journal or WAL.
+        guard facts.roomObstacle == nil else {
+            reason = "\(share), but \(facts.roomObstacle ?? "")"
+            return
+        }
         for candidate in candidates where facts.obstacles[candidate] == nil {
             guard let lock = facts.predictedLock[candidate] else { continue }
-            if candidate != .whole, candidate != .rebuildInPlace, facts.roomObstacle != nil { continue }
             guard lock <= facts.maxLock else {
                 reason = "\(share), but \(candidate.phrase) would lock the store for about \(lock.inTenths)"
                 continue

@@ -111,7 +111,8 @@ extension SQLiteConnection {
             if let previous, next < previous { inversions += 1 }
             previous = next
         }
-        return Double(inversions) <= Double(found) * Self.mostInversions
+        // Newest first is an order, too.
+        return Double(min(inversions, found - inversions)) <= Double(found) * Self.mostInversions
     }
 
     private static let sampleCount = 200

@@ -105,7 +105,8 @@ struct RebuildTests {
 
     @Test(arguments: [DeleteStrategy.whole, .rebuild, .rebuildInPlace, .rebuildFile])
     func isGivenUpWhenTheStoreWouldBeLockedForTooLong(_ strategy: DeleteStrategy) throws {
-        let writer = try oddStore().writer()
+        let store = try oddStore()
+        let writer = try store.writer()
         let error = #expect(throws: StoreError.self) {
             try writer.execute(request(strategy, maxLock: .nanoseconds(1)))
         }
@@ -114,6 +115,7 @@ struct RebuildTests {
         // The connection goes on working, by this strategy too.
         #expect(try writer.execute(request(.range, before: 2)).deletedCount == 1)
         #expect(try writer.execute(request(strategy, before: 3)).deletedCount == 1)
+        #expect(try store.rows("SELECT count(*) FROM Price") == ["1000"])
     }
 
     @Test func isGivenUpWholeAndLeavesNothingBehind() throws {
