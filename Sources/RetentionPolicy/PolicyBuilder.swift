@@ -135,6 +135,8 @@ struct PolicyBuilder {
 
     /// `url` is a server's, and so are the keys that go with it.
     private mutating func checkServerKeys(_ store: SettingGroup) {
+        // A build without the engine has told that these keys are not for it.
+        guard PolicyKey.noPostgreSQL == nil else { return }
         if let url = store.text("url"), let mark = store["url"]?.mark, !Self.isURL(url) {
             reader.report(mark, "'url' must begin with postgresql://")
         }

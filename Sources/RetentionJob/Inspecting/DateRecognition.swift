@@ -113,6 +113,7 @@ package struct DateRecognition: Hashable, Sendable {
         return readings.sorted { a, b in
             if a.isRecent != b.isRecent { return a.isRecent }
             if a.isPlain != b.isPlain { return a.isPlain }
+            if a.isInFuture != b.isInFuture { return b.isInFuture }
             return (a.valueCount, a.newest) > (b.valueCount, b.newest)
         }
     }

@@ -126,7 +126,7 @@ import Testing
         .init(.real(2026), .iso8601, nil),
         .init(.text("yesterday"), .unixSeconds, nil),
         .init(.text("2026-13-01"), .unixSeconds, nil),
-        .init(.text("2026-11-21"), .native, nil),
+        .init(.text("2026-11-21"), .native, .text("2026-11-21T00:00:00Z")),
         .init(.text("nan"), .unixSeconds, nil),
         .init(.text("0x10"), .unixSeconds, nil),
         .init(.text("1e9"), .unixSeconds, nil),
