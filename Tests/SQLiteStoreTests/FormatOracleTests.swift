@@ -80,7 +80,7 @@ struct FormatOracleTests {
         let type = row.columnType
         let store = try TemporaryStore(
             "CREATE TABLE \"p\"\"x\" (id INTEGER PRIMARY KEY, \"up date\" \(type), s TEXT)\(row.isWithoutRowID ? " WITHOUT ROWID" : "")",
-            row.isIndexed ? "CREATE INDEX ix ON \"p\"\"x\" (\"up date\")" : "SELECT 1")
+            row.isIndexed ? "CREATE INDEX ix ON \"p\"\"x\" (\"up date\")" : "SELECT 1", inMemory: true)
         var values = Self.values(row.encoding, &random)
         values.shuffle(using: &random)
         try store.change { db in
@@ -124,7 +124,7 @@ struct FormatOracleTests {
                 || survey.leavesReadableRows == judged.contains { $0.1.readable && !expectedGone.contains($0.0.id) })
 
         for strategy in survey.possibleStrategies {
-            let copy = try TemporaryStore()
+            let copy = try TemporaryStore(inMemory: true)
             try FileManager.default.removeItem(atPath: copy.path)
             try FileManager.default.copyItem(atPath: store.path, toPath: copy.path)
             let writer = try copy.writer()
