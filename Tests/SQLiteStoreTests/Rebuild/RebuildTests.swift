@@ -9,7 +9,7 @@ struct RebuildTests {
     /// A store with everything that a file can have: an odd page size, hidden rowids, generated columns, sequences,
     /// statistics, a view, triggers, full text, numbers in the header.
     private func oddStore(_ journal: String = "WAL") throws -> TemporaryStore {
-        let store = try TemporaryStore()
+        let store = try TemporaryStore(inMemory: true)
         try store.change { db in
             try db.execute(
                 sql: """
@@ -26,6 +26,7 @@ struct RebuildTests {
                     CREATE TRIGGER on_insert AFTER INSERT ON Price BEGIN INSERT INTO counted (x) VALUES (new.at); END;
                     CREATE VIRTUAL TABLE words USING fts5 (body);
                     """)
+            try db.execute(sql: "BEGIN")
             for number in 0..<1000 {
                 try db.execute(
                     sql: "INSERT INTO Price (rowid, symbol, at, price) VALUES (?, ?, ?, ?)",
@@ -33,6 +34,7 @@ struct RebuildTests {
                         number * 3 + 7, number.isMultiple(of: 2) ? "XAU" : "eur", number + 1, Double(number) / 8,
                     ])
             }
+            try db.execute(sql: "COMMIT")
             try db.execute(
                 sql: """
                     INSERT INTO Price (symbol, at, price) VALUES ('NULL', NULL, 1), ('text', 'soon', 2);
