@@ -21,6 +21,13 @@ struct StrategyChoice {
         /// How long a strategy would lock the store.
         var predictedLock: [DeleteStrategy: Duration] = [:]
         var maxLock = Duration.seconds(2)
+
+        fileprivate var part: Double { rowCount > 0 ? Double(expiredCount) / Double(rowCount) : 0 }
+        fileprivate var isAll: Bool { expiredCount == rowCount }
+        /// Whether so much goes that one transaction for all of it is cheaper than batches.
+        fileprivate var isMost: Bool { isAll || part >= (isInFileOrder ? orderedRebuildPart : randomRebuildPart) }
+        /// Whether it matters how long a strategy would lock the store.
+        var mayLock: Bool { expiredCount >= fewestRows && isMost && !hasCompany && roomObstacle == nil }
     }
 
     var strategy: DeleteStrategy
@@ -34,22 +41,20 @@ struct StrategyChoice {
     static let fewestRows = 50_000
 
     init(_ facts: Facts) {
-        let part = facts.rowCount > 0 ? Double(facts.expiredCount) / Double(facts.rowCount) : 0
         batches = facts.batches
         strategy = facts.batches
         guard facts.expiredCount >= Self.fewestRows else { return }
-        if facts.batches == .range, !facts.isInFileOrder, part >= Self.sortedPart, facts.obstacles[.sorted] == nil,
+        if facts.batches == .range, !facts.isInFileOrder, facts.part >= Self.sortedPart,
+            facts.obstacles[.sorted] == nil,
             facts.roomObstacle == nil
         {
             batches = .sorted
             strategy = .sorted
             reason = "rows do not lie in the order of their dates"
         }
-        let isAll = facts.expiredCount == facts.rowCount
-        let rebuildPart = facts.isInFileOrder ? Self.orderedRebuildPart : Self.randomRebuildPart
-        guard isAll || part >= rebuildPart else { return }
-        let share = isAll ? "all rows go" : "\(Int(part * 100)) % of the rows go"
-        let candidates: [DeleteStrategy] = isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
+        guard facts.isMost else { return }
+        let share = facts.isAll ? "all rows go" : "\(Int(facts.part * 100)) % of the rows go"
+        let candidates: [DeleteStrategy] = facts.isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
         guard !facts.hasCompany else {
             reason = [reason, "others are at work on the store"].compactMap(\.self).joined(separator: "; ")
             return

@@ -35,7 +35,9 @@ extension SQLiteConnection {
             facts.isInFileOrder = try byDate == nil || liesInDateOrder(request.date, table, db)
             facts.hasCompany = try hasCompany()
             facts.roomObstacle = try roomObstacle(db)
-            facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey.expiredCount, db)
+            if facts.mayLock {
+                facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey.expiredCount, db)
+            }
         }
         survey.allowsSharedPass =
             !request.wantsObjectIDs && table.entity.incomingRelationships.isEmpty
