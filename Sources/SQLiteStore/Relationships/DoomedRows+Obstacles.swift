@@ -68,11 +68,17 @@ extension SQLiteConnection {
             request.deletion.attributeNames.compactMap { table.entity.attribute(named: $0) })
         // What a generated column is made of is not known.
         let isOpen = chooses.contains(where: \.isGenerated)
-        for key in table.entity.relationships where [.nullify, .setDefault].contains(key.deleteRule) {
+        for key in table.entity.relationships {
             let columns = key.sourceAttributes.compactMap { table.entity.attribute(named: $0) }
             guard isOpen || !chooses.isDisjoint(with: columns) else { continue }
+            // Each rule may have its own word on the relationship.
+            let changing = (0...step).filter {
+                [.nullify, .setDefault].contains(doomed.request($0).deleteRule(of: key))
+            }
+            guard !changing.isEmpty else { continue }
             let isThere = "NOT " + (try childIsDoomed(key, doomed, steps: "< \(step)", db))
-            let rows = try references(key, doomed, "doomed.step <= ? AND \(isThere)", [step], db)
+            let steps = changing.map(String.init).joined(separator: ", ")
+            let rows = try references(key, doomed, "doomed.step IN (\(steps)) AND \(isThere)", [], db)
             guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
             return
                 "a delete from \(key.destination) changes \(key.sourceAttributes.joined(separator: ", ")) in rows of "

@@ -126,11 +126,9 @@ extension SQLiteConnection {
 
     /// The relationships that point at an entity, with the delete rules that a request gives them.
     func incoming(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
-        let declared = try catalog.table(entity, db)?.entity.incomingRelationships ?? []
-        guard let rule = request.relationships.deleteRule,
-            entity.lowercased() == request.fetchRequest.entity.lowercased()
-        else { return declared }
-        return declared.map { $0.with(deleteRule: rule) }
+        (try catalog.table(entity, db)?.entity.incomingRelationships ?? []).map {
+            $0.with(deleteRule: request.deleteRule(of: $0))
+        }
     }
 
     func doomedTable(_ table: SQLiteTable, _ doomed: DoomedRows, _ db: Database) throws -> String {
@@ -244,6 +242,16 @@ extension SQLiteConnection {
         if date.function != nil, case .integer(let start) = value { return Instant(microseconds: start) }
         guard case .span(let start, _) = request.date.encoding.read(value, zone: request.date.zone) else { return nil }
         return start
+    }
+}
+
+extension BatchDeleteRequest {
+    /// The delete rule of a relationship for this request: its own word for those that point at its entity, the schema's
+    /// for all others.
+    func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
+        guard let rule = relationships.deleteRule, key.destination.lowercased() == fetchRequest.entity.lowercased()
+        else { return key.deleteRule }
+        return rule
     }
 }
 
