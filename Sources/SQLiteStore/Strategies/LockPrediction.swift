@@ -10,10 +10,12 @@ extension SQLiteConnection {
         _ table: SQLiteTable, rowCount: Int, _ expiredCount: Int, _ db: Database
     ) throws -> [DeleteStrategy: Duration] {
         let sample = temporaryName("sample")
+        let rows = "SELECT * FROM \(table.sql) NOT INDEXED LIMIT \(LockModel.sampleRows)"
+        // What the first rows cost is the temporary file and the pages of the store that are not in memory yet.
+        try db.execute(sql: "CREATE TEMP TABLE \(sample) AS \(rows)")
         let pagesBefore = try Int.fetchOne(db, sql: "PRAGMA temp.page_count") ?? 0
         let began = ContinuousClock.now
-        try db.execute(
-            sql: "CREATE TEMP TABLE \(sample) AS SELECT * FROM \(table.sql) NOT INDEXED LIMIT \(LockModel.sampleRows)")
+        try db.execute(sql: "INSERT INTO temp.\(sample) \(rows)")
         let elapsed = ContinuousClock.now - began
         let pages = try max(1, (Int.fetchOne(db, sql: "PRAGMA temp.page_count") ?? 0) - pagesBefore)
         try db.execute(sql: "DROP TABLE temp.\(sample)")
@@ -42,23 +44,24 @@ struct LockModel {
     var liveBytes: Double
 
     /// All rows go: their pages are put on the list of free ones, and cleared where SQLite was built so.
-    var whole: Duration { duration(expiredCount * (0.5 + 0.3 * indexCount)) }
+    var whole: Duration { duration(expiredCount * (0.3 + 0.15 * indexCount)) }
 
-    /// All pages are read, the survivors are written, indexed, and written again to the WAL with all other tables.
+    /// All rows are read and the expired ones counted; the survivors are written, indexed, and written again to the WAL
+    /// with all other tables.
     var rebuild: Duration {
         let survivors = rowCount - expiredCount
         let ownBytes = min(liveBytes, bytesPerRow * rowCount * (1 + 0.5 * indexCount))
-        let written = survivors * (1 + 0.5 * indexCount) + 2 * (liveBytes - ownBytes) / bytesPerRow
-        return duration(0.5 * rowCount + survivors * (1.5 + indexCount) + written)
+        let written = survivors * (0.4 + 0.2 * indexCount) + 2 * (liveBytes - ownBytes) / bytesPerRow
+        return duration(0.17 * rowCount + 0.1 * expiredCount + survivors * (0.8 + 0.75 * indexCount) + written)
     }
 
-    /// All pages are read, the rows deleted from the table alone, the indexes of the survivors written.
+    /// All rows are read, the rows deleted from the table alone, the indexes of the survivors written.
     var rebuildInPlace: Duration {
-        duration(0.5 * rowCount + expiredCount + (rowCount - expiredCount) * 1.5 * indexCount)
+        duration(0.17 * rowCount + 0.45 * expiredCount + (rowCount - expiredCount) * 0.75 * indexCount)
     }
 
     private func duration(_ rows: Double) -> Duration { .seconds(rows * secondsPerRow * Self.caution) }
 
     /// A prediction that is too short costs a run that gives up half-way.
-    private static let caution = 1.5
+    private static let caution = 1.4
 }
