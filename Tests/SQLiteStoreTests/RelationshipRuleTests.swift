@@ -119,6 +119,19 @@ struct RelationshipRuleTests {
         #expect(try store.rows("SELECT id, up FROM p ORDER BY id") == ["3|NULL", "4|3", "5|NULL", "6|5"])
     }
 
+    @Test(arguments: actions) func aRuleThatChoosesByTheReferenceItTakesIsNotCarriedOut(_ action: String) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, up INTEGER REFERENCES p \(action), at INTEGER)",
+            "CREATE INDEX p_up ON p (up)",
+            "INSERT INTO p VALUES (1, NULL, 1), (2, 1, 1), (3, 2, 1)")
+        var request = SurveyRequest(
+            entity: "p", date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 0)),
+            cutoff: Instant(unixSeconds: 9), filter: .isNotNull("up"), relationships: .nullify)
+        #expect(try store.reader().survey(request).unsupported?.contains("changes up in rows of p") == true)
+        request.filter = .compare("id", .greater, .integer(1))
+        #expect(try store.reader().survey(request).unsupported == nil)
+    }
+
     @Test(arguments: actions) func denyCountsOnlyRowsThatWouldStay(_ action: String) throws {
         let store = try tree(action)
         #expect {

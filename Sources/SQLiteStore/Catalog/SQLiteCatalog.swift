@@ -142,43 +142,40 @@ struct SQLiteCatalog {
     /// The table of that very name, also one that belongs to Core Data or to a virtual table, without relationships.
     func stored(_ name: String, _ db: Database) throws -> SQLiteTable? { try read(name, includingShadows: true, db) }
 
+    /// PRAGMA statements, for the same as table functions takes several times as long to prepare.
     private func read(_ name: String, includingShadows: Bool = false, _ db: Database) throws -> SQLiteTable? {
-        guard
-            let found = try Row.fetchOne(
-                db,
-                sql:
-                    "SELECT name, type, wr, strict FROM pragma_table_list WHERE schema = 'main' AND lower(name) = lower(?)",
-                arguments: [name])
-        else { return nil }
-        let spelled: String = found["name"]
-        let declaredType: String = found["type"]
+        // schema, name, type, ncol, wr, strict
+        guard let found = try Row.fetchOne(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))") else {
+            return nil
+        }
+        let spelled: String = found[1]
+        let declaredType: String = found[2]
         let type = includingShadows && declaredType == "shadow" ? "table" : declaredType
-        let isStrict: Bool = found["strict"]
+        let isStrict: Bool = found[5]
         guard type != "shadow" else { return nil }
         var attributes: [Attribute] = []
         var key: [(position: Int, name: String, type: String)] = []
         var defaults: [String: String] = [:]
         var collations: [String: String] = [:]
-        for column in try Row.fetchAll(
-            db, sql: "SELECT name, type, \"notnull\", dflt_value, pk, hidden FROM pragma_table_xinfo(?, 'main')",
-            arguments: [spelled])
-        {
-            let hidden: Int = column["hidden"]
+        // cid, name, type, notnull, dflt_value, pk, hidden
+        for column in try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(spelled.quotedIdentifier))") {
+            let hidden: Int = column[6]
             guard hidden != 1 else { continue }
-            let columnName: String = column["name"]
-            let declared: String = column["type"]
+            let columnName: String = column[1]
+            let declared: String = column[2]
+            let defaultValue: String? = column[4]
             attributes.append(
                 Attribute(
                     name: columnName, affinity: Attribute.Affinity(declaredType: declared, isStrict: isStrict),
-                    declaredType: declared, isRequired: column["notnull"], isGenerated: hidden >= 2,
-                    hasDefault: column["dflt_value"] as String? != nil))
-            defaults[columnName.lowercased()] = column["dflt_value"]
+                    declaredType: declared, isRequired: column[3], isGenerated: hidden >= 2,
+                    hasDefault: defaultValue != nil))
+            defaults[columnName.lowercased()] = defaultValue
             collations[columnName.lowercased()] = Self.collation(of: columnName, in: spelled, db)
-            let position: Int = column["pk"]
+            let position: Int = column[5]
             if position > 0 { key.append((position, columnName, declared)) }
         }
         key.sort { $0.position < $1.position }
-        let isWithoutRowID: Bool = type == "table" && (found["wr"] as Bool)
+        let isWithoutRowID: Bool = type == "table" && (found[4] as Bool)
         let indexes = type == "table" ? try readIndexes(of: spelled, db) : []
         let alias =
             key.count == 1 && !isWithoutRowID && key[0].type.uppercased() == "INTEGER"
@@ -186,44 +183,71 @@ struct SQLiteCatalog {
         let taken = Set(attributes.map { $0.name.lowercased() })
         let rowID =
             isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
-        let text = type == "table" ? try definition(of: spelled, db).uppercased() : ""
+        let texts = try readTexts(of: spelled, db)
         return SQLiteTable(
             entity: Entity(
                 name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
                 attributes: attributes, primaryKey: key.map(\.name)),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
-            insertTriggers: try triggers(on: "INSERT", of: spelled, db),
-            updateTriggers: try triggers(on: "UPDATE", of: spelled, db),
-            deleteTriggers: try triggers(on: "DELETE", of: spelled, db),
-            // The words may stand in a comment or a name: then a little more is checked than need be.
-            isAutoincrement: text.contains("AUTOINCREMENT"), defersKeys: text.contains("DEFERRED"),
+            insertTriggers: texts.triggers(on: "INSERT"), updateTriggers: texts.triggers(on: "UPDATE"),
+            deleteTriggers: texts.triggers(on: "DELETE"),
+            isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
     }
 
     private func readIndexes(of table: String, _ db: Database) throws -> [(index: SQLiteIndex, origin: String)] {
-        try Row.fetchAll(
-            db, sql: "SELECT name, \"unique\", origin, partial FROM pragma_index_list(?, 'main')", arguments: [table]
-        ).map { row in
-            let name: String = row["name"]
-            let columns = try Row.fetchAll(
-                db, sql: "SELECT cid, name, desc, coll FROM pragma_index_xinfo(?, 'main') WHERE key = 1",
-                arguments: [name])
+        // seq, name, unique, origin, partial
+        try Row.fetchAll(db, sql: "PRAGMA main.index_list(\(table.quotedIdentifier))").map { row in
+            let name: String = row[1]
+            // seqno, cid, name, desc, coll, key
+            let columns = try Row.fetchAll(db, sql: "PRAGMA main.index_xinfo(\(name.quotedIdentifier))")
             return (
                 SQLiteIndex(
-                    name: name, isUnique: row["unique"], isPartial: row["partial"],
-                    columns: columns.map {
+                    name: name, isUnique: row[2], isPartial: row[4],
+                    columns: columns.filter { $0[5] as Bool }.map {
                         SQLiteIndex.Column(
-                            name: ($0["cid"] as Int) >= 0 ? $0["name"] : nil, isDescending: $0["desc"],
-                            collation: $0["coll"] ?? "BINARY")
+                            name: ($0[1] as Int) >= 0 ? $0[2] : nil, isDescending: $0[3], collation: $0[4] ?? "BINARY")
                     }),
-                row["origin"]
+                row[3]
             )
         }
     }
 
-    private func definition(of table: String, _ db: Database) throws -> String {
-        try String.fetchOne(
-            db, sql: "SELECT sql FROM main.sqlite_schema WHERE type = 'table' AND name = ?", arguments: [table]) ?? ""
+    /// What only the text of the schema tells of a table.
+    private struct Texts {
+        // The words may stand in a comment or a name: then a little more is checked than need be.
+        var isAutoincrement = false
+        var defersKeys = false
+        var triggers: [(name: String, text: String)] = []
+
+        /// Triggers that fire on an event; SQLite keeps only their text, whose head is `CREATE … TRIGGER name [BEFORE|AFTER|
+        /// INSTEAD OF] event [OF columns] ON table`. Any such word before the first ON counts, so that a trigger with an
+        /// odd name is at worst taken for one that it is not.
+        func triggers(on event: String) -> [String] {
+            triggers.filter { trigger in
+                let head = trigger.text.split(whereSeparator: \.isWhitespace).prefix { $0 != "ON" && $0 != "BEGIN" }
+                return head.contains(Substring(event))
+            }.map(\.name)
+        }
+    }
+
+    private func readTexts(of table: String, _ db: Database) throws -> Texts {
+        var texts = Texts()
+        let rows = try Row.fetchAll(
+            db.cachedStatement(
+                sql: """
+                    SELECT type = 'table', name, upper(sql), instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED')
+                    FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND lower(tbl_name) = lower(?)
+                    """), arguments: [table])
+        for row in rows {
+            if row[0] as Bool {
+                texts.isAutoincrement = (row[3] as Int? ?? 0) > 0
+                texts.defersKeys = (row[4] as Int? ?? 0) > 0
+            } else {
+                texts.triggers.append((row[1], row[2] ?? ""))
+            }
+        }
+        return texts
     }
 
     private static func collation(of column: String, in table: String, _ db: Database) -> String? {
@@ -233,22 +257,6 @@ struct SQLiteCatalog {
                 == SQLITE_OK
         else { return nil }
         return name.map { String(cString: $0) }
-    }
-
-    /// Triggers that fire on an event; SQLite keeps only their text, whose head is `CREATE … TRIGGER name [BEFORE|AFTER|
-    /// INSTEAD OF] event [OF columns] ON table`. Any such word before the first ON counts, so that a trigger with an odd
-    /// name is at worst taken for one that it is not.
-    private func triggers(on event: String, of table: String, _ db: Database) throws -> [String] {
-        try Row.fetchAll(
-            db,
-            sql:
-                "SELECT name, upper(sql) AS text FROM main.sqlite_schema WHERE type = 'trigger' AND lower(tbl_name) = lower(?)",
-            arguments: [table]
-        ).filter { row in
-            let text: String = row["text"] ?? ""
-            let head = text.split(whereSeparator: \.isWhitespace).prefix { $0 != "ON" && $0 != "BEGIN" }
-            return head.contains(Substring(event))
-        }.map { $0["name"] }
     }
 
     private mutating func withRelationships(_ entity: Entity, _ db: Database) throws -> Entity {
@@ -312,17 +320,24 @@ struct SQLiteCatalog {
 extension Attribute.Affinity {
     /// The affinity that SQLite gives a declared type. Source: sqlite.org/datatype3.html, section 3.1.
     init(declaredType: String, isStrict: Bool) {
-        let type = declaredType.uppercased()
+        // Bytes: searching a text by characters takes longer than all else that is done at the start of a run.
+        let type = Array(declaredType.uppercased().utf8)
+        func names(_ word: String) -> Bool {
+            let word = Array(word.utf8)
+            return type.indices.contains { type[$0...].starts(with: word) }
+        }
         self =
-            if isStrict && type == "ANY" { .none } else if type.contains("INT") {
+            if isStrict && type == Array("ANY".utf8) { .none } else if names("INT") {
                 .integer
-            } else if type.contains("CHAR")
-                || type.contains("CLOB") || type.contains("TEXT")
-            { .text } else if type.isEmpty || type.contains("BLOB") {
+            } else if names("CHAR") || names("CLOB") || names("TEXT") {
+                .text
+            } else if type.isEmpty || names("BLOB") {
                 .none
-            } else if type.contains("REAL")
-                || type.contains("FLOA") || type.contains("DOUB")
-            { .real } else { .numeric }
+            } else if names("REAL") || names("FLOA") || names("DOUB") {
+                .real
+            } else {
+                .numeric
+            }
     }
 }
 

@@ -97,7 +97,9 @@ extension SQLiteConnection {
     func createEntity(_ entity: Entity) throws(StoreError) {
         try run("making the table \(entity.name)") { db in
             if let existing = try catalog.table(entity.name, db) {
-                for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
+                let missing = entity.attributes.filter { existing.entity.attribute(named: $0.name) == nil }
+                guard !missing.isEmpty else { return }
+                for attribute in missing {
                     try db.execute(
                         sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(attribute.definition(nullable: true))")
                 }

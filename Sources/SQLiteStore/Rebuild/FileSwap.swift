@@ -12,11 +12,12 @@ extension SQLiteConnection {
     /// change places, while the kernel vouches that nobody else has the store open.
     func rebuildFile(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         let limit = LockLimit(request.maxLock)
-        let (copy, before) = try run("writing the store anew") { db in
+        let (copy, before, keptRows) = try run("writing the store anew") { db in
             try prepareRebuild(request, db)
+            let keptRows = try CarriedKeptRows(of: self, db)
             let copy = try SurvivorCopy(of: self, request)
             do {
-                return (copy, try write(copy, within: limit, db))
+                return (copy, try write(copy, within: limit, db), keptRows)
             } catch {
                 copy.close()
                 copy.file.remove()
@@ -28,17 +29,22 @@ extension SQLiteConnection {
             try FileSwap(store: storeIdentifier, name: name, before: before).exchange(with: copy.file)
         } catch {
             copy.file.remove()
-            try reopen()
+            try reopen(with: keptRows)
             throw error
         }
         // Closed before the store is opened again: it is the store's own file by now.
         copy.file.remove()
         limit.end()
-        try reopen()
+        try reopen(with: keptRows)
         var result = BatchDeleteResult(deletedCount: copy.deletedCount)
         result.alsoDeletedCounts = copy.alsoDeletedCounts
         result.lockElapsed = limit.elapsed
         return result
+    }
+
+    private func reopen(with keptRows: CarriedKeptRows) throws(StoreError) {
+        try reopen()
+        try run("noting again which rows are kept") { try keptRows.restore(on: self, $0) }
     }
 
     /// Writes the whole file while others are kept from writing, and returns the store's state at that time.

@@ -42,6 +42,32 @@ struct RebuildFileTests {
         #expect((after[extended] as? [String: Data])?["user.note"] == Data("kept".utf8))
     }
 
+    /// What a rule keeps is read before the first delete. That a file is opened anew must not change it.
+    @Test(arguments: [[], ["odd"]]) func whatAnotherRuleKeepsIsStillKnownAfterwards(_ groups: [String]) throws {
+        let store = try TemporaryStore(
+            """
+            CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, odd TEXT COLLATE NOCASE);
+            INSERT INTO price VALUES (1, 1, 'Y'), (2, 2, 'n'), (3, 3, 'y'), (4, 4, 'n'), (5, 5, NULL);
+            """)
+        let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+        let keeping = SurveyRequest(
+            entity: "price", date: date, cutoff: Instant(unixSeconds: 100),
+            keepLast: KeepLast(count: 1, groupedBy: groups, among: .all, date: date))
+        let writer = try store.writer()
+        #expect(try writer.survey(keeping).expiredAloneCount == (groups.isEmpty ? 4 : 2))
+        // The newest rows of all go by another rule, but this one's word was that 4 and 5, or 5 alone, stay.
+        let newest = Predicate.compare("id", .greaterOrEqual, .integer(3))
+        let first = try writer.execute(
+            BatchDeleteRequest(
+                fetchRequest: FetchRequest(entity: "price", predicate: newest), resultType: .count,
+                strategy: .rebuildFile))
+        #expect(first.deletedCount == 3)
+        let second = try writer.execute(
+            BatchDeleteRequest(
+                fetchRequest: FetchRequest(entity: "price", predicate: keeping.deletion), resultType: .count))
+        #expect(second.deletedCount == 2)
+    }
+
     @Test(arguments: ["WAL", "DELETE"]) func isRefusedWhileAnotherProcessHasTheFileOpen(_ journal: String) throws {
         let store = try store(journal)
         let holder = Process()
