@@ -34,6 +34,11 @@ has() {
     libstdc++-12-dev) compgen -G '/usr/include/c++/*/vector' >/dev/null ;;
     ca-certificates) [ -e /etc/ssl/certs/ca-certificates.crt ] ;;
     binutils) command -v ld >/dev/null ;;
+    dpkg-dev) command -v dpkg-shlibdeps >/dev/null ;;
+    groff-base) command -v groff >/dev/null ;;
+    man-db) command -v man >/dev/null ;;
+    python3-jsonschema) /usr/bin/python3 -c 'import jsonschema' 2>/dev/null ;;
+    python3-yaml) /usr/bin/python3 -c 'import yaml' 2>/dev/null ;;
     *) command -v "$1" >/dev/null ;;
     esac
 }

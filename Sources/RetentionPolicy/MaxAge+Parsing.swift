@@ -1,5 +1,6 @@
 extension MaxAge {
-    private static let grammar = DurationGrammar(
+    /// The units of an age.
+    static let grammar = DurationGrammar(
         units: [.years, .months, .weeks, .days, .hours, .minutes, .seconds])
 
     /// Reads an age: `30d`, `1y6mo`, `P30D`, `PT12H`.

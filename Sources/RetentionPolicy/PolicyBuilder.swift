@@ -110,40 +110,25 @@ struct PolicyBuilder {
             location.passwordFile = store.text("password_file")
             location.maxReplicationLag = store.duration("max_replication_lag")
             if let timeout = store.duration("busy_timeout") { location.busyTimeout = timeout }
-            location.model = model(store)
+            location.model = store.text("model")
             return location
         default: return nil
         }
     }
 
-    /// The path of a compiled model; what else the path may be is told by its end.
-    private mutating func model(_ store: SettingGroup) -> String? {
-        guard let path = store.text("model"), let mark = store["model"]?.mark else { return nil }
-        if path.hasSuffix(".mom") || path.hasSuffix(".momd") || path.hasSuffix(".momd/") { return path }
-        reader.report(mark, "'model' must be a .mom file or a .momd folder")
-        return nil
-    }
-
     /// What a text in the place of a store names.
     private func address(_ text: String) -> Policy.StoreLocation.Address {
-        Self.isURL(text) ? .url(text) : .path(text)
-    }
-
-    private static func isURL(_ text: String) -> Bool {
-        ["postgresql://", "postgres://"].contains(where: text.lowercased().hasPrefix)
+        SettingReader.isServerURL(text) ? .url(text) : .path(text)
     }
 
     /// `url` is a server's, and so are the keys that go with it.
     private mutating func checkServerKeys(_ store: SettingGroup) {
         // A build without the engine has told that these keys are not for it.
         guard PolicyKey.noPostgreSQL == nil else { return }
-        if let url = store.text("url"), let mark = store["url"]?.mark, !Self.isURL(url) {
-            reader.report(mark, "'url' must begin with postgresql://")
-        }
         if store["path"] != nil, let mark = store["url"]?.keyMark {
             reader.report(mark, "'path' and 'url' name two stores; a policy has one")
         }
-        let isServer = (store.text("url") ?? store.text("path")).map(Self.isURL) ?? true
+        let isServer = (store.text("url") ?? store.text("path")).map(SettingReader.isServerURL) ?? true
         for key in ["password_file", "max_replication_lag"] where !isServer {
             if let mark = store[key]?.keyMark { reader.report(mark, "'\(key)' is for PostgreSQL databases") }
         }
@@ -154,7 +139,7 @@ struct PolicyBuilder {
 
     /// A path of the configuration's folder as the user writes it; a URL without its password.
     private func written(_ path: String) -> String {
-        if Self.isURL(path) { return SafeURL.text(path) }
+        if SettingReader.isServerURL(path) { return SafeURL.text(path) }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
         return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
     }

@@ -9,14 +9,18 @@ package enum PolicyDuration {
     package static func parse(
         _ text: String, allowsMilliseconds: Bool = false
     ) -> Result<Duration, DurationMistake> {
-        var units: Set<DurationUnit> = [.days, .hours, .minutes, .seconds]
-        if allowsMilliseconds { units.insert(.milliseconds) }
         do throws(DurationMistake) {
-            let amounts = try DurationGrammar(units: units).amounts(of: text)
+            let amounts = try grammar(allowsMilliseconds: allowsMilliseconds).amounts(of: text)
             let milliseconds = amounts.reduce(Int128(0)) { $0 + Int128($1.value) * $1.key.meanMilliseconds }
             return .success(.milliseconds(Int64(clamping: milliseconds)))
         } catch {
             return .failure(error)
         }
+    }
+
+    /// The units of a duration.
+    static func grammar(allowsMilliseconds: Bool) -> DurationGrammar {
+        let units: Set<DurationUnit> = [.days, .hours, .minutes, .seconds]
+        return DurationGrammar(units: allowsMilliseconds ? units.union([.milliseconds]) : units)
     }
 }

@@ -38,11 +38,11 @@ extension PolicyKey {
 
     static let store: [PolicyKey] = [
         PolicyKey("path", .storeAddress, "The SQLite file"),
-        PolicyKey("url", .text, unavailable: noPostgreSQL, "The URL of a PostgreSQL database"),
+        PolicyKey("url", .serverURL, unavailable: noPostgreSQL, "The URL of a PostgreSQL database"),
         PolicyKey("busy_timeout", .duration(milliseconds: true), "How long a locked store is waited for; default 5s"),
         PolicyKey("password_file", .path, unavailable: noPostgreSQL, "A file that holds the password for the server"),
         PolicyKey(
-            "model", .path, "The model of a Core Data store that lacks its own: a .mom file or a .momd folder"),
+            "model", .modelPath, "The model of a Core Data store that lacks its own: a .mom file or a .momd folder"),
         PolicyKey(
             "max_replication_lag", .duration(milliseconds: true), unavailable: noPostgreSQL,
             "How far behind a replica may fall before batches wait for it; default: it does not matter"),

@@ -10,6 +10,10 @@ indirect enum PolicyShape: Sendable {
     case path
     /// The path of a store, or a `postgresql://` URL.
     case storeAddress
+    /// A `postgresql://` URL.
+    case serverURL
+    /// The path of a compiled model.
+    case modelPath
     /// The pattern of pending files.
     case pattern
     /// One of some words.

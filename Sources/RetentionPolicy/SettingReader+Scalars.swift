@@ -44,6 +44,15 @@ extension SettingReader {
             throw Complaint(message: "the name '\(name)' cannot be used; expected only a-z, 0-9, '.', '_' and '-'")
         case .path: return .text(try path(scalar, name: name))
         case .storeAddress: return .text(try storeAddress(scalar, name: name))
+        case .serverURL:
+            let url = try self.text(scalar)
+            // A build without the engine has told that the key is not for it.
+            if PolicyKey.noPostgreSQL != nil || Self.isServerURL(url) { return .text(url) }
+            throw Complaint(message: "'\(name)' must begin with postgresql://")
+        case .modelPath:
+            let model = try path(scalar, name: name)
+            if [".mom", ".momd", ".momd/"].contains(where: model.hasSuffix) { return .text(model) }
+            throw Complaint(message: "'\(name)' must be a .mom file or a .momd folder")
         case .pattern:
             let pattern = try self.text(scalar)
             try refuseHome(pattern)
@@ -140,12 +149,16 @@ extension SettingReader {
     }
 
     private func storeAddress(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
-        let lowercased = scalar.text.lowercased()
-        if lowercased.hasPrefix("postgresql://") || lowercased.hasPrefix("postgres://") {
+        if Self.isServerURL(scalar.text) {
             if let reason = PolicyKey.noPostgreSQL { throw Complaint(message: reason) }
             return scalar.text
         }
         return try path(scalar, name: name)
+    }
+
+    /// Whether a text in the place of a store names a server.
+    static func isServerURL(_ text: String) -> Bool {
+        ["postgresql://", "postgres://"].contains(where: text.lowercased().hasPrefix)
     }
 
     /// An absolute path; a relative one is taken from the configuration's folder.

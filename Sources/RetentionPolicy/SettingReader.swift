@@ -222,6 +222,8 @@ extension PolicyShape {
         case .ruleName: "a name of lower-case letters, digits, '.', '_' and '-'"
         case .path: "the path of a file"
         case .storeAddress: "the path of a SQLite file"
+        case .serverURL: "a URL that begins with postgresql://"
+        case .modelPath: "the path of a .mom file or a .momd folder"
         case .pattern: "a pattern of files, as pending/*.csv"
         case .word(let words): SettingReader.list(words.filter { $0.unavailable == nil }.map(\.name))
         case .wordOr(let words, let shape): SettingReader.list(words.map(\.name)) + ", or " + shape.expected

@@ -23,7 +23,8 @@ struct CheckCommand: ConsoleCommand {
     var offline = false
     @Option(
         help: ArgumentHelp(
-            "Check this crontab of a user, too; those of the system are checked anyway.", valueName: "file"))
+            "Check this crontab of a user, too; those of the system are checked anyway.", valueName: "file"),
+        completion: .file())
     var crontab: [String] = []
     @Flag(help: "Read a policy file that others may write, even as root.")
     var allowInsecure = false

@@ -16,9 +16,12 @@ struct InitCommand: ConsoleCommand {
               retention init prices.sqlite > draft.yaml
             """)
 
-    @Argument(help: ArgumentHelp("The SQLite file, as the policy is to name it.", valueName: "store"))
+    @Argument(
+        help: ArgumentHelp("The SQLite file, as the policy is to name it.", valueName: "store"), completion: .file())
     var store: String
-    @Option(help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"),
+        completion: .file())
     var model: String?
 
     func run(_ console: Console) throws -> Int32 {
@@ -29,7 +32,9 @@ struct InitCommand: ConsoleCommand {
                 exitCode: 65, message: "no entity of \(store) has dates that can be read: there is nothing to expire",
                 hint: "retention inspect \(store) shows what is in it")
         }
-        try console.report(draft.text)
+        // Editors that know this line complete keys and underline mistakes.
+        let schema = InstalledFiles.schema.map { "# yaml-language-server: $schema=\($0)\n" } ?? ""
+        try console.report(schema + draft.text)
         return 0
     }
 }

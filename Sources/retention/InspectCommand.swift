@@ -17,9 +17,13 @@ struct InspectCommand: ConsoleCommand {
               retention inspect prices.sqlite --format json
             """)
 
-    @Argument(help: ArgumentHelp("The SQLite file, or the URL of a PostgreSQL database.", valueName: "store"))
+    @Argument(
+        help: ArgumentHelp("The SQLite file, or the URL of a PostgreSQL database.", valueName: "store"),
+        completion: .file())
     var store: String
-    @Option(help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"),
+        completion: .file())
     var model: String?
     @Option(help: "How the report is written.")
     var format = ReportFormat.text

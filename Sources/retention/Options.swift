@@ -4,7 +4,9 @@ import RetentionPolicy
 
 /// The policy file, as every command names it.
 struct PolicyOption: ParsableArguments {
-    @Option(name: [.short, .customLong("config")], help: ArgumentHelp("The policy file.", valueName: "file"))
+    @Option(
+        name: [.short, .customLong("config")], help: ArgumentHelp("The policy file.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
     var config = "retention.yaml"
 }
 

@@ -19,7 +19,8 @@ struct ReportCommand: ConsoleCommand {
             """)
 
     @OptionGroup var policyOption: PolicyOption
-    @Option(help: ArgumentHelp("The file to write; one that is there is replaced.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The file to write; one that is there is replaced.", valueName: "file"), completion: .file())
     var html: String
 
     func run(_ console: Console) throws -> Int32 {

@@ -21,7 +21,7 @@ struct RetentionCommand: ParsableCommand {
         version: version,
         subcommands: [
             RunCommand.self, CheckCommand.self, InspectCommand.self, InitCommand.self, LogCommand.self,
-            ReportCommand.self,
+            ReportCommand.self, SchemaCommand.self,
         ])
 
     /// Parses the command line, carries the command out, and ends the process with the status of docs/output.md.

@@ -31,6 +31,13 @@ struct DocumentationTests {
         #expect(rule.dateFormat == .unixSeconds && rule.maxAge.written == "30d" && rule.maxAge.days == 30)
     }
 
+    @Test func theSampleForTheNightIsValid() throws {
+        let path = PolicyFixtures.package.appendingPathComponent("cron/retention.yaml").path
+        let policy = try PolicyFile.read(path: path)
+        #expect(policy.store.written == "/var/lib/retention/prices.sqlite")
+        #expect(policy.log?.file == "/var/log/retention/retention.log")
+    }
+
     @Test func theReferenceNamesEveryKeyAndWord() throws {
         let text = try String(contentsOf: Self.reference, encoding: .utf8)
         var missing: [String] = []

@@ -1,0 +1,234 @@
+/// The JSON Schema (draft 2020-12) of `retention.yaml`, for editors and validators: the reader's own tables of keys, told
+/// in another language.
+///
+/// It takes every file that the reader takes, in a build with all engines. Some mistakes it cannot see, such as dates
+/// that contradict each other; ``PolicyFile`` sees them all.
+package enum PolicySchema {
+    /// The whole schema.
+    package static let document: SchemaNode = .object(
+        [
+            .init(name: "$schema", value: "https://json-schema.org/draft/2020-12/schema"),
+            .init(name: "title", value: "retention.yaml"),
+            .init(name: "description", value: "Which rows of a store expire, and how the job tells about it"),
+        ] + members(of: object(PolicyKey.file, isComplete: true))
+            + [
+                .init(name: "allOf", value: .list(requiredUnlessInherited)),
+                .init(name: "$defs", value: .object(definitions)),
+            ])
+
+    // MARK: Groups
+
+    /// A mapping with known keys.
+    ///
+    /// - Parameter isComplete: whether required keys must be there; those of `defaults` may come from elsewhere.
+    private static func object(_ keys: [PolicyKey], isComplete: Bool) -> SchemaNode {
+        let properties = keys.map { key in
+            SchemaNode.Member(name: key.name, value: property(key, isComplete: isComplete))
+        }
+        let required = keys.filter { $0.isRequired && isComplete }.map { SchemaNode.text($0.name) }
+        return .object(
+            [.init(name: "type", value: "object"), .init(name: "properties", value: .object(properties))]
+                + (required.isEmpty ? [] : [.init(name: "required", value: .list(required))])
+                + [.init(name: "additionalProperties", value: false)])
+    }
+
+    private static func property(_ key: PolicyKey, isComplete: Bool) -> SchemaNode {
+        let inside = isComplete && !inheritableNames.contains(key.name) && key.name != "defaults"
+        var text = key.summary + "."
+        if let units = key.shape.unitText { text += " Units: \(units)." }
+        return SchemaNode.object([.init(name: "description", value: .text(text))])
+            .adding(members(of: node(key.shape, isComplete: inside)))
+    }
+
+    private static let inheritableNames = Set(PolicyKey.inheritable.map(\.name))
+
+    /// What a mapping in a rule must have unless `defaults` brings it: `count` of `keep_last`.
+    private static let requiredUnlessInherited: [SchemaNode] = PolicyKey.inheritable.flatMap { key -> [SchemaNode] in
+        guard case .group(let keys) = key.shape else { return [] }
+        return keys.filter(\.isRequired).flatMap { inner -> [SchemaNode] in
+            let has: SchemaNode = ["required": [.text(inner.name)]]
+            func defaults(_ inside: SchemaNode) -> SchemaNode {
+                [
+                    "properties": [
+                        "defaults": ["properties": [key.name: inside], "required": [.text(key.name)]]
+                    ],
+                    "required": ["defaults"],
+                ]
+            }
+            func everyRule(_ inside: SchemaNode) -> SchemaNode { ["properties": ["rules": ["items": inside]]] }
+            return [
+                ["if": defaults(has), "else": everyRule(["properties": [key.name: has]])],
+                // A rule that takes over the whole mapping lacks it too.
+                ["if": defaults(["not": has]), "then": everyRule(["required": [.text(key.name)]])],
+            ]
+        }
+    }
+
+    /// A store has one address, and each kind of store has keys of its own.
+    private static let storeRules: [SchemaNode.Member] = [
+        .init(name: "oneOf", value: [["required": ["path"]], ["required": ["url"]]]),
+        .init(
+            name: "if",
+            value: ["properties": ["path": ["not": ["pattern": .text("^" + serverPrefix)]]], "required": ["path"]]),
+        .init(name: "then", value: ["properties": ["password_file": false, "max_replication_lag": false]]),
+        .init(name: "else", value: ["properties": ["model": false]]),
+    ]
+
+    // MARK: Values
+
+    private static func node(_ shape: PolicyShape, isComplete: Bool) -> SchemaNode {
+        switch shape {
+        case .version: ["type": "integer", "const": 1]
+        case .ruleName: ["type": "string", "pattern": "^[a-z0-9._-]+$"]
+        case .pattern: ["type": "string", "pattern": .text("^(?!~$|~/)\(anything)\\.(?:\(anyCase("csv|ndjson")))$")]
+        case .modelPath:
+            ["allOf": [reference("path"), ["pattern": "\\.momd?/?$"]]]
+        case .serverURL: ["type": "string", "pattern": .text("^" + serverPrefix)]
+        case .word(let words): ["enum": .list(words.map { .text($0.name) })]
+        case .wordOr(let words, let other):
+            ["anyOf": [["enum": .list(words.map { .text($0.name) })], node(other, isComplete: isComplete)]]
+        case .flag: ["type": "boolean"]
+        case .integer(let range):
+            SchemaNode.object([
+                .init(name: "type", value: "integer"), .init(name: "minimum", value: .integer(range.lowerBound)),
+            ]).adding(range.upperBound == .max ? [] : [.init(name: "maximum", value: .integer(range.upperBound))])
+        case .fraction: ["type": "number", "exclusiveMinimum": 0, "maximum": 1]
+        case .list(let item, let least):
+            SchemaNode.object([
+                .init(name: "type", value: "array"), .init(name: "items", value: node(item, isComplete: isComplete)),
+            ]).adding(least == 0 ? [] : [.init(name: "minItems", value: .integer(least))])
+                .adding(item.isText ? [.init(name: "uniqueItems", value: true)] : [])
+        case .group(let keys): object(keys, isComplete: isComplete)
+        case .named(let item):
+            ["type": "object", "additionalProperties": node(item, isComplete: isComplete), "minProperties": 1]
+        case .scalarOrGroup(.storeAddress, let keys):
+            [
+                "anyOf": [
+                    reference("store"),
+                    object(keys, isComplete: isComplete).adding(storeRules),
+                ]
+            ]
+        case .scalarOrGroup(let scalar, let keys):
+            ["anyOf": [node(scalar, isComplete: isComplete), object(keys, isComplete: isComplete)]]
+        case .text: reference("text")
+        case .path: reference("path")
+        case .storeAddress: reference("store")
+        case .age: reference("age")
+        case .duration(let milliseconds): reference(milliseconds ? "short_duration" : "duration")
+        case .date: reference("date")
+        case .zone: reference("zone")
+        case .command: reference("command")
+        case .value: reference("value")
+        case .condition: reference("condition")
+        }
+    }
+
+    private static func reference(_ name: String) -> SchemaNode { ["$ref": .text("#/$defs/" + name)] }
+
+    /// What many keys share.
+    private static let definitions: [SchemaNode.Member] = [
+        .init(name: "text", value: ["type": "string", "pattern": "\\S"]),
+        .init(name: "path", value: ["type": "string", "pattern": .text("^" + pathPattern)]),
+        .init(name: "store", value: ["type": "string", "pattern": .text("^(?:\(serverPrefix)|\(pathPattern))")]),
+        .init(name: "age", value: ["type": "string", "pattern": .text(MaxAge.grammar.pattern)]),
+        .init(
+            name: "duration",
+            value: ["type": "string", "pattern": .text(PolicyDuration.grammar(allowsMilliseconds: false).pattern)]),
+        .init(
+            name: "short_duration",
+            value: ["type": "string", "pattern": .text(PolicyDuration.grammar(allowsMilliseconds: true).pattern)]),
+        .init(
+            name: "date",
+            value: [
+                "anyOf": [
+                    ["type": "string", "pattern": .text(datePattern)],
+                    // A year without quotes is a number.
+                    ["type": "integer", "minimum": 1000, "maximum": 9999],
+                ]
+            ]),
+        .init(name: "zone", value: ["type": "string", "pattern": "^[A-Za-z0-9_+/-]+$"]),
+        .init(
+            name: "command",
+            value: [
+                "anyOf": [
+                    ["type": "string", "pattern": "^\\S+$"],
+                    [
+                        "type": "array", "prefixItems": [["pattern": "\\S"]],
+                        "items": ["type": ["string", "number", "boolean"]], "minItems": 1,
+                    ],
+                ]
+            ]),
+        .init(name: "value", value: ["type": ["string", "number", "boolean"]]),
+        .init(
+            name: "condition",
+            value: [
+                "anyOf": [
+                    reference("value"), ["type": "array", "items": reference("value"), "minItems": 1],
+                    object(PolicyKey.operators, isComplete: true).adding([.init(name: "minProperties", value: 1)]),
+                ]
+            ]),
+    ]
+
+    // MARK: Regular expressions, in the part of ECMA-262's that all validators have
+
+    private static let anything = "[\\s\\S]*"
+    private static let serverPrefix = "[Pp][Oo][Ss][Tt][Gg][Rr][Ee][Ss](?:[Qq][Ll])?://"
+
+    /// A path after the beginning of the text: not blank, no URL, no `file:` URI, not in memory, no `~`.
+    private static let pathPattern =
+        "(?!~$|~/|:\(anyCase("memory")):|\(anyCase("file")):|\(anything)://)\(anything)\\S"
+
+    private static let datePattern: String = {
+        let time = "(?:[01][0-9]|2[0-3]):[0-5][0-9](?::[0-5][0-9](?:[.,][0-9]+)?)?"
+        let offset = "(?:[Zz]|[+-](?:[01][0-9]|2[0-3])(?::?[0-5][0-9])?)?"
+        return "^[0-9]{4}(?:-(?:0[1-9]|1[0-2])(?:-(?:0[1-9]|[12][0-9]|3[01])(?:[Tt ]\(time)\(offset))?)?)?$"
+    }()
+
+    /// Letters in either case.
+    private static func anyCase(_ text: String) -> String {
+        text.map { $0.isLetter ? "[\($0.uppercased())\($0.lowercased())]" : String($0) }.joined()
+    }
+
+    private static func members(of node: SchemaNode) -> [SchemaNode.Member] {
+        if case .object(let members) = node { members } else { [] }
+    }
+}
+
+extension PolicyShape {
+    /// Whether its values are texts, of which a list may have each one once.
+    fileprivate var isText: Bool {
+        switch self {
+        case .text, .word: true
+        default: false
+        }
+    }
+
+    /// The units of a length of time, or the form of a date; nil: it is neither.
+    fileprivate var unitText: String? {
+        switch self {
+        case .age: MaxAge.grammar.unitText
+        case .duration(let milliseconds):
+            PolicyDuration.grammar(allowsMilliseconds: milliseconds).unitText
+        case .wordOr(_, let other): other.unitText
+        default: nil
+        }
+    }
+}
+
+extension DurationGrammar {
+    /// A regular expression for what the grammar reads; it lets pass what is longer than 10,000 years.
+    fileprivate var pattern: String {
+        let number = "0*[0-9]{1,15}"
+        func parts(_ symbols: [String]) -> String { symbols.map { "(?:\(number)\($0))?" }.joined() }
+        func letters(_ pairs: [(DurationUnit, String)]) -> String {
+            parts(pairs.filter { units.contains($0.0) }.map(\.1))
+        }
+        let plain = parts(units.sorted().map(\.symbol))
+        let date = letters([(.years, "Y"), (.months, "M"), (.weeks, "W"), (.days, "D")])
+        let time = letters([(.hours, "H"), (.minutes, "M"), (.seconds, "S")])
+        return "^(?=.*[1-9])(?:(?=[0-9])\(plain)|P(?=[0-9T])\(date)(?:T(?=[0-9])\(time))?)$"
+    }
+
+    /// The units, as `y, mo, w, d, h, min, s`.
+    fileprivate var unitText: String { units.sorted().map(\.symbol).joined(separator: ", ") }
+}

@@ -1,0 +1,17 @@
+import ArgumentParser
+import RetentionJob
+import RetentionPolicy
+
+/// `retention schema`: the JSON Schema of the policy file, for editors. Its text is docs/retention.schema.json.
+struct SchemaCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "schema",
+        abstract: "Writes the JSON Schema of the policy file to standard output.",
+        // It is for the project's own scripts, and for those who need the schema of just this version.
+        shouldDisplay: false)
+
+    func run(_ console: Console) throws -> Int32 {
+        try console.report(JSONText(PolicySchema.document).document + "\n")
+        return 0
+    }
+}
