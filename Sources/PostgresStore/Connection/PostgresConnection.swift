@@ -15,6 +15,8 @@ final class PostgresConnection {
         var patience = Duration.seconds(20)
         /// How far a standby may fall behind before batches wait; nil: it does not matter.
         var maxReplicationLag: Duration?
+        /// From which age on a transaction of others slows batches down.
+        var oldTransaction = Duration.seconds(300)
     }
 
     let address: PostgresAddress
@@ -38,6 +40,10 @@ final class PostgresConnection {
     var shadows: [Int: ShadowTable] = [:]
     /// Tables that batches have deleted from, in SQL, for a reclaim.
     var changedTables: Set<String> = []
+    /// The groups of shards that a delete goes through, by table number.
+    var shardGroups: [Int: [ShardGroup]] = [:]
+    /// How far standbys were seen to be behind.
+    var standbyDelay = StandbyDelay()
     /// Whether this session holds the lock of a run and must take it again after a lost connection.
     var holdsRunLock = false
 
@@ -65,7 +71,9 @@ final class PostgresConnection {
             _ = try link.execute(script: Self.setup(options))
             return link
         } catch {
-            throw StoreError(error, store: name, doing: "the database cannot be opened")
+            var fault = error
+            fault.message = address.withoutSecrets(fault.message)
+            throw StoreError(fault, store: name, doing: "the database cannot be opened")
         }
     }
 
@@ -226,6 +234,9 @@ final class PostgresConnection {
     private func isCommitted(_ transaction: String) throws(StoreError) -> Bool {
         do {
             return try rows("SELECT pg_xact_status(" + .bound(transaction, "xid8") + ")").first?[0] == "committed"
+        } catch let fault as ServerFault where fault.code == "22023" {
+            // A number still to come: a standby took over that never heard of the batch.
+            return false
         } catch {
             throw StoreError(error, store: name, doing: "asking what became of a batch")
         }

@@ -60,7 +60,9 @@ import PriceStore
             }
             guard PQstatus(handle) == CONNECTION_OK else {
                 let (code, message) = Self.split(verbose: text(PQerrorMessage(handle)))
-                throw ServerFault(code: code, message: message, isConnectionLost: true)
+                throw ServerFault(
+                    code: code, message: message, isConnectionLost: true,
+                    isPasswordMissing: PQconnectionNeedsPassword(handle) == 1)
             }
         }
 
@@ -216,6 +218,8 @@ struct ServerFault: Error {
     var message: String
     /// Whether the session is gone.
     var isConnectionLost: Bool
+    /// Whether the server wanted a password and there was none: libpq itself says so, without a SQLSTATE.
+    var isPasswordMissing = false
 }
 
 extension Duration {
