@@ -67,10 +67,12 @@ def make_plain(cluster, rows):
 
 def make_partitioned(cluster, rows):
     cluster.psql("CREATE DATABASE parts")
-    start = "timestamptz '2026-01-01 00:00:00+00'"
+    # Twelve months, half of them before the cutoff.
+    start = "timestamptz '2025-12-01 00:00:00+00'"
+    firsts = [f"{2025 + (11 + n) // 12}-{(11 + n) % 12 + 1:02}-01 00:00:00+00" for n in range(14)]
     months = "\n".join(
-        f"CREATE TABLE ticks_{month:02} PARTITION OF ticks FOR VALUES FROM ('2026-{month:02}-01 00:00:00+00') TO "
-        f"('{2026 + month // 12}-{month % 12 + 1:02}-01 00:00:00+00');" for month in range(1, 13))
+        f"CREATE TABLE ticks_{n:02} PARTITION OF ticks FOR VALUES FROM ('{firsts[n]}') TO ('{firsts[n + 1]}');"
+        for n in range(13))
     cluster.psql(textwrap.dedent(f"""
         SET timezone = 'UTC';
         CREATE TABLE ticks (id bigint, symbol text, price float8, at timestamptz NOT NULL) PARTITION BY RANGE (at);
@@ -203,11 +205,16 @@ def main():
 
         print(f"PostgreSQL {cluster.psql('SHOW server_version')}, {rows:,} rows, median of {runs} runs\n")
         print("| what | | `retention` | `psql` DELETE | goal | |\n|---|---|---|---|---|---|")
+        deletes = {}
         for source, what, goal in [("plain", "date index", 1.3), ("parts", "partitions by month", 0.05)]:
             pairs = [(job(cluster, source, retention)[0], delete(cluster, source)) for _ in range(runs)]
-            ours, theirs = (statistics.median(column) for column in zip(*pairs))
-            ratio = ours / theirs
-            line(f"delete 50 %, {what}", "wall ms", f"{ours:.0f}", f"{theirs:.0f} (ratio {ratio:.2f})",
+            ours, deletes[source] = (statistics.median(column) for column in zip(*pairs))
+            # Both goals are for the one DELETE on the plain table.
+            ratio = ours / deletes["plain"]
+            beside = f"{deletes[source]:.0f}"
+            if source == "parts":
+                beside += f"; on the plain table {deletes['plain']:.0f}"
+            line(f"delete expired, {what}", "wall ms", f"{ours:.0f}", f"{beside} (ratio {ratio:.2f})",
                  f"ratio ≤ {goal}", ratio <= goal)
         for source, what in [("plain", "date index"), ("parts", "partitions by month")]:
             _, p99, longest = job(cluster, source, retention, with_others=True)
