@@ -12,7 +12,7 @@ extension PostgresConnection {
                     SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
                     AND backend_type = 'client backend'
                     AND (state IS NULL OR state <> 'idle' OR state_change > clock_timestamp() - interval '1 second') LIMIT 1
-                    """))
+                    """), isRepeated: true)
         }
     }
 
@@ -31,7 +31,8 @@ extension PostgresConnection {
                 """
                 SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
                 AND backend_type = 'client backend' AND xact_start < clock_timestamp() - interval '1 millisecond' *
-                """ + SQLFragment(" ") + .bound("\(options.oldTransaction.milliseconds)", "int8") + " LIMIT 1")
+                """ + SQLFragment(" ") + .bound("\(options.oldTransaction.milliseconds)", "int8") + " LIMIT 1",
+                isRepeated: true)
             return isHeldBack
                 ? WantedPause(
                     length: .milliseconds(20),
@@ -48,7 +49,7 @@ extension PostgresConnection {
                 coalesce(max(extract(epoch FROM replay_lag)) * 1000, 0)::int8
             FROM pg_stat_replication WHERE replay_lsn IS NOT NULL AND NOT pg_is_in_recovery()
             """)
-        let row = try rows(query).first?.map { $0.flatMap { Int64($0) } } ?? []
+        let row = try execute(query, isRepeated: true).rows.first?.map { $0.flatMap { Int64($0) } } ?? []
         guard row.count == 3, let written = row[0], let replayed = row[1] else { return .zero }
         let seen = standbyDelay.delay(at: .now, written: written, replayed: replayed)
         return replayed < written ? max(seen, .milliseconds(row[2] ?? 0)) : .zero

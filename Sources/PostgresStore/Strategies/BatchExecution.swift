@@ -20,7 +20,10 @@ extension PostgresConnection {
         // The server counts changed rows twice where keys are entangled; then they are followed beforehand, in the same
         // state of the database.
         let isForeseen = reach.isEntangled && request.strategy == .whole
-        return try batch(what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED") {
+        return try batch(
+            what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED",
+            usesOnePlan: [.range, .partitions].contains(request.strategy)
+        ) {
             let foreseen = isForeseen ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isForeseen ? nil : changeCounts(reach)
             var batch = try BatchDelete(request, self)

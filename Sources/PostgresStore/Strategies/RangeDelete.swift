@@ -32,8 +32,8 @@ extension BatchDelete {
         }
         let boundary =
             "SELECT \(date.column) FROM \(scope.from)" + ahead.whereClause
-            + " ORDER BY \(date.column) LIMIT 1 OFFSET \(max(0, limit))"
-        guard let end = try connection.rows(boundary).first?[0] else {
+            + " ORDER BY \(date.column) LIMIT 1 OFFSET " + .bound("\(max(0, limit))", "int8")
+        guard let end = try connection.execute(boundary, isRepeated: usesOnePlan).rows.first?[0] else {
             try delete(ahead)
             return nil
         }
@@ -41,7 +41,8 @@ extension BatchDelete {
         var position: [StoreValue] = [.text(end)]
         if deletedCount < limit {
             let tied = SQLFragment.all([ahead, "\(date.column) = " + value(end)])
-            let gone = try delete(try rows(tied, order: "", limit: SQLFragment(" LIMIT \(limit - deletedCount)")))
+            let gone = try delete(
+                try rows(tied, order: "", limit: " LIMIT " + .bound("\(limit - deletedCount)", "int8")))
             if gone == 0, from == end { position.append(.null) }
         }
         return position
