@@ -12,7 +12,7 @@ extension PostgresConnection {
                     SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
                     AND backend_type = 'client backend'
                     AND (state IS NULL OR state <> 'idle' OR state_change > clock_timestamp() - interval '1 second') LIMIT 1
-                    """))
+                    """), isRepeated: true)
         }
     }
 
@@ -22,33 +22,55 @@ extension PostgresConnection {
     /// five minutes, what is deleted cannot be cleaned up: batches go on, but not at full speed.
     func wantedPause() throws(StoreError) -> WantedPause? {
         try run("asking for the state of the server") {
-            if let limit = options.maxReplicationLag, try replicationLag() > limit.milliseconds {
+            if let limit = options.maxReplicationLag, try replicationLag() > limit {
                 return WantedPause(
                     length: .milliseconds(200), reason: "a standby is further behind than max_replication_lag",
                     isUntilOver: true)
             }
             let isHeldBack = try exists(
-                SQLFragment(
-                    """
-                    SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-                    AND xact_start < clock_timestamp() - interval '5 minutes' AND backend_type = 'client backend' LIMIT 1
-                    """))
+                """
+                SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                AND backend_type = 'client backend' AND xact_start < clock_timestamp() - interval '1 millisecond' *
+                """ + SQLFragment(" ") + .bound("\(options.oldTransaction.milliseconds)", "int8") + " LIMIT 1",
+                isRepeated: true)
             return isHeldBack
-                ? WantedPause(length: .milliseconds(20), reason: "a transaction of others is older than five minutes")
+                ? WantedPause(
+                    length: .milliseconds(20),
+                    reason: "a transaction of others is older than \(options.oldTransaction.milliseconds / 1000) s")
                 : nil
         }
     }
 
-    /// How far the slowest standby is behind, in milliseconds; 0 without one. Only members of `pg_monitor` are told.
-    private func replicationLag() throws -> Int64 {
+    /// How far the slowest standby is behind; zero without one. Only members of `pg_monitor` are told.
+    private func replicationLag() throws -> Duration {
         let query = SQLFragment(
             """
-            SELECT coalesce(max(greatest(extract(epoch FROM coalesce(replay_lag, flush_lag, write_lag, '0')) * 1000,
-                CASE WHEN replay_lsn < pg_current_wal_lsn() THEN
-                extract(epoch FROM clock_timestamp() - reply_time) * 1000 ELSE 0 END)), 0)::int8
-            FROM pg_stat_replication WHERE NOT pg_is_in_recovery()
+            SELECT max(pg_current_wal_lsn() - '0/0')::int8, min(replay_lsn - '0/0')::int8,
+                coalesce(max(extract(epoch FROM replay_lag)) * 1000, 0)::int8
+            FROM pg_stat_replication WHERE replay_lsn IS NOT NULL AND NOT pg_is_in_recovery()
             """)
-        return try rows(query).first?[0].flatMap { Int64($0) } ?? 0
+        let row = try execute(query, isRepeated: true).rows.first?.map { $0.flatMap { Int64($0) } } ?? []
+        guard row.count == 3, let written = row[0], let replayed = row[1] else { return .zero }
+        let seen = standbyDelay.delay(at: .now, written: written, replayed: replayed)
+        return replayed < written ? max(seen, .milliseconds(row[2] ?? 0)) : .zero
+    }
+}
+
+/// How long a standby has not replayed what was written, by what was seen of both.
+///
+/// The server's own `replay_lag` is the delay of what was replayed last: of a standby that stands still it says nothing.
+/// Source: PostgreSQL manual, "pg_stat_replication".
+struct StandbyDelay {
+    /// Ends of the log that the standby had not replayed yet, and when they were seen first.
+    private var positions: [(seen: ContinuousClock.Instant, written: Int64)] = []
+
+    /// Tells what is written and what is replayed now, and returns since when that is behind.
+    mutating func delay(at now: ContinuousClock.Instant, written: Int64, replayed: Int64) -> Duration {
+        positions.removeAll { $0.written <= replayed }
+        if written > positions.last?.written ?? replayed { positions.append((now, written)) }
+        // A long wait must not fill the memory: every other place will do.
+        if positions.count > 1000 { positions = positions.enumerated().filter { $0.offset % 2 == 0 }.map(\.element) }
+        return positions.first.map { now - $0.seen } ?? .zero
     }
 }
 

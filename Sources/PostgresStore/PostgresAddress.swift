@@ -47,6 +47,22 @@ public struct PostgresAddress: Hashable, Sendable {
         return url[..<scheme.upperBound] + authority + tail + query
     }
 
+    /// A message of libpq without the passwords of the URL, which it quotes where it cannot take the URL apart.
+    func withoutSecrets(_ message: String) -> String {
+        let authority = url.firstRange(of: "://").map { url[$0.upperBound...].prefix { $0 != "/" && $0 != "?" } } ?? ""
+        var secrets = url.split(separator: "?").dropFirst().joined().split(separator: "&").compactMap { part in
+            part.lowercased().contains("password=")
+                ? part.firstIndex(of: "=").map { part[part.index(after: $0)...] } : nil
+        }
+        if let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") {
+            // Where an @ was not written as %40, libpq takes what follows it for the host.
+            secrets += authority[authority.index(after: colon)..<at].split(separator: "@")
+        }
+        return secrets.sorted { $0.count > $1.count }.reduce(message) { text, secret in
+            text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: "…")
+        }
+    }
+
     /// What libpq is told. The password file's first line goes over a password in the URL.
     func parameters() throws(StoreError) -> [(name: String, value: String)] {
         var parameters = [

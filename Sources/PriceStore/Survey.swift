@@ -161,6 +161,8 @@ public struct Survey: Hashable, Sendable {
     public var strategyReason: String?
     /// How the engine would go about it in batches, where ``strategy`` turns out not to fit.
     public var batchStrategy = DeleteStrategy.whole
+    /// How long a batch should take where the policy does not say; nil: as the job thinks best.
+    public var batchTarget: Duration?
     /// How long ``strategy`` is expected to lock the store; nil: it does not matter for a strategy in batches.
     public var predictedLock: Duration?
     /// Whether the date index gives the rows in the order of their dates, as it does but for text of mixed shapes.

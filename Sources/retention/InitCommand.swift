@@ -1,6 +1,7 @@
 import ArgumentParser
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 
 /// `retention init`: the beginning of a policy for a store.
 struct InitCommand: ConsoleCommand {
@@ -29,8 +30,9 @@ struct InitCommand: ConsoleCommand {
         let draft = PolicyDraft(try StoreInspection.read(reader, clock: SystemClock.now()), model: model)
         guard draft.hasRules else {
             throw CommandFailure(
-                exitCode: 65, message: "no entity of \(store) has dates that can be read: there is nothing to expire",
-                hint: "retention inspect \(store) shows what is in it")
+                exitCode: 65,
+                message: "no entity of \(SafeURL.text(store)) has dates that can be read: there is nothing to expire",
+                hint: "retention inspect \(SafeURL.text(store)) shows what is in it")
         }
         // Editors that know this line complete keys and underline mistakes.
         let schema = InstalledFiles.schema.map { "# yaml-language-server: $schema=\($0)\n" } ?? ""

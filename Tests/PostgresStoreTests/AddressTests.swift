@@ -20,6 +20,22 @@ struct AddressTests {
         }
     }
 
+    @Test func whatLibpqQuotesIsToldWithoutThePassword() {
+        for url in [
+            "postgresql://job:s3cret@[::1/prices", "postgresql://job:s3cret@db:port/prices",
+            "postgresql://job:s3@cret@/prices", "postgresql://job:s3cret%zz@/prices",
+            "postgresql:///prices?password=s3cret%zz", "postgresql:///prices?sslpassword=s3cret&odd=1",
+            "postgresql://job:s3cret@nowhere.invalid/prices",
+        ] {
+            do {
+                _ = try PostgresReader(PostgresAddress(url: url))
+                Issue.record("\(url) was opened")
+            } catch {
+                #expect(!error.description.contains("cret"), "\(error)")
+            }
+        }
+    }
+
     @Test func boundsOfPartitionsAreReadOnlyWhereTheyProveSomething() {
         func bounds(_ text: String) -> [String]? { PartitionBounds(text).map { [$0.lower, $0.upper] } }
         #expect(

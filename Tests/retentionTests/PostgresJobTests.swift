@@ -119,4 +119,75 @@ struct PostgresJobTests {
         #expect(run.rules[0].deleted == 1 && run.exitCode == 0)
         #expect(try number("SELECT count(*) FROM pg_class WHERE relname LIKE 'part\\_%'") == 1)
     }
+
+    @Test func theCutoffIsAlignedInThePolicysZoneAndTheLedgerTellsOfEveryRun() throws {
+        // Midnight in New York, 30 days ago or a little more.
+        let job = try job()
+        try job.folder.write(
+            """
+            version: 1
+            store: \(url)
+            timezone: America/New_York
+            rules:
+              - { name: aligned, entity: price, date_attribute: at, max_age: 30d, align: day }
+            """, to: "retention.yaml")
+        let midnight = try cluster.run(
+            """
+            SELECT to_char((date_trunc('day', (now() - interval '30 days') AT TIME ZONE 'America/New_York')
+                AT TIME ZONE 'America/New_York') AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
+            """, url: url)
+        let expired = try number("SELECT count(*) FROM price WHERE at < '\(midnight)'")
+        let dry = try job.report("--dry-run")
+        #expect(dry.rules[0].cutoff == midnight && dry.rules[0].expired == expired)
+        let run = try job.report()
+        #expect(run.rules[0].deleted == expired && run.rules[0].cutoff == midnight)
+        #expect(try number("SELECT count(*) FROM price WHERE at < '\(midnight)'") == 0)
+        // A dry run leaves nothing in it.
+        let log = try job.log()
+        #expect(log.count == 1 && log[0].rules[0].deleted == expired && log[0].store == url)
+        #expect(try job.retention("log", "--verify").status == 0)
+    }
+
+    @Test(arguments: [("cascade", 0, 1), ("nullify", 1, 0)])
+    func aRulesOwnWordOnRelationshipsIsForetoldAndCarriedOut(word: String, staying: Int, going: Int) throws {
+        try cluster.run(
+            """
+            CREATE TABLE note (id int PRIMARY KEY, price bigint REFERENCES price (id) ON DELETE RESTRICT);
+            INSERT INTO note SELECT id, id FROM price WHERE id % 2 = 0;
+            """, url: url)
+        let expired = "(SELECT id FROM price WHERE at < now() - interval '30 days')"
+        let notes = try number("SELECT count(*) FROM note WHERE price IN \(expired)")
+        #expect(try job().report("--dry-run").rules[0].refusal == "relationship_denied")
+        let job = try job("relationships: \(word)")
+        let dry = try job.report("--dry-run").rules[0]
+        let run = try job.report().rules[0]
+        #expect(dry.outcome == "planned" && run.outcome == "completed" && run.residue == 0)
+        #expect(notes > 600 && (notes...notes + 1).contains(run.cascaded + run.nullified))
+        #expect(
+            run.deleted - dry.expired <= 1 && run.cascaded - dry.cascaded <= 1 && run.nullified - dry.nullified <= 1)
+        #expect((run.cascaded > 0, run.nullified > 0) == (going == 1, staying == 1))
+        #expect(try number("SELECT count(*) FROM note") == 1000 - going * run.cascaded)
+        #expect(try number("SELECT count(*) FROM note WHERE price IS NULL") == staying * run.nullified)
+    }
+
+    @Test func initDraftsAPolicyThatCheckAndADryRunTake() throws {
+        let job = try job()
+        let secret = url.replacingOccurrences(of: "retention@", with: "retention:s3cret@")
+        let draft = try job.retention("init", secret)
+        #expect(draft.status == 0 && draft.output.contains("entity: price") && !draft.output.contains("s3cret"))
+        #expect(draft.output.contains(url))
+        let filled = draft.output.replacing(/max_age:[^\n]*/, with: "max_age: 30d")
+            .replacingOccurrences(of: "enabled: false", with: "enabled: true")
+        try job.folder.write(filled, to: "retention.yaml")
+        let check = try job.retention("check")
+        #expect(check.status == 0, "\(check.output)\(check.errors)\(filled)")
+        #expect(try job.report("--dry-run").rules[0].expired > 1200)
+        let inspect = try job.retention("inspect", "--format", "json", secret)
+        #expect(inspect.status == 0 && inspect.output.contains("\"price_at\"") && !inspect.output.contains("s3cret"))
+        // A store without dates, which the message names.
+        let empty = try cluster.makeDatabase("CREATE TABLE a (b int);").replacingOccurrences(
+            of: "retention@", with: "retention:s3cret@")
+        let none = try job.retention("init", empty)
+        #expect(none.status == 65 && !none.errors.contains("s3cret"))
+    }
 }

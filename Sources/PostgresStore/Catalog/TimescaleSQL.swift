@@ -29,6 +29,14 @@ enum TimescaleSQL {
             + .bound(schema, "name") + " AND hypertable_name = " + .bound(relation, "name") + " ORDER BY 1"
     }
 
+    /// What is told of continuous aggregates in a plan; nil: there are none.
+    static func warning(ofAggregates names: [String]) -> String? {
+        names.isEmpty
+            ? nil
+            : "the continuous aggregates \(names.joined(separator: ", ")) keep what they hold of these rows only until they "
+                + "are refreshed over their time"
+    }
+
     /// The instant in the type of the time column.
     private static func end(_ date: DateSQL, _ instant: Instant) -> SQLFragment {
         switch date.type {
@@ -48,5 +56,17 @@ enum CitusSQL {
     /// Finds a row if a table is spread over several servers.
     static func isDistributed(_ number: Int) -> SQLFragment {
         "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = " + .bound("\(number)", "regclass")
+    }
+
+    /// Finds the column by which a table is spread.
+    static func distributionColumn(_ number: Int) -> SQLFragment {
+        "SELECT distribution_column FROM citus_tables WHERE citus_table_type = 'distributed' AND table_name = "
+            + .bound("\(number)", "regclass")
+    }
+
+    /// Finds the shard of each of some values of that column. It reads no rows, so that the coordinator answers it alone.
+    static func shards(_ number: Int, values: [String?], type: String) -> SQLFragment {
+        "SELECT get_shard_id_for_distribution_column(" + .bound("\(number)", "regclass") + ", v), v::text FROM unnest("
+            + .bound(ServerArray.text(values), "\(type)[]") + ") AS v ORDER BY 1"
     }
 }

@@ -15,6 +15,8 @@ final class PostgresConnection {
         var patience = Duration.seconds(20)
         /// How far a standby may fall behind before batches wait; nil: it does not matter.
         var maxReplicationLag: Duration?
+        /// From which age on a transaction of others slows batches down.
+        var oldTransaction = Duration.seconds(300)
     }
 
     let address: PostgresAddress
@@ -38,6 +40,10 @@ final class PostgresConnection {
     var shadows: [Int: ShadowTable] = [:]
     /// Tables that batches have deleted from, in SQL, for a reclaim.
     var changedTables: Set<String> = []
+    /// The groups of shards that a delete goes through, by table number.
+    var shardGroups: [Int: [ShardGroup]] = [:]
+    /// How far standbys were seen to be behind.
+    var standbyDelay = StandbyDelay()
     /// Whether this session holds the lock of a run and must take it again after a lost connection.
     var holdsRunLock = false
 
@@ -65,7 +71,9 @@ final class PostgresConnection {
             _ = try link.execute(script: Self.setup(options))
             return link
         } catch {
-            throw StoreError(error, store: name, doing: "the database cannot be opened")
+            var fault = error
+            fault.message = address.withoutSecrets(fault.message)
+            throw StoreError(fault, store: name, doing: "the database cannot be opened")
         }
     }
 
@@ -94,11 +102,14 @@ final class PostgresConnection {
     // MARK: Statements
 
     /// Carries out a statement.
+    ///
+    /// - Parameter isRepeated: whether it comes again with other values, and one plan will do for all. To plan a range of an
+    ///   index the server looks for its first entry, and has to step over all that were deleted there a moment ago.
     @discardableResult
-    func execute(_ fragment: SQLFragment) throws -> ServerResult {
+    func execute(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerResult {
         let (text, values) = fragment.statement
         if let trace, traced.insert(text).inserted { trace(text, plan(text, values)) }
-        return try link.execute(text, values)
+        return try isRepeated ? link.execute(repeated: text, values) : link.execute(text, values)
     }
 
     /// Carries out a statement without values.
@@ -114,7 +125,9 @@ final class PostgresConnection {
     }
 
     /// Whether a query finds a row.
-    func exists(_ fragment: SQLFragment) throws -> Bool { try !execute(fragment).rows.isEmpty }
+    func exists(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> Bool {
+        try !execute(fragment, isRepeated: isRepeated).rows.isEmpty
+    }
 
     /// Sends lines of COPY's text form.
     func copy(_ statement: String, _ lines: () -> String?) throws { try link.copy(statement, lines) }
@@ -188,8 +201,11 @@ final class PostgresConnection {
 
     /// Carries out a batch in one transaction, whose statements take no more than minutes. What it leaves undone by a
     /// deadlock, a serialization failure or a lock that is not to be had is tried again.
-    func batch<T>(_ what: String, isolation: String = "READ COMMITTED", _ body: () throws -> T) throws(StoreError) -> T
-    {
+    ///
+    /// - Parameter usesOnePlan: whether statements that come again are planned once, whatever their values are.
+    func batch<T>(
+        _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, _ body: () throws -> T
+    ) throws(StoreError) -> T {
         guard transactionDepth == 0 else { return try run(what) { try transaction(.normal, body) } }
         var failures = 0
         while true {
@@ -198,11 +214,12 @@ final class PostgresConnection {
             do {
                 return try enclosed(
                     begin: "BEGIN ISOLATION LEVEL \(isolation); SET LOCAL statement_timeout = '10min'; "
-                        + "SET LOCAL max_parallel_workers_per_gather = 0", end: "COMMIT", undo: "ROLLBACK"
+                        + "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL plan_cache_mode = "
+                        + (usesOnePlan ? "force_generic_plan" : "auto"), end: "COMMIT", undo: "ROLLBACK"
                 ) {
                     let value = try body()
                     let query = SQLFragment("SELECT pg_current_xact_id_if_assigned()::text")
-                    committing = (try rows(query).first?[0], value)
+                    committing = (try execute(query, isRepeated: true).rows.first?[0], value)
                     return value
                 }
             } catch {
@@ -226,6 +243,9 @@ final class PostgresConnection {
     private func isCommitted(_ transaction: String) throws(StoreError) -> Bool {
         do {
             return try rows("SELECT pg_xact_status(" + .bound(transaction, "xid8") + ")").first?[0] == "committed"
+        } catch let fault as ServerFault where fault.code == "22023" {
+            // A number still to come: a standby took over that never heard of the batch.
+            return false
         } catch {
             throw StoreError(error, store: name, doing: "asking what became of a batch")
         }

@@ -10,6 +10,8 @@ import PriceStore
     /// digit, and no type needs a conversion of ours.
     final class ServerLink {
         private let handle: OpaquePointer
+        /// The names of the statements that the server keeps the plans of, by their texts.
+        private var prepared: [String: String] = [:]
 
         /// What the library was built with; see ``isAvailable``.
         static let isAvailable = true
@@ -60,7 +62,9 @@ import PriceStore
             }
             guard PQstatus(handle) == CONNECTION_OK else {
                 let (code, message) = Self.split(verbose: text(PQerrorMessage(handle)))
-                throw ServerFault(code: code, message: message, isConnectionLost: true)
+                throw ServerFault(
+                    code: code, message: message, isConnectionLost: true,
+                    isPasswordMissing: PQconnectionNeedsPassword(handle) == 1)
             }
         }
 
@@ -71,6 +75,19 @@ import PriceStore
             if copies.isEmpty { copies.append(nil) }
             return try result(
                 PQexecParams(handle, text, Int32(values.count), nil, copies, nil, nil, 0))
+        }
+
+        /// Carries out one statement that is to come again, with a plan that the server makes once.
+        func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
+            let name = prepared[text] ?? "retention_\(prepared.count)"
+            if prepared[text] == nil {
+                _ = try result(PQprepare(handle, name, text, Int32(values.count), nil))
+                prepared[text] = name
+            }
+            var copies: [UnsafePointer<CChar>?] = values.map { $0.flatMap { UnsafePointer(strdup($0)) } }
+            defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
+            if copies.isEmpty { copies.append(nil) }
+            return try result(PQexecPrepared(handle, name, Int32(values.count), copies, nil, nil, 0))
         }
 
         /// Carries out statements without parameters, divided by semicolons, as one message; returns the last one's rows.
@@ -195,6 +212,7 @@ import PriceStore
         }
 
         func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult { ServerResult() }
+        func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult { ServerResult() }
         func execute(script: String) throws(ServerFault) -> ServerResult { ServerResult() }
         func copy(_ statement: String, _ lines: () -> String?) throws(ServerFault) {}
         func parameter(_ name: String) -> String? { nil }
@@ -216,6 +234,8 @@ struct ServerFault: Error {
     var message: String
     /// Whether the session is gone.
     var isConnectionLost: Bool
+    /// Whether the server wanted a password and there was none: libpq itself says so, without a SQLSTATE.
+    var isPasswordMissing = false
 }
 
 extension Duration {

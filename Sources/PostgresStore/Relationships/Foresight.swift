@@ -21,10 +21,17 @@ struct Foresight {
         let condition = try connection.condition(delete.fetchRequest.predicate, scope)
         let reach = try connection.reach(of: scope.table, delete.relationships)
         let before = isGone("\(RowScope.alias)", before: step)
+        let limits = connection.limits(delete.fetchRequest)
+        var chosen = SQLFragment("")
+        if limits != SQLFragment("") {
+            let order = try connection.order(delete.fetchRequest.sortDescriptors, scope)
+            chosen = SQLFragment(order.isEmpty ? "" : " ORDER BY \(order)") + limits
+        }
         if step > 0 { tables += ", " }
         tables +=
             "named_\(step) (t, c) AS MATERIALIZED (SELECT \(RowScope.alias).tableoid, \(RowScope.alias).ctid FROM \(scope.from)"
-            + SQLFragment.all([condition, before.map { SQLFragment("NOT \($0)") } ?? .always]).whereClause + "), "
+            + SQLFragment.all([condition, before.map { SQLFragment("NOT \($0)") } ?? .always]).whereClause + chosen
+            + "), "
         if delete.relationships == .deny || reach.cascading.isEmpty {
             tables += "gone_\(step) (t, c) AS (SELECT t, c FROM named_\(step))"
         } else {
@@ -47,14 +54,14 @@ struct Foresight {
     func isGone(_ alias: String, before step: Int) -> String? { isGone(alias, in: 0..<step) }
 
     /// A condition that a row is gone in some steps; nil: there are none.
-    func isGone(_ alias: String, in steps: Range<Int>) -> String? {
+    func isGone(_ alias: String, in steps: some Collection<Int>) -> String? {
         guard !steps.isEmpty else { return nil }
         let parts = steps.map { "(\(alias).tableoid, \(alias).ctid) IN (SELECT t, c FROM gone_\($0))" }
         return "(" + parts.joined(separator: " OR ") + ")"
     }
 
     /// `FROM … WHERE …` of the rows of a key's source (as `child`) that point at rows gone in some steps.
-    func references(_ key: Relationship, in steps: Range<Int>) throws -> String {
+    func references(_ key: Relationship, in steps: some Collection<Int>) throws -> String {
         let (parent, child) = (
             try connection.scope(key.destination), try connection.scope(key.source)
         )
@@ -87,8 +94,9 @@ extension PostgresConnection {
         survey.leavesReadableRows = survey.leavesReadableRows && counts.leavesReadableRows
         survey.unsupported = try changeOfMind(request, rows.scope.table, foresight)
         let reach = foresight.reaches[foresight.stepCount - 1]
-        if survey.obstacles.isEmpty, reach.isEntangled || counts.crossesBatches {
-            // Rows that point at each other can only go in one statement.
+        if survey.unsupported == nil, reach.hasOwnWord { survey.unsupported = try leadsBack(rows.scope.table) }
+        if survey.obstacles.isEmpty, reach.isEntangled || reach.hasOwnWord || counts.crossesBatches {
+            // Rows that point at each other can only go in one statement; so does what a rule's own word takes along.
             survey.strategy = .whole
             survey.index = nil
             survey.possibleStrategies = [.whole]
@@ -223,10 +231,15 @@ extension PostgresConnection {
         // What a generated column is made of is not known.
         let isOpen = chooses.contains(where: \.isGenerated)
         let isThere = foresight.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
-        for key in table.entity.relationships where [.nullify, .setDefault].contains(key.deleteRule) {
+        for key in table.entity.relationships {
             let columns = key.sourceAttributes.compactMap { table.entity.attribute(named: $0) }
             guard isOpen || !chooses.isDisjoint(with: columns) else { continue }
-            let references = try foresight.references(key, in: 0..<step + 1)
+            // Each rule may have its own word on the relationship.
+            let changing = (0...step).filter {
+                [.nullify, .setDefault].contains(foresight.reaches[$0].deleteRule(of: key))
+            }
+            guard !changing.isEmpty else { continue }
+            let references = try foresight.references(key, in: changing)
             guard try exists(foresight.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
             return
                 "a delete from \(key.destination) changes \(key.sourceAttributes.joined(separator: ", ")) in rows of "
@@ -238,6 +251,25 @@ extension PostgresConnection {
             return
                 "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to its default, "
                 + "and what points at the rows that this rule deletes is not known then"
+        }
+        return nil
+    }
+
+    /// Why a rule's own word on relationships cannot be carried out, or nil: a cascade from another table leads back to the
+    /// rule's, where the schema's word holds for rows that it reaches and the rule's for those that it names.
+    private func leadsBack(_ table: PostgresTable) throws -> String? {
+        var seen: Set<String> = []
+        var waiting = table.entity.incomingRelationships.map(\.source).filter { $0 != table.name }
+        while let next = waiting.popLast() {
+            guard seen.insert(next).inserted else { continue }
+            for key in try self.table(next)?.entity.incomingRelationships ?? [] where key.deleteRule == .cascade {
+                if key.source == table.name {
+                    return
+                        "a cascade leads from \(key.destination) back to \(table.name), so that `relationships` of the "
+                        + "rule and of the schema would meet in the same rows"
+                }
+                waiting.append(key.source)
+            }
         }
         return nil
     }

@@ -4,8 +4,10 @@ import PriceStore
 struct ReachOfDelete {
     /// The table itself and those that lose rows by a cascade, in the order in which they are found.
     var losing: [PostgresTable]
-    /// The keys that point at them.
+    /// The keys that point at them, with the delete rules that hold for this delete.
     var keys: [Relationship] = []
+    /// The request's own delete rule for the keys that point at its table; nil: the schema's holds.
+    var word: Relationship.DeleteRule?
     /// Whether a chain of cascades leads back to the table itself.
     var leadsBack = false
 
@@ -13,6 +15,14 @@ struct ReachOfDelete {
     var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
     /// The keys whose reference is taken away.
     var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }
+
+    /// Whether the request's own word is to be carried out: there are keys for it.
+    var hasOwnWord: Bool { word != nil && !keys.isEmpty }
+
+    /// The delete rule of a key for this delete.
+    func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
+        key.destination == losing.first?.name ? word ?? key.deleteRule : key.deleteRule
+    }
 
     /// Whether the server's own counts of changed rows could count a row twice, or as something else than it is, so that
     /// only following the keys beforehand tells.
@@ -28,11 +38,12 @@ extension PostgresConnection {
     func reach(of table: PostgresTable, _ rule: BatchDeleteRequest.RelationshipRule = .asDeclared) throws
         -> ReachOfDelete
     {
-        var reach = ReachOfDelete(losing: [table])
+        var reach = ReachOfDelete(losing: [table], word: rule.deleteRule)
         var waiting = [table]
         var seen = [table.name: true]
         while let next = waiting.popLast() {
-            for key in next.entity.incomingRelationships {
+            for declared in next.entity.incomingRelationships {
+                let key = declared.with(deleteRule: reach.deleteRule(of: declared))
                 reach.keys.append(key)
                 guard key.deleteRule == .cascade, rule != .deny else { continue }
                 if key.source == table.name { reach.leadsBack = true }
@@ -53,5 +64,25 @@ extension PostgresConnection {
             return true
         }
         return false
+    }
+}
+
+extension BatchDeleteRequest.RelationshipRule {
+    /// The rule that takes the place of the declared one; nil: none does.
+    fileprivate var deleteRule: Relationship.DeleteRule? {
+        switch self {
+        case .asDeclared, .deny: nil
+        case .cascade: .cascade
+        case .nullify: .nullify
+        }
+    }
+}
+
+extension Relationship {
+    /// The relationship with another delete rule.
+    fileprivate func with(deleteRule: DeleteRule) -> Relationship {
+        Relationship(
+            source: source, sourceAttributes: sourceAttributes, destination: destination,
+            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
     }
 }

@@ -9,6 +9,8 @@ struct BatchDelete {
     let condition: SQLFragment
     /// The date that the predicate demands; nil: none.
     let date: DateSQL?
+    /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index.
+    let usesOnePlan: Bool
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
 
@@ -18,6 +20,7 @@ struct BatchDelete {
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
         self.scope = scope
         condition = try connection.condition(request.fetchRequest.predicate, scope)
+        usesOnePlan = [.range, .partitions].contains(request.strategy) && !scope.table.isDistributed
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
     }
 
@@ -28,7 +31,7 @@ struct BatchDelete {
             "DELETE FROM \(target.map { "\($0) AS \(RowScope.alias)" } ?? scope.from)" + condition.whereClause
         let isListed = request.resultType == .objectIDs
         if isListed { statement += " RETURNING " + (try connection.requireKey(scope)).joined(separator: ", ") }
-        let result = try connection.execute(statement)
+        let result = try connection.execute(statement, isRepeated: usesOnePlan)
         if isListed {
             objectIDs += result.rows.map { connection.objectID(scope, $0[...], types: result.types[...]) }
         }

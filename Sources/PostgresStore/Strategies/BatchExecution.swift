@@ -9,16 +9,21 @@ extension PostgresConnection {
         let what = "deleting rows of \(request.fetchRequest.entity)"
         let reach: ReachOfDelete
         do {
-            reach = try self.reach(of: try requireTable(request.fetchRequest.entity))
-            try checkOverride(request, reach)
+            reach = try self.reach(of: try requireTable(request.fetchRequest.entity), request.relationships)
             changedTables.formUnion(reach.losing.map(\.sql))
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
+        if reach.hasOwnWord {
+            return try batch(what, isolation: "REPEATABLE READ") { try deleteByOwnWord(request, reach) }
+        }
         // The server counts changed rows twice where keys are entangled; then they are followed beforehand, in the same
         // state of the database.
         let isForeseen = reach.isEntangled && request.strategy == .whole
-        return try batch(what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED") {
+        return try batch(
+            what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED",
+            usesOnePlan: [.range, .partitions].contains(request.strategy)
+        ) {
             let foreseen = isForeseen ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isForeseen ? nil : changeCounts(reach)
             var batch = try BatchDelete(request, self)
@@ -36,14 +41,6 @@ extension PostgresConnection {
             }
             return result
         }
-    }
-
-    private func checkOverride(_ request: BatchDeleteRequest, _ reach: ReachOfDelete) throws(StoreError) {
-        guard [.cascade, .nullify].contains(request.relationships), !reach.keys.isEmpty else { return }
-        throw StoreError(
-            .unsupported, store: name,
-            message: "`relationships: \(request.relationships.rawValue)` is not carried out on PostgreSQL",
-            hint: "declare it in the schema (ON DELETE CASCADE or SET NULL)")
     }
 
     private func foreseenCounts(_ request: BatchDeleteRequest) throws -> ForeseenCounts {

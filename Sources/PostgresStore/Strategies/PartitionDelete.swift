@@ -87,6 +87,8 @@ extension PostgresConnection {
             try execute("ALTER TABLE \(parent) DETACH PARTITION \(leaf.sql) CONCURRENTLY")
         }
         return try batch("dropping the partition \(leaf.name)") {
+            // Nobody else uses the rows any more: more than one process may count them.
+            try execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
             try execute("LOCK TABLE \(leaf.sql) IN \(hasDefault ? "SHARE" : "ACCESS EXCLUSIVE") MODE")
             let rowCount = try count(SQLFragment("SELECT count(*) FROM \(leaf.sql)"))
             try execute("DROP TABLE \(leaf.sql)")

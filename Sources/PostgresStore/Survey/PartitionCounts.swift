@@ -46,10 +46,6 @@ extension PostgresConnection {
             "SELECT rows, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT "
                 + "(SELECT count(*) FROM \(leaf.sql)) AS rows, (SELECT min(\(column)) FROM \(leaf.sql)) AS least, "
                 + "(SELECT max(\(column)) FROM \(leaf.sql)) AS most) AS whole")
-        let row = result.rows.first ?? []
-        return SurveyGroup(
-            code: code, matches: true, isFree: true, isOwn: true, rowCount: row[0].flatMap { Int($0) } ?? 0,
-            least: StoreValue(row[1], type: result.types[1]), newestValue: StoreValue(row[2], type: result.types[2]),
-            oldest: date.instant(row[3], type: result.types[3]), newest: date.instant(row[4], type: result.types[4]))
+        return wholeGroup(result, code: code, date)
     }
 }

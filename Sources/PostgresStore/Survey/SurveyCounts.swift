@@ -18,10 +18,19 @@ extension PostgresConnection {
         let attribute = try rows.scope.attribute(request.date.name, store: name)
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
         let isPartial = isIndexed && rows.date.reading == .ordered && !request.countsAllRows
-        let groups = try readGroups(
-            rows, notKept: notKept, others: others,
-            among: isPartial ? rows.date.mayMatter(before: rows.cutoff) : .always)
-        try fill(&survey, from: groups, rows)
+        if isPartial, rows.date.type == .timestamptz, rows.filter == .always, notKept == .always, others == .always {
+            // What the index says of the expired rows need not be looked at row by row.
+            let doubtful = try readGroups(
+                rows, notKept: notKept, others: others, among: rows.date.mayBeUnreadable
+            ).filter { !$0.isReadable }
+            let expired = try expiredGroup(rows)
+            try fill(&survey, from: doubtful + (expired.rowCount > 0 ? [expired] : []), rows)
+        } else {
+            let groups = try readGroups(
+                rows, notKept: notKept, others: others,
+                among: isPartial ? rows.date.mayMatter(before: rows.cutoff) : .always)
+            try fill(&survey, from: groups, rows)
+        }
         if isPartial { try completePartial(&survey, rows) }
     }
 
@@ -32,6 +41,32 @@ extension PostgresConnection {
             try request.preceding
                 .filter { try requireTable($0.fetchRequest.entity).number == number }
                 .map { "(" + (try condition($0.fetchRequest.predicate, scope)) + ") IS NOT TRUE" })
+    }
+
+    /// The rows before the cutoff as one group, counted by the index alone where it is vacuumed.
+    private func expiredGroup(_ rows: SurveyRows) throws -> SurveyGroup {
+        let date = rows.date
+        func ask(_ what: String, as name: String) -> SQLFragment {
+            "(SELECT \(what) FROM \(rows.scope.from)" + date.readable(before: rows.cutoff).whereClause + ") AS \(name)"
+        }
+        let values = SQLFragment.joined(
+            [
+                ask("count(*)", as: "rows"), ask("min(\(date.column))", as: "least"),
+                ask("max(\(date.column))", as: "most"),
+            ], by: ", ", empty: .never)
+        let result = try execute(
+            "SELECT rows, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT " + values
+                + ") AS expired")
+        return wholeGroup(result, code: 7, date)
+    }
+
+    /// A group of rows of one kind, of a result with their count, their least and greatest value and the instants of both.
+    func wholeGroup(_ result: ServerResult, code: Int, _ date: DateSQL) -> SurveyGroup {
+        let row = result.rows.first ?? []
+        return SurveyGroup(
+            code: code, matches: true, isFree: true, isOwn: true, rowCount: row[0].flatMap { Int($0) } ?? 0,
+            least: StoreValue(row[1], type: result.types[1]), newestValue: StoreValue(row[2], type: result.types[2]),
+            oldest: date.instant(row[3], type: result.types[3]), newest: date.instant(row[4], type: result.types[4]))
     }
 
     func readGroups(
@@ -221,6 +256,17 @@ extension DateSQL {
         if date.earliest > cutoff { parts.append(bound(.less, .earliest)) }
         if type.isDate { parts.append(SQLFragment("\(column) >= 'infinity'")) }
         if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }
+        if date.latest != nil { parts.append(bound(.greater, .latest)) }
+        parts += untrusted.map { "\(column) = " + $0 }
+        return .any(parts)
+    }
+
+    /// The rows whose date may not be believed, as an index finds them; more rather than fewer. Columns of the server's own
+    /// instants only.
+    var mayBeUnreadable: SQLFragment {
+        var parts = [
+            SQLFragment("\(column) IS NULL"), bound(.less, .earliest), SQLFragment("\(column) >= 'infinity'"),
+        ]
         if date.latest != nil { parts.append(bound(.greater, .latest)) }
         parts += untrusted.map { "\(column) = " + $0 }
         return .any(parts)

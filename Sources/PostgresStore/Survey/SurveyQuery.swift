@@ -43,10 +43,10 @@ extension PostgresConnection {
                 "the partition \(foreign.name) of \(table.name) is a foreign table: a delete on two servers cannot be "
                 + "one transaction; give the other server a policy of its own and name the other partitions in rules"
         }
-        if [.cascade, .nullify].contains(request.relationships), !table.entity.incomingRelationships.isEmpty {
+        if table.isDistributed, let key = table.entity.incomingRelationships.first {
             return
-                "`relationships: \(request.relationships.rawValue)` is not carried out on PostgreSQL: declare it in the "
-                + "schema (ON DELETE CASCADE or SET NULL)"
+                "\(key.source) refers to \(table.name), which is distributed: what its foreign keys take along cannot be "
+                + "foretold or counted"
         }
         return nil
     }
@@ -61,11 +61,18 @@ extension PostgresConnection {
         let byDate: [DeleteStrategy] = rows.date.reading == .ordered ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
         if possible.isEmpty { possible = [.whole] }
-        survey.isInDateOrder = index != nil
+        survey.isInDateOrder = index != nil && !table.isDistributed
         survey.index = index?.name
         if try canDropPartitions(rows) { possible.insert(.partitions, at: 0) }
         survey.possibleStrategies = possible
         survey.strategy = possible[0]
+        // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer
+        // than in a file, and what each costs besides its rows matters less.
+        survey.batchTarget = .milliseconds(30)
+        if table.isHypertable, survey.expiredAloneCount > 0 {
+            let aggregates = TimescaleSQL.continuousAggregates(schema: table.schema, relation: table.relation)
+            survey.strategyReason = TimescaleSQL.warning(ofAggregates: try self.rows(aggregates).compactMap { $0[0] })
+        }
     }
 }
 

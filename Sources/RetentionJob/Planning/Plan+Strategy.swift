@@ -6,7 +6,7 @@ extension Plan.Step {
     mutating func use(_ wanted: DeleteStrategy, asking survey: SurveyRequest) {
         // A partition goes as a whole: rows that arrived in it meanwhile could be more than `max_rows` allows.
         let strategy = wanted == .partitions && rule.limits.maxRows != nil ? .range : wanted
-        batch = Self.batch(of: rule, strategy, survey)
+        batch = Self.batch(of: rule, strategy, survey, target: self.survey.batchTarget)
         request = BatchDeleteRequest(
             fetchRequest: FetchRequest(
                 entity: rule.entity, predicate: survey.deletion,
@@ -31,9 +31,15 @@ extension Plan.Step {
 
     /// Sorted batches are large by their nature: each goes through most pages of the table. They are bounded by the time
     /// that the store may be locked, unless the rule says how large they are.
-    private static func batch(of rule: Rule, _ strategy: DeleteStrategy, _ survey: SurveyRequest) -> Rule.BatchSetting {
-        guard strategy == .sorted, rule.batch == Rule.BatchSetting() else { return rule.batch }
+    private static func batch(
+        of rule: Rule, _ strategy: DeleteStrategy, _ survey: SurveyRequest, target: Duration?
+    ) -> Rule.BatchSetting {
+        guard rule.batch == Rule.BatchSetting() else { return rule.batch }
         var batch = rule.batch
+        guard strategy == .sorted else {
+            batch.target = target ?? batch.target
+            return batch
+        }
         batch.rows = firstSortedRows
         batch.target = survey.maxLock / 2
         return batch

@@ -30,7 +30,8 @@ extension RandomDatabase {
         }
         return SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
-            relationships: chance(10) ? .deny : .asDeclared, countsAllRows: chance(60))
+            relationships: chance(10) ? .deny : chance(15) ? pick([.cascade, .nullify]) : .asDeclared,
+            countsAllRows: chance(60))
     }
 
     private mutating func condition(_ table: Table) -> Predicate {

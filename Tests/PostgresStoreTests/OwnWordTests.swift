@@ -1,0 +1,91 @@
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import PostgresStore
+
+/// `relationships: cascade` and `nullify` of a request, whatever the schema declares. The random databases have them too.
+@Suite(.needsPostgres)
+struct OwnWordTests {
+    private static let schema = """
+        CREATE TABLE q (a int, b text, at timestamptz, up int, PRIMARY KEY (a, b), UNIQUE (a));
+        ALTER TABLE q ADD FOREIGN KEY (up) REFERENCES q (a);
+        INSERT INTO q SELECT n, 'x', timestamptz '2026-01-01 00:00:00+00' + n * interval '1 day', nullif(n - 1, 0)
+        FROM generate_series(1, 6) n;
+        CREATE TABLE note (id int PRIMARY KEY, a int, b text, also int REFERENCES q (a) ON DELETE SET DEFAULT DEFAULT 6,
+            FOREIGN KEY (a, b) REFERENCES q ON DELETE CASCADE) PARTITION BY RANGE (id);
+        CREATE TABLE note_1 PARTITION OF note FOR VALUES FROM (0) TO (3);
+        CREATE TABLE note_2 PARTITION OF note DEFAULT;
+        INSERT INTO note VALUES (1, 1, 'x', 5), (2, 5, 'x', 2), (3, 2, 'x', 1), (4, 6, 'x', 5);
+        CREATE TABLE mark (note int REFERENCES note ON DELETE SET NULL);
+        INSERT INTO mark SELECT generate_series(1, 4);
+
+        """
+
+    private func request(_ rule: BatchDeleteRequest.RelationshipRule) -> SurveyRequest {
+        SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-04"), relationships: rule)
+    }
+
+    @Test func nullifyTakesReferencesOfEveryKeyAndNothingElse() throws {
+        let database = try TestDatabase(Self.schema)
+        let writer = try database.writer()
+        let survey = try writer.survey(request(.nullify))
+        #expect(survey.expiredCount == 2 && survey.possibleStrategies == [.whole] && survey.obstacles == [])
+        let execution = try Laws.carryOut(request(.nullify), strategy: .whole, batchRows: nil, on: writer)
+        // Three notes, and the row of the table itself that points at one that goes.
+        #expect(execution.total == BatchDeleteResult(deletedCount: 2, nullifiedCount: survey.nullifiedCount))
+        #expect(survey.nullifiedCount == 4)
+        #expect(try database.run("SELECT * FROM note ORDER BY id") == ["1|||5", "2|5|x|", "3|||", "4|6|x|5"])
+        #expect(try database.run("SELECT count(*), min(a), count(up) FROM q") == ["4|3|3"])
+    }
+
+    @Test func cascadeTakesRowsAlongAndTheSchemasWordHoldsBehindThem() throws {
+        let database = try TestDatabase(Self.schema)
+        let writer = try database.writer()
+        let survey = try writer.survey(request(.cascade))
+        // The chain of the table leads from the first row to the last, and to all notes.
+        #expect(survey.expiredCount == 2 && survey.cascadedCount == 8 && survey.nullifiedCount == 4)
+        let execution = try Laws.carryOut(request(.cascade), strategy: .whole, batchRows: nil, on: writer)
+        #expect(execution.total.cascadedCount == 8 && execution.total.nullifiedCount == 4)
+        #expect(
+            try database.run(
+                "SELECT (SELECT count(*) FROM q), (SELECT count(*) FROM note), count(*), count(note) FROM mark") == [
+                    "0|0|4|0"
+                ])
+    }
+
+    @Test func limitsAndIdentitiesHoldForTheRowsThatAreNamed() throws {
+        let database = try TestDatabase(Self.schema)
+        let writer = try database.writer()
+        let result = try writer.execute(
+            BatchDeleteRequest(
+                fetchRequest: FetchRequest(
+                    entity: "q", predicate: .all, sortDescriptors: [SortDescriptor("at", ascending: false)],
+                    fetchLimit: 2),
+                resultType: .objectIDs, relationships: .cascade))
+        #expect(result.deletedCount == 2 && result.cascadedCount == 3)
+        #expect(Set(result.objectIDs.map(\.key)) == [[.integer(5), .text("x")], [.integer(6), .text("x")]])
+        #expect(try database.run("SELECT string_agg(id::text, ',') FROM note") == ["3"])
+    }
+
+    @Test func aTriggerThatKeepsANamedRowUndoesAll() throws {
+        let database = try TestDatabase(
+            Self.schema + """
+                CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
+                    IF OLD.a = 2 THEN RETURN NULL; END IF; RETURN OLD; END$$;
+                CREATE TRIGGER keep BEFORE DELETE ON q FOR EACH ROW EXECUTE FUNCTION keep();
+                """)
+        let writer = try database.writer()
+        #expect(throws: StoreError.self) {
+            try Laws.carryOut(request(.nullify), strategy: .whole, batchRows: nil, on: writer)
+        }
+        #expect(try database.run("SELECT count(*), count(up) FROM q") == ["6|5"])
+        #expect(try database.run("SELECT count(a), count(also) FROM note") == ["4|4"])
+    }
+
+    @Test func aReferenceThatMustBeThereIsAnObstacleToNullify() throws {
+        let database = try TestDatabase(Self.schema + "ALTER TABLE note ALTER COLUMN a SET NOT NULL;")
+        let survey = try database.writer().survey(request(.nullify))
+        #expect(survey.obstacles.map(\.rowCount) == [2])
+    }
+}

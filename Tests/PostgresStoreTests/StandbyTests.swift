@@ -1,0 +1,186 @@
+import Foundation
+import PostgresCluster
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+/// A primary and a standby that follows it.
+@Suite(.needsPostgres, .serialized)
+struct StandbyTests {
+    private let primary: PostgresCluster
+    private let standby: PostgresCluster
+    private let url: String
+
+    private static let schema = """
+        CREATE TABLE q (id int PRIMARY KEY, at timestamptz); CREATE INDEX ON q (at);
+        INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00:00+00' + n * interval '1 minute' FROM generate_series(1, 500) n;
+        """
+
+    init() throws {
+        primary = try PostgresCluster()
+        url = try primary.makeDatabase(Self.schema)
+        standby = try PostgresCluster(standbyOf: primary)
+    }
+
+    private var name: String { PostgresCluster.database(of: url) }
+    private static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01T05:00:00Z"))
+
+    private static func batch(_ rows: Int? = 50) -> BatchDeleteRequest {
+        BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: "q", predicate: request.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: rows),
+            resultType: .count, strategy: .range)
+    }
+
+    private func error(_ body: () throws -> Void) -> StoreError? {
+        do {
+            try body()
+            return nil
+        } catch {
+            return error as? StoreError
+        }
+    }
+
+    private func eventually(_ isSo: () throws -> Bool) throws -> Bool {
+        for _ in 0..<500 {
+            if try isSo() { return true }
+            usleep(20_000)
+        }
+        return false
+    }
+
+    /// Whether the standby has replayed all that was committed until now, synced or not.
+    private func hasReplayed() throws -> Bool {
+        // A message is synced, and what was written before it with it.
+        let end =
+            try primary.run(
+                "SELECT NULL FROM pg_logical_emit_message(TRUE, 'retention', 'end'); SELECT pg_current_wal_insert_lsn()",
+                url: url
+            ).split(separator: "\n").last ?? ""
+        return try eventually {
+            try primary.run("SELECT replay_lsn >= '\(end)' FROM pg_stat_replication", url: url) == "t"
+        }
+    }
+
+    @Test func batchesWaitForAStandbyThatIsBehindUntilItHasCaughtUp() throws {
+        #expect(try hasReplayed())
+        let writer = try PostgresWriter(PostgresAddress(url: url), maxReplicationLag: .milliseconds(100))
+        #expect(try writer.wantedPause() == nil)
+        // It goes on receiving what is written, and answers, but replays nothing.
+        try standby.run("SELECT pg_wal_replay_pause()", database: name)
+        #expect(
+            try eventually {
+                try standby.run("SELECT pg_get_wal_replay_pause_state()", database: name) == "paused"
+            })
+        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        var pause: WantedPause?
+        #expect(
+            try eventually {
+                pause = try writer.wantedPause()
+                return pause != nil
+            })
+        #expect(pause?.isUntilOver == true && pause?.reason.contains("max_replication_lag") == true)
+        try standby.run("SELECT pg_wal_replay_resume()", database: name)
+        #expect(try eventually { try writer.wantedPause() == nil })
+        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try hasReplayed())
+        #expect(try standby.run("SELECT count(*) FROM q", database: name) == "400")
+    }
+
+    @Test func withoutALimitNoStandbyIsWaitedFor() throws {
+        let writer = try PostgresWriter(PostgresAddress(url: url))
+        try standby.run("SELECT pg_wal_replay_pause()", database: name)
+        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        usleep(300_000)
+        #expect(try writer.wantedPause() == nil)
+    }
+
+    @Test func anOldTransactionOfOthersSlowsBatchesDownAndTheRunsOwnDoesNot() throws {
+        var options = PostgresConnection.Options(isReadOnly: false)
+        options.oldTransaction = .milliseconds(100)
+        let connection = try PostgresConnection(PostgresAddress(url: url), options)
+        let other = try PostgresConnection(PostgresAddress(url: url), options)
+        try other.execute("BEGIN ISOLATION LEVEL REPEATABLE READ")
+        try other.execute("SELECT count(*) FROM q")
+        usleep(200_000)
+        let pause = try connection.wantedPause()
+        #expect(pause?.isUntilOver == false && pause?.reason.contains("a transaction of others") == true)
+        // For the other one it is no other's.
+        #expect(try other.wantedPause() == nil)
+        try other.execute("COMMIT")
+        #expect(try connection.wantedPause() == nil)
+    }
+
+    @Test func aStandbyIsReadAndRefusedForARun() throws {
+        #expect(try hasReplayed())
+        let address = PostgresAddress(url: standby.url(database: name))
+        #expect(try PostgresReader(address).survey(Self.request).expiredCount == 299)
+        let told = error { _ = try PostgresWriter(address) }
+        #expect(told?.kind == .permission && told?.engineCode == "SQLSTATE 25006")
+        #expect(told?.message.contains("refusing to run: the server is a standby") == true)
+    }
+
+    @Test func aRunGoesOnWithTheStandbyThatTookOverIfItsAddressNamesBoth() throws {
+        let both =
+            "postgresql://retention@/\(name)?host=\(primary.socketFolder),\(standby.socketFolder)&target_session_attrs=read-write"
+        let writer = try PostgresWriter(PostgresAddress(url: both))
+        try writer.takeRunLock()
+        var request = Self.batch()
+        let first = try writer.execute(request)
+        #expect(first.deletedCount == 50)
+        #expect(try hasReplayed())
+        try primary.stop()
+        try standby.promote()
+        request.continuation = first.continuation
+        var deleted = 50
+        for _ in 0..<20 {
+            let result = try writer.execute(request)
+            deleted += result.deletedCount
+            guard let next = result.continuation else { break }
+            request.continuation = next
+        }
+        #expect(deleted == 299)
+        #expect(try standby.run("SELECT count(*), min(id) FROM q", database: name) == "201|300")
+        #expect(try PostgresReader(PostgresAddress(url: both)).isRunLockHeld())
+    }
+
+    @Test func withoutTheStandbyInItsAddressTheServerIsGone() throws {
+        let writer = try PostgresWriter(PostgresAddress(url: url), patience: .milliseconds(300))
+        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try hasReplayed())
+        try primary.stop()
+        try standby.promote()
+        #expect(error { _ = try writer.execute(Self.batch()) }?.kind == .unreachable)
+        let next = try PostgresWriter(PostgresAddress(url: standby.url(database: name)))
+        #expect(try next.execute(Self.batch(nil)).deletedCount == 249)
+    }
+}
+
+struct StandbyDelayTests {
+    /// A standby that stands still is behind since what it lacks was first seen, however long it has been idle before.
+    @Test func theDelayIsCountedFromTheFirstPlaceThatIsNotReplayed() {
+        let start = ContinuousClock.now
+        var delay = StandbyDelay()
+        func after(_ seconds: Int, written: Int64, replayed: Int64) -> Duration {
+            delay.delay(at: start + .seconds(seconds), written: written, replayed: replayed)
+        }
+        #expect(after(0, written: 10, replayed: 10) == .zero)
+        #expect(after(100, written: 20, replayed: 10) == .zero)
+        #expect(after(103, written: 20, replayed: 10) == .seconds(3))
+        #expect(after(104, written: 30, replayed: 10) == .seconds(4))
+        // It has replayed the first of the two.
+        #expect(after(105, written: 30, replayed: 25) == .seconds(1))
+        #expect(after(106, written: 30, replayed: 30) == .zero)
+    }
+
+    @Test func aLongWaitIsNotForgotten() {
+        let start = ContinuousClock.now
+        var delay = StandbyDelay()
+        var last = Duration.zero
+        for second in 0...5000 {
+            last = delay.delay(at: start + .seconds(second), written: Int64(100 + second), replayed: 50)
+        }
+        #expect(last == .seconds(5000))
+    }
+}
