@@ -86,3 +86,19 @@ need() {
     # The toolchain's own libraries; it does not start without them.
     swift build --version >/dev/null 2>&1 || install_packages libncurses6 libcurl4 libxml2 libsqlite3-0
 }
+
+# Builds products as they are installed: Swift's libraries are inside, so that nothing of Swift need be where they run.
+# Sets `programs` to their folder. With --postgres first: with the engine for PostgreSQL.
+build_release() {
+    local product options=(-c release --static-swift-stdlib)
+    # With its trait the package is another one, as it is with another way of linking: each has a build folder of its own.
+    if [ "$1" = --postgres ]; then
+        need libpq-dev
+        options+=(--traits Postgres --scratch-path .build/postgres)
+        shift
+    else
+        options+=(--scratch-path .build/static)
+    fi
+    for product in "$@"; do swift build "${options[@]}" --product "$product"; done
+    programs=$(swift build "${options[@]}" --show-bin-path)
+}

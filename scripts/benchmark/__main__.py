@@ -45,8 +45,6 @@ def sizes(options):
 def arguments():
     parser = argparse.ArgumentParser(prog="scripts/bench")
     parser.add_argument("--programs", type=pathlib.Path, help=argparse.SUPPRESS)
-    parser.add_argument("--linking", default="dynamically", help=argparse.SUPPRESS)
-    parser.add_argument("--retention", type=pathlib.Path, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true")
     parser.add_argument("--write", action="store_true")
     parser.add_argument("--large", action="store_true")
@@ -68,9 +66,9 @@ def arguments():
 def measure_all(options):
     """Measures the parts; the stores are gone afterwards."""
     programs = options.programs.resolve()
-    retention = (options.retention or programs / "retention").resolve()
+    retention = programs / "retention"
     result = Result(machine_facts(
-        retention, linking=options.linking, runs=options.runs, rows=options.rows, large_rows=options.large_rows))
+        retention, runs=options.runs, rows=options.rows, large_rows=options.large_rows))
     options.folder.mkdir(parents=True, exist_ok=True)
     folder = pathlib.Path(tempfile.mkdtemp(prefix="stores-", dir=options.folder.resolve()))
     began = time.monotonic()

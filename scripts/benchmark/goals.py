@@ -131,10 +131,8 @@ def quantile(cell, actor, share):
 def memory(result, deletes):
     """Bounded, and the same for every size of store."""
     small = [job for job, _ in deletes if job.schema == "S1" and job.percent == 50]
-    # Without Foundation's libraries in full there is less to hold.
-    limit = 24 if result.facts["linking"] == "statically" else 30
     goals = [Goal(
-        "peak memory of batches", limit,
+        "peak memory of batches", 24,
         [(name(job), job.median("memory_mb")) for job, _ in deletes if job.strategy not in WITH_A_CACHE], " MB")]
     if len(small) > 1:
         small.sort(key=lambda job: job.rows)

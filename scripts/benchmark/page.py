@@ -39,8 +39,8 @@ def facts(result):
     known = result.facts
     return (
         f"{known['date']} · {known['processor']}, {known['cores']} cores, {known['memory_gb']} GB · "
-        f"Linux {known['linux']} · SQLite {known['sqlite']} · Swift {known['swift']}, release build, its libraries "
-        f"linked {known['linking']} · retention {known['retention']} · median (lowest–highest) of {known['runs']} runs "
+        f"Linux {known['linux']} · SQLite {known['sqlite']} · Swift {known['swift']}, release build as it is "
+        f"installed · retention {known['retention']} · median (lowest–highest) of {known['runs']} runs "
         "where nothing else is said")
 
 
