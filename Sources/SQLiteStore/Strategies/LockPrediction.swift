@@ -62,6 +62,6 @@ struct LockModel {
 
     private func duration(_ rows: Double) -> Duration { .seconds(rows * secondsPerRow * Self.caution) }
 
-    /// A prediction that is too short costs a run that gives up half-way.
-    private static let caution = 1.4
+    /// A prediction that is too short costs a rebuild that is given up half-way.
+    private static let caution = 1.2
 }
