@@ -84,61 +84,67 @@ def make_partitioned(cluster, rows):
         CHECKPOINT;"""), "parts")
 
 
-class Writer(threading.Thread):
-    """Adds a row every few milliseconds, and remembers how long each took."""
+class Session(threading.Thread):
+    """A psql that asks again and again, on a thread of its own, until it is told to end."""
 
     def __init__(self, cluster, database):
         super().__init__(daemon=True)
         self.process = subprocess.Popen(
             [f"{cluster.bin}/psql", "-XqAt", "-h", cluster.folder, "-U", "retention", "-d", database],
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        self.times, self.is_over = [], False
+        self.is_over = False
+
+    def ask(self, statements):
+        """The one line that they print."""
+        self.process.stdin.write(statements)
+        self.process.stdin.flush()
+        return self.process.stdout.readline()
+
+    def end(self):
+        self.is_over = True
+        self.join()
+        self.process.stdin.close()
+        self.process.wait()
+
+
+class Writer(Session):
+    """Adds a row every few milliseconds, and remembers how long each took."""
+
+    def __init__(self, cluster, database):
+        super().__init__(cluster, database)
+        self.times = []
 
     def run(self):
         number = 10**9
         while not self.is_over:
             number += 1
             began = time.monotonic()
-            self.process.stdin.write(
-                f"INSERT INTO ticks VALUES ({number}, 'XAUEUR', 1, '2026-12-15 00:00:00+00'); SELECT 1;\n")
-            self.process.stdin.flush()
-            self.process.stdout.readline()
+            self.ask(f"INSERT INTO ticks VALUES ({number}, 'XAUEUR', 1, '2026-12-15 00:00:00+00'); SELECT 1;\n")
             self.times.append((time.monotonic() - began) * 1000)
             time.sleep(0.002)
 
     def end(self):
-        self.is_over = True
-        self.join()
-        self.process.stdin.close()
-        self.process.wait()
+        super().end()
         return statistics.quantiles(self.times, n=100)[98] if len(self.times) > 100 else max(self.times)
 
 
-class Watcher(threading.Thread):
+class Watcher(Session):
     """Asks every few milliseconds how long the job's transaction has held its locks: since it got a number, that is wrote."""
 
     QUERY = ("SELECT coalesce(max(extract(epoch FROM clock_timestamp() - xact_start)) * 1000, 0) FROM pg_stat_activity "
              "WHERE application_name LIKE 'retention %' AND backend_xid IS NOT NULL;\n")
 
     def __init__(self, cluster):
-        super().__init__(daemon=True)
-        self.process = subprocess.Popen(
-            [f"{cluster.bin}/psql", "-XqAt", "-h", cluster.folder, "-U", "retention", "-d", "postgres"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
-        self.longest, self.is_over = 0.0, False
+        super().__init__(cluster, "postgres")
+        self.longest = 0.0
 
     def run(self):
         while not self.is_over:
-            self.process.stdin.write(self.QUERY)
-            self.process.stdin.flush()
-            self.longest = max(self.longest, float(self.process.stdout.readline()))
+            self.longest = max(self.longest, float(self.ask(self.QUERY)))
             time.sleep(0.002)
 
     def end(self):
-        self.is_over = True
-        self.join()
-        self.process.stdin.close()
-        self.process.wait()
+        super().end()
         return self.longest
 
 

@@ -17,6 +17,15 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         case cascade
         /// Their reference becomes NULL, whatever the relationship declares.
         case nullify
+
+        /// The rule that takes the place of the declared one; nil: none does.
+        package var deleteRule: Relationship.DeleteRule? {
+            switch self {
+            case .asDeclared, .deny: nil
+            case .cascade: .cascade
+            case .nullify: .nullify
+            }
+        }
     }
 
     /// The rows to delete. Its sort descriptors, limit and offset are obeyed: with a limit of 10 and the date ascending,

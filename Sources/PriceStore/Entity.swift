@@ -142,3 +142,36 @@ public struct Relationship: Hashable, Sendable {
         self.isIndexed = isIndexed
     }
 }
+
+extension Relationship {
+    /// The relationship with another delete rule.
+    package func with(deleteRule: DeleteRule) -> Relationship {
+        Relationship(
+            source: source, sourceAttributes: sourceAttributes, destination: destination,
+            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
+    }
+}
+
+extension Entity {
+    /// Why a rule's own word on the relationships that point at the entity cannot be carried out, or nil: a cascade from
+    /// another entity leads back here, where the schema's word holds for rows that it reaches and the rule's for those
+    /// that it names.
+    ///
+    /// - Parameter incoming: the relationships that point at an entity of that name.
+    package func conflictOfOwnWord(incoming: (_ entity: String) throws -> [Relationship]) rethrows -> String? {
+        var seen: Set<String> = []
+        var waiting = incomingRelationships.map(\.source).filter { $0 != name }
+        while let next = waiting.popLast() {
+            guard seen.insert(next).inserted else { continue }
+            for key in try incoming(next) where key.deleteRule == .cascade {
+                if key.source == name {
+                    return
+                        "a cascade leads from \(key.destination) back to \(name), so that `relationships` of the rule and "
+                        + "of the schema would meet in the same rows"
+                }
+                waiting.append(key.source)
+            }
+        }
+        return nil
+    }
+}

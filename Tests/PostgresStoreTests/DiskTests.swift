@@ -11,27 +11,13 @@ import Testing
 struct DiskTests {
     private static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-02-01T00:00:00Z"))
 
-    private static func batch(_ rows: Int) -> BatchDeleteRequest {
-        BatchDeleteRequest(
-            fetchRequest: FetchRequest(
-                entity: "q", predicate: request.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: rows),
-            resultType: .count, strategy: .range)
-    }
+    private static func batch(_ rows: Int) -> BatchDeleteRequest { ExpiringRows.batch(rows, of: request) }
 
     private static let schema = """
         CREATE TABLE q (id int PRIMARY KEY, at timestamptz, note text); CREATE INDEX ON q (at);
         INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00:00+00' + n * interval '1 minute', repeat('x', 400)
         FROM generate_series(1, 6000) n;
         """
-
-    private func error(_ body: () throws -> Void) -> StoreError? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return error as? StoreError
-        }
-    }
 
     /// What goes is kept elsewhere by a trigger, on a disk that is too small for all of it.
     @Test func aDeleteThatFindsTheDiskFullUndoesItsBatchAndKeepsThoseBefore() throws {
@@ -48,7 +34,7 @@ struct DiskTests {
         let writer = try PostgresWriter(PostgresAddress(url: url))
         var deleted = 0
         var request = Self.batch(500)
-        let told = error {
+        let told = storeError {
             while true {
                 let result = try writer.execute(request)
                 deleted += result.deletedCount
@@ -74,7 +60,7 @@ struct DiskTests {
         let rows: [[String: StoreValue]] = (0..<4000).map {
             ["id": .integer($0), "note": .text(String(repeating: "y", count: 500))]
         }
-        let told = error { _ = try writer.insert(entity: "q", rows: rows, onConflict: .fail) }
+        let told = storeError { _ = try writer.insert(entity: "q", rows: rows, onConflict: .fail) }
         #expect(told?.kind == .inputOutput && told?.engineCode == "SQLSTATE 53100")
         #expect(try cluster.run("SELECT count(*) FROM q", url: url) == "0")
         // What was begun still takes all the room there.
@@ -90,7 +76,7 @@ struct DiskTests {
         var deleted = try writer.execute(Self.batch(500)).deletedCount
         try cluster.run("CHECKPOINT", url: url)
         try cluster.fillDisk(leavingKilobytes: 50)
-        let told = error {
+        let told = storeError {
             // Each batch is more log, and none of it may go.
             for _ in 0..<5000 { deleted += try writer.execute(Self.batch(1)).deletedCount }
         }

@@ -9,31 +9,8 @@ import Testing
 /// What goes wrong on a server, and what is told and left behind. These tests stop servers: each has its own.
 @Suite(.needsPostgres, .serialized)
 struct FaultTests {
-    private static let schema = """
-        CREATE TABLE q (id int PRIMARY KEY, at timestamptz); CREATE INDEX ON q (at);
-        INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00:00+00' + n * interval '1 minute' FROM generate_series(1, 500) n;
-        """
-
-    private static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01T05:00:00Z"))
-
-    private static func batch(_ rows: Int? = 50) -> BatchDeleteRequest {
-        BatchDeleteRequest(
-            fetchRequest: FetchRequest(
-                entity: "q", predicate: request.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: rows),
-            resultType: .count, strategy: .range)
-    }
-
-    private func error(_ body: () throws -> Void) -> StoreError? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return error as? StoreError
-        }
-    }
-
     @Test func aServerThatIsNotThereCannotBeReached() {
-        let error = error {
+        let error = storeError {
             _ = try PostgresReader(PostgresAddress(url: "postgresql://x:secret@/prices?host=/nowhere"))
         }
         #expect(error?.kind == .unreachable)
@@ -42,7 +19,7 @@ struct FaultTests {
 
     @Test func aDatabaseThatIsNotThereIsMissing() throws {
         let cluster = try #require(PostgresCluster.shared)
-        let error = error { _ = try PostgresReader(PostgresAddress(url: cluster.url(database: "nothing"))) }
+        let error = storeError { _ = try PostgresReader(PostgresAddress(url: cluster.url(database: "nothing"))) }
         #expect(error?.kind == .missing && error?.engineCode == "SQLSTATE 3D000")
     }
 
@@ -52,7 +29,7 @@ struct FaultTests {
         try cluster.requirePasswords()
         let name = PostgresCluster.database(of: url)
         let wrong = PostgresAddress(url: cluster.url(database: name, user: "guest", password: "wr0ng"))
-        let told = error { _ = try PostgresReader(wrong) }
+        let told = storeError { _ = try PostgresReader(wrong) }
         #expect(told?.kind == .permission && told?.engineCode == "SQLSTATE 28P01")
         #expect(told?.description.contains("wr0ng") == false)
 
@@ -64,46 +41,46 @@ struct FaultTests {
         right.passwordFile = file.path
         #expect(try PostgresReader(right).entityNames() == [])
         try FileManager.default.setAttributes([.posixPermissions: 0o644], ofItemAtPath: file.path)
-        #expect(error { _ = try PostgresReader(right) }?.kind == .permission)
+        #expect(storeError { _ = try PostgresReader(right) }?.kind == .permission)
     }
 
     @Test func aServerThatIsReadOnlyIsRefused() throws {
-        let database = try TestDatabase(Self.schema)
+        let database = try TestDatabase(ExpiringRows.schema)
         let name = try database.run("SELECT current_database()")[0]
         try database.run("ALTER DATABASE \(name) SET default_transaction_read_only = on")
-        let told = error { _ = try database.writer() }
+        let told = storeError { _ = try database.writer() }
         #expect(told?.kind == .permission && told?.engineCode == "SQLSTATE 25006")
-        #expect(try database.reader().survey(Self.request).expiredCount == 299)
+        #expect(try database.reader().survey(ExpiringRows.request).expiredCount == 299)
     }
 
     @Test func aMissingPrivilegeIsToldWithItsCode() throws {
         let cluster = try #require(PostgresCluster.shared)
         let database = try TestDatabase(
-            Self.schema
+            ExpiringRows.schema
                 + "DO $$BEGIN CREATE ROLE looker LOGIN; EXCEPTION WHEN duplicate_object THEN NULL; END$$; GRANT SELECT ON q TO looker;"
         )
         let name = try database.run("SELECT current_database()")[0]
         let writer = try PostgresWriter(PostgresAddress(url: cluster.url(database: name, user: "looker")))
-        let told = error { _ = try writer.execute(Self.batch()) }
+        let told = storeError { _ = try writer.execute(ExpiringRows.batch()) }
         #expect(told?.kind == .permission && told?.engineCode == "SQLSTATE 42501")
         #expect(try database.run("SELECT count(*) FROM q") == ["500"])
     }
 
     @Test func aLockThatIsNotToBeHadIsBusyAndNothingIsDeleted() throws {
-        let database = try TestDatabase(Self.schema)
+        let database = try TestDatabase(ExpiringRows.schema)
         let other = try database.connection()
         try other.execute("BEGIN")
         try other.execute("LOCK TABLE q IN ACCESS EXCLUSIVE MODE")
         let writer = try PostgresWriter(database.address, lockTimeout: .milliseconds(20))
-        let told = error { _ = try writer.execute(Self.batch()) }
+        let told = storeError { _ = try writer.execute(ExpiringRows.batch()) }
         #expect(told?.kind == .busy && told?.engineCode == "SQLSTATE 55P03")
         try other.execute("ROLLBACK")
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
     }
 
     /// Both wait for the other's row; the server ends one of them, and the batch is tried again.
     @Test func aDeadlockIsTriedAgain() throws {
-        let database = try TestDatabase(Self.schema)
+        let database = try TestDatabase(ExpiringRows.schema)
         let other = try database.connection()
         try other.execute("SET deadlock_timeout = '10s'")
         try other.execute("BEGIN")
@@ -117,21 +94,21 @@ struct FaultTests {
             _ = try? session.execute("UPDATE q SET id = id WHERE id = 10")
             _ = try? session.execute("ROLLBACK")
         }.start()
-        let result = try writer.execute(Self.batch())
+        let result = try writer.execute(ExpiringRows.batch())
         #expect(result.deletedCount == 50)
         #expect(try database.run("SELECT count(*), min(id) FROM q") == ["450|51"])
     }
 
     @Test func aConnectionThatIsCutIsOpenedAgain() throws {
-        let database = try TestDatabase(Self.schema)
+        let database = try TestDatabase(ExpiringRows.schema)
         let writer = try database.writer()
         try writer.takeRunLock()
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
         let name = try database.run("SELECT current_database()")[0]
         try database.run(
             "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = '\(name)' AND pid <> pg_backend_pid()"
         )
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
         #expect(try database.run("SELECT count(*), min(id) FROM q") == ["400|101"])
         // The lock of the run is taken again with it.
         #expect(try database.reader().isRunLockHeld())
@@ -139,9 +116,9 @@ struct FaultTests {
 
     @Test func aServerThatIsStartedAgainIsWaitedForAndTheRestIsDeleted() throws {
         let cluster = try PostgresCluster()
-        let url = try cluster.makeDatabase(Self.schema)
+        let url = try cluster.makeDatabase(ExpiringRows.schema)
         let writer = try PostgresWriter(PostgresAddress(url: url))
-        var request = Self.batch()
+        var request = ExpiringRows.batch()
         var deleted = 0
         for round in 0..<20 {
             if round == 2 { try cluster.restart() }
@@ -160,37 +137,37 @@ struct FaultTests {
 
     @Test func aServerThatStaysAwayCannotBeReached() throws {
         let cluster = try PostgresCluster()
-        let url = try cluster.makeDatabase(Self.schema)
+        let url = try cluster.makeDatabase(ExpiringRows.schema)
         let writer = try PostgresWriter(PostgresAddress(url: url), patience: .milliseconds(300))
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
         try cluster.stop()
-        let told = error { _ = try writer.execute(Self.batch()) }
+        let told = storeError { _ = try writer.execute(ExpiringRows.batch()) }
         #expect(told?.kind == .unreachable)
     }
 
     @Test func aTriggerThatRaisesUndoesItsBatch() throws {
         let database = try TestDatabase(
-            Self.schema + """
+            ExpiringRows.schema + """
                 CREATE FUNCTION stop() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
                     IF OLD.id = 60 THEN RAISE EXCEPTION 'not this one'; END IF; RETURN OLD; END$$;
                 CREATE TRIGGER stop BEFORE DELETE ON q FOR EACH ROW EXECUTE FUNCTION stop();
                 """)
         let writer = try database.writer()
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
-        let told = error { _ = try writer.execute(Self.batch()) }
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
+        let told = storeError { _ = try writer.execute(ExpiringRows.batch()) }
         #expect(told?.kind == .constraint && told?.engineCode == "SQLSTATE P0001")
         #expect(try database.run("SELECT count(*) FROM q") == ["450"])
     }
 
     @Test func rowsThatATriggerKeepsDoNotHoldUpTheOthers() throws {
         let database = try TestDatabase(
-            Self.schema + """
+            ExpiringRows.schema + """
                 UPDATE q SET at = '2026-01-01 00:10:00+00' WHERE id < 20;
                 CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN
                     IF OLD.id < 20 THEN RETURN NULL; END IF; RETURN OLD; END$$;
                 CREATE TRIGGER keep BEFORE DELETE ON q FOR EACH ROW EXECUTE FUNCTION keep();
                 """)
-        var request = Self.batch(5)
+        var request = ExpiringRows.batch(5)
         let writer = try database.writer()
         var rounds = 0
         while true {
@@ -208,7 +185,7 @@ struct FaultTests {
         let first = try database.writer()
         try first.takeRunLock()
         let second = try database.writer()
-        let told = error { try second.takeRunLock() }
+        let told = storeError { try second.takeRunLock() }
         #expect(told?.kind == .busy && told?.message.contains("process \(getpid())") == true)
         // Another database of the same server is another store.
         try TestDatabase().writer().takeRunLock()

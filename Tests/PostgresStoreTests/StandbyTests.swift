@@ -12,35 +12,13 @@ struct StandbyTests {
     private let standby: PostgresCluster
     private let url: String
 
-    private static let schema = """
-        CREATE TABLE q (id int PRIMARY KEY, at timestamptz); CREATE INDEX ON q (at);
-        INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00:00+00' + n * interval '1 minute' FROM generate_series(1, 500) n;
-        """
-
     init() throws {
         primary = try PostgresCluster()
-        url = try primary.makeDatabase(Self.schema)
+        url = try primary.makeDatabase(ExpiringRows.schema)
         standby = try PostgresCluster(standbyOf: primary)
     }
 
     private var name: String { PostgresCluster.database(of: url) }
-    private static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01T05:00:00Z"))
-
-    private static func batch(_ rows: Int? = 50) -> BatchDeleteRequest {
-        BatchDeleteRequest(
-            fetchRequest: FetchRequest(
-                entity: "q", predicate: request.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: rows),
-            resultType: .count, strategy: .range)
-    }
-
-    private func error(_ body: () throws -> Void) -> StoreError? {
-        do {
-            try body()
-            return nil
-        } catch {
-            return error as? StoreError
-        }
-    }
 
     private func eventually(_ isSo: () throws -> Bool) throws -> Bool {
         for _ in 0..<500 {
@@ -73,7 +51,7 @@ struct StandbyTests {
             try eventually {
                 try standby.run("SELECT pg_get_wal_replay_pause_state()", database: name) == "paused"
             })
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
         var pause: WantedPause?
         #expect(
             try eventually {
@@ -83,7 +61,7 @@ struct StandbyTests {
         #expect(pause?.isUntilOver == true && pause?.reason.contains("max_replication_lag") == true)
         try standby.run("SELECT pg_wal_replay_resume()", database: name)
         #expect(try eventually { try writer.wantedPause() == nil })
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
         #expect(try hasReplayed())
         #expect(try standby.run("SELECT count(*) FROM q", database: name) == "400")
     }
@@ -91,7 +69,7 @@ struct StandbyTests {
     @Test func withoutALimitNoStandbyIsWaitedFor() throws {
         let writer = try PostgresWriter(PostgresAddress(url: url))
         try standby.run("SELECT pg_wal_replay_pause()", database: name)
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
         usleep(300_000)
         #expect(try writer.wantedPause() == nil)
     }
@@ -115,8 +93,8 @@ struct StandbyTests {
     @Test func aStandbyIsReadAndRefusedForARun() throws {
         #expect(try hasReplayed())
         let address = PostgresAddress(url: standby.url(database: name))
-        #expect(try PostgresReader(address).survey(Self.request).expiredCount == 299)
-        let told = error { _ = try PostgresWriter(address) }
+        #expect(try PostgresReader(address).survey(ExpiringRows.request).expiredCount == 299)
+        let told = storeError { _ = try PostgresWriter(address) }
         #expect(told?.kind == .permission && told?.engineCode == "SQLSTATE 25006")
         #expect(told?.message.contains("refusing to run: the server is a standby") == true)
     }
@@ -126,7 +104,7 @@ struct StandbyTests {
             "postgresql://retention@/\(name)?host=\(primary.socketFolder),\(standby.socketFolder)&target_session_attrs=read-write"
         let writer = try PostgresWriter(PostgresAddress(url: both))
         try writer.takeRunLock()
-        var request = Self.batch()
+        var request = ExpiringRows.batch()
         let first = try writer.execute(request)
         #expect(first.deletedCount == 50)
         #expect(try hasReplayed())
@@ -147,13 +125,13 @@ struct StandbyTests {
 
     @Test func withoutTheStandbyInItsAddressTheServerIsGone() throws {
         let writer = try PostgresWriter(PostgresAddress(url: url), patience: .milliseconds(300))
-        #expect(try writer.execute(Self.batch()).deletedCount == 50)
+        #expect(try writer.execute(ExpiringRows.batch()).deletedCount == 50)
         #expect(try hasReplayed())
         try primary.stop()
         try standby.promote()
-        #expect(error { _ = try writer.execute(Self.batch()) }?.kind == .unreachable)
+        #expect(storeError { _ = try writer.execute(ExpiringRows.batch()) }?.kind == .unreachable)
         let next = try PostgresWriter(PostgresAddress(url: standby.url(database: name)))
-        #expect(try next.execute(Self.batch(nil)).deletedCount == 249)
+        #expect(try next.execute(ExpiringRows.batch(nil)).deletedCount == 249)
     }
 }
 

@@ -70,11 +70,7 @@ import PriceStore
 
         /// Carries out one statement with bound parameters and returns its rows.
         func execute(_ text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
-            var copies: [UnsafePointer<CChar>?] = values.map { $0.flatMap { UnsafePointer(strdup($0)) } }
-            defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
-            if copies.isEmpty { copies.append(nil) }
-            return try result(
-                PQexecParams(handle, text, Int32(values.count), nil, copies, nil, nil, 0))
+            try sending(values) { PQexecParams(handle, text, $0, nil, $1, nil, nil, 0) }
         }
 
         /// Carries out one statement that is to come again, with a plan that the server makes once.
@@ -84,10 +80,17 @@ import PriceStore
                 _ = try result(PQprepare(handle, name, text, Int32(values.count), nil))
                 prepared[text] = name
             }
+            return try sending(values) { PQexecPrepared(handle, name, $0, $1, nil, nil, 0) }
+        }
+
+        /// Hands values over to libpq, which wants C strings that live as long as its call takes.
+        private func sending(
+            _ values: [String?], _ call: (_ count: Int32, _ values: [UnsafePointer<CChar>?]) -> OpaquePointer?
+        ) throws(ServerFault) -> ServerResult {
             var copies: [UnsafePointer<CChar>?] = values.map { $0.flatMap { UnsafePointer(strdup($0)) } }
             defer { for copy in copies { free(UnsafeMutablePointer(mutating: copy)) } }
             if copies.isEmpty { copies.append(nil) }
-            return try result(PQexecPrepared(handle, name, Int32(values.count), copies, nil, nil, 0))
+            return try result(call(Int32(values.count), copies))
         }
 
         /// Carries out statements without parameters, divided by semicolons, as one message; returns the last one's rows.

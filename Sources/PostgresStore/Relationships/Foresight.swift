@@ -94,7 +94,11 @@ extension PostgresConnection {
         survey.leavesReadableRows = survey.leavesReadableRows && counts.leavesReadableRows
         survey.unsupported = try changeOfMind(request, rows.scope.table, foresight)
         let reach = foresight.reaches[foresight.stepCount - 1]
-        if survey.unsupported == nil, reach.hasOwnWord { survey.unsupported = try leadsBack(rows.scope.table) }
+        if survey.unsupported == nil, reach.hasOwnWord {
+            survey.unsupported = try rows.scope.table.entity.conflictOfOwnWord {
+                try table($0)?.entity.incomingRelationships ?? []
+            }
+        }
         if survey.obstacles.isEmpty, reach.isEntangled || reach.hasOwnWord || counts.crossesBatches {
             // Rows that point at each other can only go in one statement; so does what a rule's own word takes along.
             survey.strategy = .whole
@@ -251,25 +255,6 @@ extension PostgresConnection {
             return
                 "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to its default, "
                 + "and what points at the rows that this rule deletes is not known then"
-        }
-        return nil
-    }
-
-    /// Why a rule's own word on relationships cannot be carried out, or nil: a cascade from another table leads back to the
-    /// rule's, where the schema's word holds for rows that it reaches and the rule's for those that it names.
-    private func leadsBack(_ table: PostgresTable) throws -> String? {
-        var seen: Set<String> = []
-        var waiting = table.entity.incomingRelationships.map(\.source).filter { $0 != table.name }
-        while let next = waiting.popLast() {
-            guard seen.insert(next).inserted else { continue }
-            for key in try self.table(next)?.entity.incomingRelationships ?? [] where key.deleteRule == .cascade {
-                if key.source == table.name {
-                    return
-                        "a cascade leads from \(key.destination) back to \(table.name), so that `relationships` of the "
-                        + "rule and of the schema would meet in the same rows"
-                }
-                waiting.append(key.source)
-            }
         }
         return nil
     }

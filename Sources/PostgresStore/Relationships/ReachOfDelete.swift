@@ -66,23 +66,3 @@ extension PostgresConnection {
         return false
     }
 }
-
-extension BatchDeleteRequest.RelationshipRule {
-    /// The rule that takes the place of the declared one; nil: none does.
-    fileprivate var deleteRule: Relationship.DeleteRule? {
-        switch self {
-        case .asDeclared, .deny: nil
-        case .cascade: .cascade
-        case .nullify: .nullify
-        }
-    }
-}
-
-extension Relationship {
-    /// The relationship with another delete rule.
-    fileprivate func with(deleteRule: DeleteRule) -> Relationship {
-        Relationship(
-            source: source, sourceAttributes: sourceAttributes, destination: destination,
-            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
-    }
-}

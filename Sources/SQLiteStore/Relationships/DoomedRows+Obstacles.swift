@@ -105,28 +105,6 @@ extension SQLiteConnection {
         return nil
     }
 
-    /// Why a rule's own word on relationships cannot be carried out, or nil: a cascade from another entity leads back to the
-    /// rule's, where the schema's word holds for rows that it reaches and the rule's for those that it names.
-    func leadsBack(_ entity: String, _ db: Database) throws -> String? {
-        var seen: Set<String> = []
-        var waiting: [String] = []
-        for key in try catalog.table(entity, db)?.entity.incomingRelationships ?? []
-        where key.source.lowercased() != entity.lowercased() { waiting.append(key.source.lowercased()) }
-        while let next = waiting.popLast() {
-            guard seen.insert(next).inserted else { continue }
-            for key in try catalog.table(next, db)?.entity.incomingRelationships ?? [] where key.deleteRule == .cascade
-            {
-                if key.source.lowercased() == entity.lowercased() {
-                    return
-                        "a cascade leads from \(key.destination) back to \(entity), so that `relationships` of the rule and "
-                        + "of the schema would meet in the same rows"
-                }
-                waiting.append(key.source.lowercased())
-            }
-        }
-        return nil
-    }
-
     /// Whether rows that go in a step point, without a cascade, at other rows that go in it: in which batch each goes
     /// is not known, so all must go at once.
     func crossesBatches(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Bool {

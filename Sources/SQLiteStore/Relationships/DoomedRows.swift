@@ -59,7 +59,9 @@ extension SQLiteConnection {
             survey.leavesReadableRows = try leavesReadableRows(request, scope, doomed, step: step, db)
         }
         if survey.unsupported == nil, request.relationships.deleteRule != nil {
-            survey.unsupported = try leadsBack(request.entity, db)
+            survey.unsupported = try scope.table.entity.conflictOfOwnWord {
+                try catalog.table($0, db)?.entity.incomingRelationships ?? []
+            }
         }
         let crosses = try request.relationships.deleteRule != nil || crossesBatches(doomed, step: step, db)
         if survey.obstacles.isEmpty, crosses {
@@ -252,14 +254,5 @@ extension BatchDeleteRequest {
         guard let rule = relationships.deleteRule, key.destination.lowercased() == fetchRequest.entity.lowercased()
         else { return key.deleteRule }
         return rule
-    }
-}
-
-extension Relationship {
-    /// The relationship with another delete rule.
-    fileprivate func with(deleteRule: DeleteRule) -> Relationship {
-        Relationship(
-            source: source, sourceAttributes: sourceAttributes, destination: destination,
-            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
     }
 }

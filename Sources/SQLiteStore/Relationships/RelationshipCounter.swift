@@ -181,17 +181,6 @@ private struct Reach {
     }
 }
 
-extension BatchDeleteRequest.RelationshipRule {
-    /// The rule that takes the place of the declared one; nil: none does.
-    var deleteRule: Relationship.DeleteRule? {
-        switch self {
-        case .asDeclared, .deny: nil
-        case .cascade: .cascade
-        case .nullify: .nullify
-        }
-    }
-}
-
 extension SQLFragment {
     /// The text with every parameter replaced by a call that yields it, for a trigger. Question marks inside quoted
     /// names and texts are no parameters.

@@ -5,7 +5,7 @@ extension SQLiteConnection {
     /// How long the strategies that are one transaction would lock the store.
     ///
     /// A sample of the rows is copied to a temporary table: what that takes is what a row costs on this machine, with
-    /// this load, now. The factors are those of docs/benchmarks.md.
+    /// this load, now. The factors were found by hand, on a table of one index.
     func predictLocks(
         _ table: SQLiteTable, rowCount: Int, _ expiredCount: Int, _ db: Database
     ) throws -> [DeleteStrategy: Duration] {

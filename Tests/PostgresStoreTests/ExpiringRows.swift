@@ -1,0 +1,32 @@
+import PriceStore
+
+@testable import PostgresStore
+
+/// A table of a row a minute, and the requests that delete its oldest.
+enum ExpiringRows {
+    static let schema = """
+        CREATE TABLE q (id int PRIMARY KEY, at timestamptz); CREATE INDEX ON q (at);
+        INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00:00+00' + n * interval '1 minute' FROM generate_series(1, 500) n;
+        """
+
+    static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01T05:00:00Z"))
+
+    /// A batch of at most so many of the rows that a rule deletes, the oldest first.
+    static func batch(_ rows: Int? = 50, of rule: SurveyRequest = request) -> BatchDeleteRequest {
+        BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: rule.entity, predicate: rule.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: rows
+            ),
+            resultType: .count, strategy: .range)
+    }
+}
+
+/// The error that a piece of work ends with; nil: none, or none of a store.
+func storeError(_ body: () throws -> Void) -> StoreError? {
+    do {
+        try body()
+        return nil
+    } catch {
+        return error as? StoreError
+    }
+}
