@@ -39,7 +39,8 @@ def sizes(options):
     options.rows = options.rows or (20_000 if options.quick else 1_000_000)
     options.large_rows, options.live_rows = 5 * options.rows, 3 * options.rows
     options.runs = options.runs or (1 if options.quick else 5)
-    options.live_runs = options.strategy_runs = options.library_runs = min(3, options.runs)
+    options.live_runs = options.library_runs = min(3, options.runs)
+    options.strategy_runs = min(2, options.runs)
 
 
 def arguments():

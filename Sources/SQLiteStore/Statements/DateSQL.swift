@@ -75,6 +75,14 @@ struct DateSQL {
         (date.trustsZero ? [] : [.integer(0)]) + date.encoding.sentinels
     }
 
+    /// The rows of a stretch that has both ends.
+    func inside(_ stretch: Stretch) -> SQLFragment {
+        guard let below = stretch.below else { return .never }
+        let upper = SQLFragment("\(column) < ?", [below.databaseValue])
+        guard let from = stretch.from else { return upper }
+        return .all([SQLFragment("\(column) >= ?", [from.databaseValue]), upper])
+    }
+
     private func parsed(_ function: DateFunction, before: Instant?, _ stretch: Stretch) -> SQLFragment {
         var parts: [SQLFragment] = []
         if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }

@@ -15,6 +15,11 @@ struct DeleteStatement {
         .all([date.map { $0.sql.readable(before: $0.before, in: stretch) } ?? .always, rest])
     }
 
+    /// All rows that the rest of the predicate names in a stretch of the date column, whatever their dates say.
+    func wholeStretch(_ stretch: DateSQL.Stretch) -> SQLFragment {
+        .all([date?.sql.inside(stretch) ?? .always, rest])
+    }
+
     /// Deletes the rows of a condition.
     func delete(_ condition: SQLFragment, byDate: Bool) -> SQLFragment {
         SQLFragment("DELETE FROM \(scope.target(indexedBy: byDate ? access?.index : nil)) WHERE ")

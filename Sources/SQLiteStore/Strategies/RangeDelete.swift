@@ -25,6 +25,9 @@ extension BatchDelete {
         of group: SQLFragment, by date: DateSQL, from: StoreValue?, sorted: Bool
     ) throws -> [StoreValue]? {
         func rows(_ stretch: DateSQL.Stretch) -> SQLFragment { .all([group, statement.condition(stretch)]) }
+        func rowsToDelete(_ stretch: DateSQL.Stretch) throws -> SQLFragment {
+            try isWholeStretchNamed(stretch, by: date) ? .all([group, statement.wholeStretch(stretch)]) : rows(stretch)
+        }
         let limit = request.fetchRequest.fetchLimit.map { $0 - deletedCount } ?? .max
         let ahead = rows(DateSQL.Stretch(from: from))
         let boundary =
@@ -36,7 +39,7 @@ extension BatchDelete {
         let value = boundary[0]
         let key = Array(boundary[1...])
         let before = deletedCount
-        if from != value { try delete(rows(DateSQL.Stretch(from: from, below: value)), sorted: sorted) }
+        if from != value { try delete(rowsToDelete(DateSQL.Stretch(from: from, below: value)), sorted: sorted) }
         if deletedCount - before < limit {
             try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), byDate: true)
         }
@@ -61,6 +64,19 @@ extension BatchDelete {
             from = nil
         }
         return .some(nil)
+    }
+
+    /// Whether a stretch of text holds no row but those that go, so that it can be deleted as it stands.
+    ///
+    /// SQLite takes care that a statement which calls a function can be undone by itself: it writes every page that the
+    /// delete changes to a temporary file. A look at the rows before, in the same transaction, is far cheaper.
+    private func isWholeStretchNamed(_ stretch: DateSQL.Stretch, by date: DateSQL) throws -> Bool {
+        guard date.function != nil else { return false }
+        let others = SQLFragment("(") + statement.condition(stretch) + ") IS NOT TRUE"
+        let query =
+            SQLFragment("SELECT 1 FROM \(statement.scope.from(indexedBy: statement.access?.index)) WHERE ")
+            + .all([statement.wholeStretch(stretch), others]) + " LIMIT 1"
+        return try connection.row(query, db) == nil
     }
 
     private mutating func delete(_ range: SQLFragment, sorted: Bool) throws {

@@ -14,7 +14,9 @@ extension SQLiteConnection {
         let scope = rows.scope
         let notKept = try request.notKept.map { try condition($0, scope, db) } ?? .always
         let others = try notPreceding(request, scope, db)
-        let rowID = scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
+        // By the date index, so that it shows whether the text's order is the order of the dates.
+        let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
+        let rowID = walked == nil && scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
         var query = SQLFragment("SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), ")
         let conditions = [rows.filter, notKept, others]
         // One number for all: each column costs a large part of what a row costs.
@@ -26,8 +28,6 @@ extension SQLiteConnection {
         } else {
             query += SQLFragment("\(SurveyTally.allTrue)")
         }
-        // By the date index, so that it shows whether the text's order is the order of the dates.
-        let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
         query = query + ") FROM " + (walked == nil ? scope.from() : rows.walked)
 
         let function = try tallyFunction ?? TallyFunction(db)
