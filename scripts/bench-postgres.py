@@ -3,7 +3,7 @@
 
 Called by scripts/bench --postgres. It starts a cluster of its own in a temporary folder, and stops it.
 """
-import argparse, glob, os, pathlib, pwd, shutil, statistics, subprocess, sys, tempfile, textwrap, threading, time
+import argparse, glob, os, pathlib, pwd, shutil, subprocess, sys, tempfile, textwrap, threading, time
 
 sys.dont_write_bytecode = True
 from benchmark import page, servers
@@ -132,7 +132,7 @@ class Writer(Session):
 
     def end(self):
         super().end()
-        return statistics.quantiles(self.times, n=100)[98] if len(self.times) > 100 else max(self.times)
+        return self.times
 
 
 class Watcher(Session):
@@ -171,26 +171,26 @@ class Bench:
         self.cluster.psql("SELECT count(*), min(price) FROM ticks", "work")
 
     def psql(self, source, statements):
-        """The wall time of a psql in milliseconds, and what it printed."""
+        """The wall time of a psql in milliseconds."""
         self.copy(source)
         began = time.monotonic()
-        told = self.cluster.psql(statements, "work")
-        return (time.monotonic() - began) * 1000, told
+        self.cluster.psql(statements, "work")
+        return (time.monotonic() - began) * 1000
 
     def delete(self, source):
-        return self.psql(source, f"DELETE FROM ticks WHERE at < '{CUTOFF}'")[0]
+        return self.psql(source, f"DELETE FROM ticks WHERE at < '{CUTOFF}'")
 
     def drop(self):
         """What the job does with partitions, by hand."""
         counts = " UNION ALL ".join(f"SELECT count(*) AS found FROM {name}" for name in self.expired)
         detaches = "".join(f"ALTER TABLE ticks DETACH PARTITION {name} CONCURRENTLY;\n" for name in self.expired)
-        wall, told = self.psql("parts", (
+        return self.psql("parts", (
             f"SET synchronous_commit = off; SELECT sum(found) FROM ({counts}) AS each;\n{detaches}"
             f"DROP TABLE {', '.join(self.expired)};"))
-        return wall, int(told)
 
     def job(self, source, with_others=False):
-        """Runs the job. Returns its wall time, a writer's p99 and the longest lock, in milliseconds."""
+        """Runs the job. Returns its wall time, and beside others a writer's latencies and the longest lock, in
+        milliseconds."""
         self.copy(source)
         with tempfile.TemporaryDirectory() as folder:
             with open(folder + "/retention.yaml", "w") as file:
@@ -212,23 +212,24 @@ class Bench:
             sys.exit(f"{left} expired rows are left")
         return [wall, *told]
 
-    def measure(self, result, runs, live_runs):
+    def measure(self, result, runs):
         for source in servers.TABLES:
             walls = {"job": [], "psql": []}
             if source == "parts":
-                walls["psql_drop"] = []
+                walls |= {"psql_drop": [], "psql_plain": []}
             for _ in range(runs):
                 walls["job"].append(self.job(source)[0])
                 walls["psql"].append(self.delete(source))
                 if source == "parts":
-                    wall, counted = self.drop()
-                    walls["psql_drop"].append(wall)
+                    walls["psql_drop"].append(self.drop())
+                    walls["psql_plain"].append(self.delete("plain"))
             for side, values in walls.items():
                 result.add({"wall_ms": rounded(values)}, part="server_delete", table=source, side=side)
         for source in servers.TABLES:
-            _, p99, locks = zip(*(self.job(source, with_others=True) for _ in range(live_runs)))
-            samples = {"writer_p99_ms": rounded(p99)}
-            # A detached partition's lock is nobody's trouble.
+            _, latencies, locks = zip(*(self.job(source, with_others=True) for _ in range(runs)))
+            # A run over partitions is too short for a quantile of its own.
+            samples = {"writer_ms": [round(value, 2) for run in latencies for value in run]}
+            # The lock of a partition that is detached already keeps nobody waiting.
             if source == "plain":
                 samples["lock_ms"] = rounded(locks)
             result.add(samples, part="server_live", table=source)
@@ -256,7 +257,7 @@ def main():
     try:
         version = cluster.psql("SHOW server_version").split()[0]
         result = Result(machine_facts(retention, postgresql=version, runs=arguments.runs, rows=arguments.rows))
-        Bench(cluster, retention, arguments.rows).measure(result, arguments.runs, min(3, arguments.runs))
+        Bench(cluster, retention, arguments.rows).measure(result, arguments.runs)
     finally:
         cluster.stop()
     print(servers.text(result, is_judged=not arguments.quick))
