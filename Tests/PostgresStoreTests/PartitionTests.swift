@@ -58,9 +58,7 @@ struct PartitionTests {
         let database = try TestDatabase(
             Self.months("CREATE TABLE q_rest PARTITION OF q DEFAULT; INSERT INTO q (at) VALUES ('2025-06-01'), (NULL);")
         )
-        let execution = try carryOut(Self.request(), database)
-        // A drop locks the whole table there: one at a time.
-        #expect(execution.batchCounts.prefix(2) == [744, 672])
+        _ = try carryOut(Self.request(), database)
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04 q_rest"])
         #expect(try database.run("SELECT count(*) FROM q_rest") == ["1"])
     }
@@ -142,18 +140,21 @@ struct PartitionTests {
     }
 
     /// One batch takes a bounded number of partitions, and empty ones do not end the pass.
-    @Test func manyPartitionsGoInSeveralBatches() throws {
+    @Test(arguments: [
+        ("", [0, 0, 1, 0]), ("CREATE TABLE q_rest PARTITION OF q DEFAULT;", [0, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0]),
+    ])
+    func manyPartitionsGoInSeveralBatches(more: String, batchCounts: [Int]) throws {
         let days = (1...40).map { day in
             "CREATE TABLE q_\(day) PARTITION OF q FOR VALUES FROM (\(day * 86400 + 1_700_000_000)) TO (\((day + 1) * 86400 + 1_700_000_000));"
         }
         let database = try TestDatabase(
-            "CREATE TABLE q (at bigint) PARTITION BY RANGE (at); " + days.joined()
+            "CREATE TABLE q (at bigint) PARTITION BY RANGE (at); " + days.joined() + more
                 + "INSERT INTO q VALUES (1700000000 + 35 * 86400 + 5), (1700000000 + 40 * 86400 + 5);")
         let request = SurveyRequest(
             entity: "q", date: .of("at", .unixSeconds), cutoff: Instant(unixSeconds: 1_700_000_000 + 40 * 86400))
         let execution = try carryOut(request, database)
-        #expect(execution.batchCounts == [0, 0, 1, 0])
-        #expect(try database.run(Self.partitionNames) == ["q_40"])
+        #expect(execution.batchCounts == batchCounts)
+        #expect(try database.run(Self.partitionNames) == [more.isEmpty ? "q_40" : "q_40 q_rest"])
     }
 
     @Test func aTableThatAnEarlierRunDetachedIsCountedAndDroppedByTheNext() throws {

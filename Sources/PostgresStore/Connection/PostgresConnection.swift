@@ -28,7 +28,7 @@ final class PostgresConnection {
     private var link: ServerLink
     private(set) var transactionDepth = 0
 
-    /// Told each different statement before its first execution, with its query plan; nil: nobody asks.
+    /// Told each different statement about rows before its first execution, with its query plan; nil: nobody asks.
     var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
@@ -112,7 +112,7 @@ final class PostgresConnection {
     @discardableResult
     func execute(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerResult {
         let (text, values) = fragment.statement
-        if let trace, traced.insert(text).inserted { trace(text, plan(text, values)) }
+        if let trace, !Self.isAboutCatalog(text), traced.insert(text).inserted { trace(text, plan(text, values)) }
         return try isRepeated ? link.execute(repeated: text, values) : link.execute(text, values)
     }
 
@@ -143,6 +143,11 @@ final class PostgresConnection {
 
     /// Sends lines of COPY's text form.
     func copy(_ statement: String, _ lines: () -> String?) throws { try link.copy(statement, lines) }
+
+    /// Whether a statement only reads what the server knows of itself.
+    private static func isAboutCatalog(_ text: String) -> Bool {
+        text.contains(" FROM pg_") || text.contains("\nFROM pg_")
+    }
 
     private func plan(_ text: String, _ values: [String?]) -> [String] {
         guard ["SELECT", "DELETE", "UPDATE", "INSERT", "WITH"].contains(where: text.hasPrefix),

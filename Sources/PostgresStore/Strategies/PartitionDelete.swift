@@ -87,8 +87,10 @@ extension PostgresConnection {
         }
     }
 
-    /// How much a batch takes of what is counted and dropped at once: a signal waits for a second or two.
-    private static let (mostPartitions, mostBytes) = (16, 1 << 30)
+    /// How much a batch takes: a signal waits for a second or two.
+    private static let mostDetached = (count: 16, bytes: 1 << 30)
+    /// How much a batch takes where a drop locks the whole table: others wait for some ten milliseconds.
+    private static let mostAttached = (count: 4, bytes: 32 << 20)
 
     /// The partitions that a batch drops.
     private struct NextPartitions {
@@ -99,8 +101,8 @@ extension PostgresConnection {
         var areAll: Bool
     }
 
-    /// The oldest expired partitions, as many as one batch takes. Each drop is one wait for the server's disk, so that
-    /// small ones go together; beside a default partition, where a drop locks the whole table, they go one by one.
+    /// The oldest expired partitions, as many as one batch takes: each drop is one wait for the server's disk, so that
+    /// small ones go together. Beside a default partition none can be detached while others use the table.
     private func nextPartitions(_ table: PostgresTable, _ range: DateRange) throws -> NextPartitions {
         let expired = try expiredPartitions(table, range)
         guard let first = expired.first?.leaf else {
@@ -113,11 +115,12 @@ extension PostgresConnection {
                     + .bound(parents, "oid[]") + ")"
             ).compactMap { $0[0].flatMap { Int($0) } })
         let isDetachable = !withDefault.contains(first.parentNumber)
+        let most = isDetachable ? Self.mostDetached : Self.mostAttached
         var bytes = 0
-        let leaves = expired.prefix(isDetachable ? Self.mostPartitions : 1).prefix {
+        let leaves = expired.prefix(most.count).prefix {
             bytes += $0.bytes
             return $0.leaf.number == first.number
-                || bytes <= Self.mostBytes && !withDefault.contains($0.leaf.parentNumber)
+                || bytes <= most.bytes && withDefault.contains($0.leaf.parentNumber) != isDetachable
         }
         return NextPartitions(
             leaves: leaves.map(\.leaf), isDetachable: isDetachable, areAll: leaves.count == expired.count)
