@@ -180,6 +180,26 @@ struct PartitionTests {
         #expect(try database.run(Self.partitionNames) == ["q_02 q_03 q_04"])
     }
 
+    /// It is half detached when the wait for its lock is over: nobody sees its rows any more.
+    @Test func aPartitionThatIsInUseGoesOnceItIsFree() throws {
+        let database = try TestDatabase(Self.months())
+        let writer = try PostgresWriter(database.address, lockTimeout: .milliseconds(50))
+        let survey = try writer.survey(Self.request())
+        let other = try database.connection()
+        try other.execute("BEGIN")
+        try other.execute("SELECT count(*) FROM q_02")
+        var batch = ExpiringRows.batch(100, of: Self.request())
+        batch.strategy = .partitions
+        let first = try writer.execute(batch)
+        #expect(first.deletedCount == 744)
+        batch.continuation = first.continuation
+        #expect(storeError { _ = try writer.execute(batch) }?.kind == .busy)
+        try other.execute("COMMIT")
+        let rest = try Laws.carryOut(Self.request(), strategy: .partitions, batchRows: 100, on: writer)
+        #expect(first.deletedCount + rest.total.deletedCount == survey.expiredCount)
+        #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
+    }
+
     /// Nobody sees a detached table any more, so that its rows must not be forgotten.
     @Test func aConnectionThatIsCutBetweenDetachAndDropLosesNoCount() throws {
         let database = try TestDatabase(Self.months())

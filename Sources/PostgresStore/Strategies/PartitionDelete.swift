@@ -77,7 +77,11 @@ extension PostgresConnection {
             var next = NextPartitions(leaves: detached, isDetachable: true, areAll: false)
             if detached.isEmpty {
                 next = try nextPartitions(table, range)
-                if next.isDetachable { next.leaves = try detach(next.leaves, of: table) }
+                if next.isDetachable {
+                    let detached = try detach(next.leaves, of: table)
+                    if detached.count < next.leaves.count { next.areAll = false }
+                    next.leaves = detached
+                }
             }
             guard let first = next.leaves.first else { return nil }
             let rowCount = try drop(next.leaves, areDetached: next.isDetachable, knowing: before)

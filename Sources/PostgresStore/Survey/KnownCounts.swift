@@ -40,7 +40,8 @@ extension PostgresConnection {
     /// Notes how many rows the delete of a rule finds, if all that it does is to take them away.
     func note(_ rowCount: Int, _ rows: SurveyRows) throws {
         let table = rows.scope.table
-        guard known != nil, rows.scope.isTable, !table.isHypertable, !table.isDistributed else { return }
+        // Children may be foreign tables, whose rows change without a number of this server.
+        guard known != nil, rows.scope.isTable, table.isSingle || table.isPartitioned else { return }
         let number = SQLFragment.bound("\(table.number)", "regclass")
         // Triggers of all kinds, foreign keys among them, and rules may do more.
         let hasEffects = try exists(
@@ -53,8 +54,10 @@ extension PostgresConnection {
 
     /// The number of rows that a request finds, if it is known and still holds.
     func knownCount(_ table: PostgresTable, _ predicate: Predicate) throws -> Int? {
-        guard transactionDepth == 0, let known, try quietNumber() == known.next else { return nil }
-        return known.ofDeletes[.init(table: table.number, predicate: predicate)]
+        guard transactionDepth == 0, let known,
+            let count = known.ofDeletes[.init(table: table.number, predicate: predicate)]
+        else { return nil }
+        return try quietNumber() == known.next ? count : nil
     }
 
     /// The number of rows of partitions, if it is known and still holds. Inside a batch, when they are locked.
