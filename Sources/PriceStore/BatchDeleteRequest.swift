@@ -48,6 +48,8 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// How long the store may stay locked for a strategy that is one statement or a rebuild: beyond it the request is given
     /// up with ``StoreError/Kind/strategyUnfit``, and nothing is deleted. Nil: no bound.
     public var maxLock: Duration?
+    /// The first and the last rowid to look at, for ``DeleteStrategy/windows``: no row goes outside of them. Nil: all.
+    public var rowIDs: ClosedRange<Int64>?
     /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
     public var continuation: BatchContinuation?
 

@@ -139,6 +139,9 @@ public protocol StoreWriter: StoreInserter {
     /// asked.
     func hasCompany() throws(StoreError) -> Bool
 
+    /// What tells later whether the store has changed since, and by whom; nil: the store cannot tell.
+    func changeMark() throws(StoreError) -> ChangeMark?
+
     /// Keeps the files beside the store small that grow while it is changed. To be called between batches.
     ///
     /// - Returns: what keeps them from it and who, a sentence to warn with; nil: nothing does.

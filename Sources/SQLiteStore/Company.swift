@@ -18,6 +18,14 @@ extension SQLiteConnection {
         }
     }
 
+    /// SQLite's count of others' commits, and of the rows that this connection has changed, triggers and foreign keys
+    /// included.
+    func changeMark() throws(StoreError) -> ChangeMark {
+        try run("looking for changes of the store") { db in
+            ChangeMark(byOthers: try pragma("data_version", db), ownRowCount: db.totalChangesCount)
+        }
+    }
+
     /// Whether another process holds a lock on a file, by the kernel's list of locks; false where there is none.
     private static func isLockedByOthers(_ path: String) -> Bool {
         var status = stat()
@@ -38,11 +46,12 @@ enum KernelFile {
 
     /// The locks on files of that number.
     static func locks(ofInode inode: UInt64) -> [Lock] {
-        let ending = ":\(inode)"
-        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`.
-        return read("/proc/locks").split(separator: "\n").compactMap { line in
-            let fields = line.split(separator: " ")
-            guard let file = fields.firstIndex(where: { $0.hasSuffix(ending) }), file > 0, file + 1 < fields.count,
+        let ending = Array(":\(inode) ".utf8)
+        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`. There may be many; few are made into text.
+        return bytes(of: "/proc/locks").split(separator: UInt8(ascii: "\n")).compactMap { line in
+            guard line.firstRange(of: ending) != nil else { return nil }
+            let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
+            guard let file = fields.firstIndex(where: { $0.hasSuffix(":\(inode)") }), file > 0, file + 1 < fields.count,
                 let processID = Int32(fields[file - 1])
             else { return nil }
             return Lock(processID: processID, firstByte: Int(fields[file + 1]))
@@ -50,15 +59,17 @@ enum KernelFile {
     }
 
     /// All of the file as text; empty if it cannot be read.
-    static func read(_ path: String) -> String {
+    static func read(_ path: String) -> String { String(decoding: bytes(of: path), as: UTF8.self) }
+
+    private static func bytes(of path: String) -> [UInt8] {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { return "" }
+        guard descriptor >= 0 else { return [] }
         defer { close(descriptor) }
         var bytes: [UInt8] = []
         var portion = [UInt8](repeating: 0, count: 16_384)
         while true {
             let count = Glibc.read(descriptor, &portion, portion.count)
-            guard count > 0 else { return String(decoding: bytes, as: UTF8.self) }
+            guard count > 0 else { return bytes }
             bytes += portion[..<count]
         }
     }

@@ -22,6 +22,8 @@ final class SQLiteConnection {
     /// What the catalog knows; emptied when the schema changes.
     var catalog: SQLiteCatalog
     var dateFunctions: [DateFunction.Key: DateFunction] = [:]
+    /// The function that scans count with, once there has been one.
+    var tallyFunction: TallyFunction?
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
     /// Who and when the history says, where the store keeps one.
@@ -109,6 +111,7 @@ final class SQLiteConnection {
         }
         catalog = catalog.emptied
         dateFunctions = [:]
+        tallyFunction = nil
         temporaries = Temporaries()
         relationshipCounter = nil
         keyLists = []

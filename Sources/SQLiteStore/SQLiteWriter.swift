@@ -78,6 +78,9 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
         try connection.hasCompany()
     }
 
+    /// How often others have committed, and how many rows this connection has changed.
+    public func changeMark() throws(StoreError) -> ChangeMark? { try connection.changeMark() }
+
     /// Empties a WAL that has grown beyond its bound. A reader that is in the way is named; far beyond the bound nothing
     /// more should be written.
     public func boundSideFiles() throws(StoreError) -> String? { try connection.boundWAL() }

@@ -11,6 +11,8 @@ extension Run {
         let steps = pass.map { plan.steps[$0] }
         guard let first = pass.first, var step = steps.first else { return }
         step.request?.alsoDeleting = steps.dropFirst().compactMap { $0.deletion?.predicate }
+        let rowIDs = steps.map(\.request?.rowIDs)
+        step.request?.rowIDs = rowIDs.dropFirst().reduce(rowIDs.first ?? nil) { $0?.union($1) }
         let began = setup.uptime()
         let residues = zip(steps, pass).map { residueRequest(of: $0, preceding: plan.steps[..<$1]) }
         let expiredCount = steps.reduce(0) { $0 + $1.survey.expiredCount }
@@ -69,7 +71,7 @@ extension Run {
         _ loop: inout BatchLoop, _ step: Plan.Step, residues: [FetchRequest], of pass: [Int],
         digest: inout KeyDigest?
     ) throws(StoreError) {
-        guard let request = step.request else { return }
+        guard var request = step.request else { return }
         while true {
             switch loop.next(mayContinue: mayContinue) {
             case .delete(let limit, let continuation):
@@ -96,8 +98,14 @@ extension Run {
                 }
                 loop.didCount(residue: max(1, pass.reduce(0) { $0 + report.rules[$1].residue }))
             case .countResidue:
-                for (index, residue) in zip(pass, residues) { report.rules[index].residue = try writer.count(residue) }
+                let isKnown =
+                    try isAsPlanned() && pass.allSatisfy { report.rules[$0].deleted == report.rules[$0].expired }
+                for (index, residue) in zip(pass, residues) {
+                    report.rules[index].residue = isKnown ? 0 : try writer.count(residue)
+                }
                 loop.didCount(residue: pass.reduce(0) { $0 + report.rules[$1].residue })
+                // What has arrived since the survey may lie anywhere.
+                request.rowIDs = nil
             case .stop(let reason, _):
                 for index in pass { conclude(index, reason) }
                 return
@@ -237,5 +245,12 @@ extension Run {
             let request = FetchRequest(entity: survey.entity, predicate: survey.deletion)
             if let count = try? writer.count(request) { report.rules[index].residue = count }
         }
+    }
+}
+
+extension ClosedRange<Int64> {
+    /// The least range that holds both; nil: the other one is not known.
+    fileprivate func union(_ other: Self?) -> Self? {
+        other.map { Swift.min(lowerBound, $0.lowerBound)...Swift.max(upperBound, $0.upperBound) }
     }
 }

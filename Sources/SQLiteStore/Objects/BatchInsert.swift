@@ -173,3 +173,21 @@ extension StoreValue {
         }
     }
 }
+
+extension StoreValue {
+    /// A column of the row that a statement stands on.
+    fileprivate init(_ row: OpaquePointer, column: Int32) {
+        switch sqlite3_column_type(row, column) {
+        case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(row, column))
+        case SQLITE_FLOAT: self = .real(sqlite3_column_double(row, column))
+        case SQLITE_TEXT:
+            let count = Int(sqlite3_column_bytes(row, column))
+            let bytes = UnsafeBufferPointer(start: sqlite3_column_text(row, column), count: count)
+            self = .text(String(decoding: bytes, as: UTF8.self))
+        case SQLITE_BLOB:
+            let count = Int(sqlite3_column_bytes(row, column))
+            self = .blob([UInt8](UnsafeRawBufferPointer(start: sqlite3_column_blob(row, column), count: count)))
+        default: self = .null
+        }
+    }
+}

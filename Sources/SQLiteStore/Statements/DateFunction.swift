@@ -17,11 +17,14 @@ final class DateFunction {
     let key: Key
     let rangeName: String
     let startName: String
+    /// Where the day of the last text is remembered, out of reach of Swift's checks of exclusive access.
+    private let recentDay = UnsafeMutablePointer<RecentDay>.allocate(capacity: 1)
 
     init(_ key: Key, number: Int, _ db: Database) throws {
         self.key = key
         rangeName = "retention_date_\(number)"
         startName = "retention_start_\(number)"
+        recentDay.initialize(to: RecentDay(zone: key.zone))
         // The connection outlives its functions' context only as long as this object, which the connection holds.
         let context = Unmanaged.passUnretained(self).toOpaque()
         let flags =
@@ -35,12 +38,18 @@ final class DateFunction {
         }
     }
 
+    deinit {
+        recentDay.deinitialize(count: 1)
+        recentDay.deallocate()
+    }
+
     /// The span of a value, or nil if it is no date.
     func span(_ value: OpaquePointer) -> (start: Int64, end: Int64)? {
         switch sqlite3_value_type(value) {
         case SQLITE_TEXT:
             guard let text = sqlite3_value_text(value) else { return nil }
             let bytes = UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value)))
+            if key.encoding == .iso8601, let start = recentDay.pointee.read(bytes) { return (start, start + 1) }
             return key.encoding.readText(bytes, zone: key.zone)
         case SQLITE_INTEGER:
             return key.encoding.readInteger(sqlite3_value_int64(value), zone: key.zone)

@@ -33,18 +33,19 @@ struct DateSQL {
         let encoding = date.encoding
         var parts: [SQLFragment] = []
         if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
-        if let from = stretch.from ?? stretch.at {
-            if stretch.at == nil { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
-        } else {
-            parts.append(compare(.greaterOrEqual, encoding.lowerBound(date.earliest)))
-        }
         if let below = stretch.below { parts.append(SQLFragment("\(column) < ?", [below.databaseValue])) }
+        // Where all rows are gone through, the first condition is the one that decides most of them.
         if let before {
             let bound = encoding.cutoffBound(before)
             // A stretch ends at a value before the cutoff, which says all, unless the two storage classes differ.
             if stretch.below == nil && stretch.at == nil || bound.singleParameter == nil && affinity != .real {
                 parts.append(compare(.less, bound))
             }
+        }
+        if let from = stretch.from ?? stretch.at {
+            if stretch.at == nil { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
+        } else {
+            parts.append(compare(.greaterOrEqual, encoding.lowerBound(date.earliest)))
         }
         if let latest = date.latest { parts.append(compare(.lessOrEqual, encoding.latestBound(latest))) }
         if before == nil, date.latest == nil { parts.append(isFinite) }

@@ -37,11 +37,10 @@ struct DeleteStatement {
     /// Rows of one date whose key comes before a key, in the index's own order.
     func keyBefore(_ key: [StoreValue]) -> SQLFragment { compareKey(access?.isDescending == true ? ">" : "<", key) }
 
-    /// The key of the last row of a window of `rowCount` rows behind a key.
-    func windowEnd(after: [StoreValue]?, rowCount: Int) -> SQLFragment {
-        var query = SQLFragment("SELECT \(keyList) FROM \(scope.from())")
-        if let after { query += SQLFragment(" WHERE ") + compareKey(">", after) }
-        return query + SQLFragment(" ORDER BY \(keyList) LIMIT 1 OFFSET ?", [(rowCount - 1).databaseValue])
+    /// The key of the last row of a window of `rowCount` rows behind a key, and up to another.
+    func windowEnd(after: [StoreValue]?, through: [StoreValue]?, rowCount: Int) -> SQLFragment {
+        SQLFragment("SELECT \(keyList) FROM \(scope.from()) WHERE ") + window(after: after, through: through)
+            + SQLFragment(" ORDER BY \(keyList) LIMIT 1 OFFSET ?", [(rowCount - 1).databaseValue])
     }
 
     /// Rows behind a key, and up to another.

@@ -20,10 +20,15 @@ struct RowScope {
     var isTable: Bool { source == table.sql }
 
     /// The rows for a FROM clause, with the index that must be used, if any.
-    func from(indexedBy index: String? = nil) -> String {
-        guard let membership = table.managed?.membership("stored") else { return target(indexedBy: index) }
+    func from(indexedBy index: String? = nil) -> String { from(hint: hint(index)) }
+
+    /// The rows for a FROM clause, in the order of the table itself.
+    var fromTable: String { from(hint: isTable ? " NOT INDEXED" : "") }
+
+    private func from(hint: String) -> String {
+        guard let membership = table.managed?.membership("stored") else { return "\(source) AS \(Self.alias)\(hint)" }
         // SQLite takes the inner query apart, so that indexes serve as if the table stood here.
-        return "(SELECT * FROM \(source) AS stored\(hint(index)) WHERE \(membership)) AS \(Self.alias)"
+        return "(SELECT * FROM \(source) AS stored\(hint) WHERE \(membership)) AS \(Self.alias)"
     }
 
     /// The table for a DELETE or an UPDATE, with the index that must be used, if any; see ``membership``.

@@ -14,24 +14,53 @@ extension BatchDelete {
                 .unsupported, store: connection.name,
                 message: "\(statement.scope.table.name) has no index that gives its rows by date")
         }
-        let from = request.continuation?.position.first
-        let limit = request.fetchRequest.fetchLimit ?? .max
-        let ahead = statement.condition(DateSQL.Stretch(from: from))
+        return try range(of: .always, by: date.sql, from: request.continuation?.position.first, sorted: sorted)
+            .map(BatchContinuation.init(position:))
+    }
+
+    /// Deletes the oldest rows of a group from a date on, until the limit of the request is reached.
+    ///
+    /// - Returns: the date and key of the first row that stays; nil: no row of the group is left.
+    private mutating func range(
+        of group: SQLFragment, by date: DateSQL, from: StoreValue?, sorted: Bool
+    ) throws -> [StoreValue]? {
+        func rows(_ stretch: DateSQL.Stretch) -> SQLFragment { .all([group, statement.condition(stretch)]) }
+        let limit = request.fetchRequest.fetchLimit.map { $0 - deletedCount } ?? .max
+        let ahead = rows(DateSQL.Stretch(from: from))
         let boundary =
-            limit == .max
-            ? nil : try connection.row(statement.boundary(ahead, column: date.sql.column, offset: limit), db)
+            limit == .max ? nil : try connection.row(statement.boundary(ahead, column: date.column, offset: limit), db)
         guard let boundary else {
             try delete(ahead, sorted: sorted)
             return nil
         }
         let value = boundary[0]
         let key = Array(boundary[1...])
-        if from != value { try delete(statement.condition(DateSQL.Stretch(from: from, below: value)), sorted: sorted) }
-        if deletedCount < limit {
-            try delete(
-                .all([statement.condition(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), byDate: true)
+        let before = deletedCount
+        if from != value { try delete(rows(DateSQL.Stretch(from: from, below: value)), sorted: sorted) }
+        if deletedCount - before < limit {
+            try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), byDate: true)
         }
-        return BatchContinuation(position: boundary)
+        return boundary
+    }
+
+    /// Deletes rows group by group, each group's oldest first; nil: the rows are in no such groups, or other rules are to
+    /// go through the same pages.
+    ///
+    /// A continuation is the date and key of the first row that stays, the key's first value being the group.
+    mutating func groups() throws -> BatchContinuation?? {
+        guard let date = statement.date?.sql, request.alsoDeleting.isEmpty,
+            (request.continuation?.position.count ?? .max) > statement.scope.key.count,
+            let groups = try connection.keyGroups(statement.scope, date, db)
+        else { return nil }
+        var from = request.continuation?.position
+        for value in groups.values {
+            if let from, from[1] != value { continue }
+            if let boundary = try range(of: groups.condition(value), by: date, from: from?[0], sorted: false) {
+                return BatchContinuation(position: boundary)
+            }
+            from = nil
+        }
+        return .some(nil)
     }
 
     private mutating func delete(_ range: SQLFragment, sorted: Bool) throws {

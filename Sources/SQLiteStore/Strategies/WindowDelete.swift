@@ -3,14 +3,20 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the rows that the predicate names among the next rows in key order, as many as the limit says.
     ///
-    /// For tables without a date index: the table is gone through once, a window a batch. Rows go in the order of
+    /// For tables without a date index: the table is gone through once, a window a batch, unless its key gives the rows
+    /// of each group by date. Rows go in the order of
     /// their keys, which need not be that of their dates.
     mutating func window() throws -> BatchContinuation? {
-        let after = request.continuation?.position
+        if let place = try groups() { return place }
+        let bounds = statement.scope.table.isWithoutRowID ? nil : request.rowIDs
+        let start = bounds.flatMap { $0.lowerBound > .min ? [StoreValue.integer($0.lowerBound - 1)] : nil }
+        let last = bounds.map { [StoreValue.integer($0.upperBound)] }
+        let after = request.continuation?.position ?? start
         let limit = request.fetchRequest.fetchLimit ?? .max
         let end =
-            limit == .max ? nil : try connection.row(statement.windowEnd(after: after, rowCount: limit), db)
-        let window = statement.window(after: after, through: end)
+            limit == .max
+            ? nil : try connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
+        let window = statement.window(after: after, through: end ?? last)
         try delete(.all([window, statement.condition()]), byDate: false)
         // The pages are at hand: what other rules delete of them costs little more.
         for (index, predicate) in request.alsoDeleting.enumerated() {

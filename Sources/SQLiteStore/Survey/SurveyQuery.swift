@@ -22,12 +22,21 @@ extension SQLiteConnection {
         let rows = SurveyRows(
             scope: scope, date: date, cutoff: request.cutoff,
             filter: try condition(request.filter, scope, db), access: access)
-        if date.function == nil, let access, !access.needsFilter {
+        let groups = access == nil ? try keyGroups(scope, date, db) : nil
+        if let groups {
+            try surveyByGroups(request, rows, groups, into: &survey, db)
+        } else if date.function == nil, let access, !access.needsFilter {
+            survey.isInDateOrder = true
             try surveyByIndex(request, rows, into: &survey, db)
+            try countRows(request, rows, into: &survey, db)
         } else {
             try surveyByScan(request, rows, into: &survey, db)
         }
         try chooseStrategy(request, scope.table, access, into: &survey, db)
+        if groups != nil {
+            survey.index = "primary key"
+            survey.allowsSharedPass = false
+        }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try foresee(request, scope, into: &survey, db)
         } else if scope.table.managed != nil {
@@ -89,9 +98,13 @@ struct SurveyRows {
     let cutoff: Instant
     let filter: SQLFragment
     let access: DateAccess?
+    /// The condition that bounds all that is looked at to one group of rows.
+    var group = SQLFragment.always
 
     /// The rows for a FROM clause, by the date index.
     var byDate: String { scope.from(indexedBy: access?.index) }
+    /// The rows for a FROM clause in the order of the date column, where nothing but the way to them says so.
+    var walked: String { access?.index == nil ? scope.fromTable : byDate }
     /// The rows that are expired as far as date and filter tell.
     var expired: SQLFragment { .all([date.readable(before: cutoff), filter]) }
 }
@@ -111,7 +124,6 @@ extension SQLiteConnection {
     func surveyByIndex(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database
     ) throws {
-        survey.isInDateOrder = true
         try countUnreadableByIndex(rows, into: &survey, db)
         let readable = rows.date.readable()
         survey.newestOfEntity = try edge(rows, readable, newest: true, request.date, db)
@@ -135,8 +147,12 @@ extension SQLiteConnection {
             survey.newestExpired = try edge(rows, counted, newest: true, request.date, db)
             survey.leavesReadableRows = try leavesReadableRows(rows, alone, request.cutoff, survey, db)
         }
+    }
+
+    /// Counts all rows, if it matters how many there are.
+    func countRows(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database) throws {
         let needsRows =
-            request.countsAllRows || inRange > 0
+            request.countsAllRows || survey.expiredAloneCount + survey.keptByRuleCount > 0
             || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
         if needsRows {
             let from = SQLFragment("SELECT count(*) FROM \(rows.scope.from())")
@@ -146,7 +162,7 @@ extension SQLiteConnection {
     }
 
     private func select(_ columns: String, _ rows: SurveyRows, _ condition: SQLFragment) -> SQLFragment {
-        SQLFragment("SELECT \(columns) FROM \(rows.byDate)") + whereClause(condition)
+        SQLFragment("SELECT \(columns) FROM \(rows.byDate)") + whereClause(.all([rows.group, condition]))
     }
 
     /// The oldest or newest date among rows.

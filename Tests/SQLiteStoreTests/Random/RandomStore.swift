@@ -136,8 +136,11 @@ struct RandomStore {
             date.isRequired = true
         case 8:
             table.constraints.append("UNIQUE (\(Self.quoted(key.name)))")
+            // Half of them have their rows by symbol and date.
+            date.isRequired = chance(50)
+            let middle = date.isRequired ? "\(Self.quoted(date.name))\(pick(["", " DESC"])), " : ""
             table.constraints.append(
-                "PRIMARY KEY (\(Self.quoted(symbol.name)), \(Self.quoted(key.name))\(pick(["", " DESC"])))")
+                "PRIMARY KEY (\(Self.quoted(symbol.name)), \(middle)\(Self.quoted(key.name))\(pick(["", " DESC"])))")
             table.options = "WITHOUT ROWID"
         case 9:
             table.constraints.append("PRIMARY KEY (\(Self.quoted(symbol.name)), \(Self.quoted(key.name)))")

@@ -1,0 +1,76 @@
+import GRDB
+import PriceStore
+
+/// The groups of a table without a rowid whose key is a column and then the date: within each, the rows lie in the order
+/// of their dates, as ticks do by symbol.
+struct KeyGroups {
+    /// The column that makes the groups, in SQL.
+    let column: String
+    /// The value of each group, in order.
+    let values: [StoreValue]
+
+    /// More groups cost more to look for than the table costs to read.
+    static let mostGroups = 1_000
+
+    /// The condition that a row is of a group.
+    func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
+}
+
+extension SQLiteConnection {
+    /// The groups of rows whose dates can be found by the primary key; nil: the table is not made so, the format is not
+    /// compared in SQL, or there are too many.
+    func keyGroups(_ scope: RowScope, _ date: DateSQL, _ db: Database) throws -> KeyGroups? {
+        let table = scope.table
+        guard scope.isTable, table.isWithoutRowID, table.managed == nil, date.function == nil,
+            table.entity.primaryKey.count >= 2,
+            table.entity.primaryKey[1] == date.date.name, table.keySQL.count == table.entity.primaryKey.count,
+            // Values that are equal and not the same would be one group with several names.
+            table.collations[table.entity.primaryKey[0].lowercased()]?.uppercased() == "BINARY"
+        else { return nil }
+        let column = scope.key[0]
+        var values: [StoreValue] = []
+        while values.count <= KeyGroups.mostGroups {
+            var query = SQLFragment("SELECT \(column) FROM \(scope.fromTable)")
+            if let last = values.last { query += SQLFragment(" WHERE \(column) > ?", [last.databaseValue]) }
+            guard let found = try row(query + " ORDER BY \(column) LIMIT 1", db)?.first else {
+                return KeyGroups(column: column, values: values)
+            }
+            values.append(found)
+        }
+        return nil
+    }
+
+    /// Counts group by group, as ``surveyByIndex(_:_:into:_:)`` does for a whole table.
+    func surveyByGroups(
+        _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, into survey: inout Survey, _ db: Database
+    ) throws {
+        survey.leavesReadableRows = false
+        for value in groups.values {
+            var part = Survey()
+            var group = rows
+            group.group = groups.condition(value)
+            try surveyByIndex(request, group, into: &part, db)
+            survey.add(part)
+        }
+        if survey.expiredAloneCount == 0 { survey.leavesReadableRows = true }
+        try countRows(request, rows, into: &survey, db)
+    }
+}
+
+extension Survey {
+    /// Adds what was found in another part of the rows. The number of rows is not known by parts.
+    fileprivate mutating func add(_ part: Survey) {
+        expiredCount += part.expiredCount
+        expiredAloneCount += part.expiredAloneCount
+        keptByRuleCount += part.keptByRuleCount
+        for kind in part.unreadable { add(kind.reason, kind.rowCount, kind.example) }
+        oldest = [oldest, part.oldest].compactMap(\.self).min()
+        newest = [newest, part.newest].compactMap(\.self).max()
+        newestExpired = [newestExpired, part.newestExpired].compactMap(\.self).max()
+        newestOfEntity = [newestOfEntity, part.newestOfEntity].compactMap(\.self).max()
+        newestValue = [newestValue, part.newestValue].compactMap { $0.flatMap(DateKey.init) }.max()?.storeValue
+        // A part of which nothing goes does not say whether it has rows.
+        let stays = part.expiredAloneCount > 0 ? part.leavesReadableRows : part.newestOfEntity != nil
+        leavesReadableRows = leavesReadableRows || stays
+    }
+}

@@ -1,0 +1,374 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// The counts of a scan, and how one row adds to them. A row has its date, and bits that tell whether it matches the filter
+/// (1), is not kept (2), and is no earlier rule's (4).
+struct SurveyTally {
+    static let allTrue: Int32 = 7
+
+    private let request: SurveyRequest
+    private let function: DateFunction?
+    private let isText: Bool
+    private let lower: NumericBound
+    private let cutoff: NumericBound
+    private let latest: NumericBound?
+    private let untrusted: [Double]
+
+    private var integers: PlainDates<Int64>
+    private var reals: PlainDates<Double>
+    private var others = Counts()
+    private var firstRowID = Int64.max
+    private var lastRowID = Int64.min
+    private var unreadable: [Survey.Unreadable: (Int, StoreValue)] = [:]
+    private var newestValue: DateKey?
+    private var previous = Int64.min
+    private var next = Int64.max
+    /// Whether no date came after a later one. Formats that are parsed only.
+    private(set) var isAscending = true
+    /// Whether no date came after an earlier one. Formats that are parsed only.
+    private(set) var isDescending = true
+
+    /// Readable rows, in the ways in which they are counted.
+    private struct Counts {
+        var rows = 0
+        var readable = 0
+        var inRange = 0
+        var expiredAlone = 0
+        var expired = 0
+        var leavesReadableRows = false
+        var oldest: DateKey?
+        var newest: DateKey?
+        var newestExpired: DateKey?
+        var newestOfEntity: DateKey?
+    }
+
+    init(_ request: SurveyRequest, function: DateFunction?) {
+        self.request = request
+        self.function = function
+        let date = request.date
+        let encoding = date.encoding
+        isText = encoding == .iso8601
+        if function == nil {
+            lower = encoding.lowerBound(date.earliest)
+            cutoff = encoding.cutoffBound(request.cutoff)
+            latest = date.latest.map(encoding.latestBound)
+            untrusted = encoding.sentinels.map(\.asDouble) + (date.trustsZero ? [] : [0])
+        } else {
+            lower = NumericBound(integer: date.earliest.microseconds, real: 0)
+            cutoff = NumericBound(integer: request.cutoff.microseconds, real: 0)
+            latest = date.latest.map { NumericBound(integer: $0.microseconds, real: 0) }
+            untrusted = []
+        }
+        integers = PlainDates(lower.integer, cutoff.integer, latest?.integer ?? .max)
+        reals = PlainDates(lower.real, cutoff.real, latest?.real ?? .greatestFiniteMagnitude)
+        for value in untrusted {
+            reals.leaveOut(value.nextDown, value.nextUp)
+            // Beyond 2^53 a double stands for several integers.
+            integers.leaveOut(
+                Int64(clamping: value.nextDown.rounded(.down)), Int64(clamping: value.nextUp.rounded(.up)))
+        }
+    }
+
+    /// Counts a row. Nothing is the matter with most rows: these take the short way.
+    @inline(__always)
+    mutating func add(_ value: OpaquePointer, rowID: Int64, _ bits: Int32) {
+        if let function {
+            guard !isText || sqlite3_value_type(value) == SQLITE_TEXT, let span = function.span(value) else {
+                return addUnparsed(value, bits)
+            }
+            isAscending = isAscending && span.start >= previous
+            isDescending = isDescending && span.start <= next
+            (previous, next) = (span.start, span.start)
+            let isExpired = span.end <= integers.cutoff
+            if bits == Self.allTrue, integers.add(span.start, isExpired: isExpired) {
+                if isExpired { note(rowID) }
+                return
+            }
+            return addDate(.integer(span.start), isExpired: isExpired, value, rowID, bits)
+        }
+        if bits == Self.allTrue {
+            switch sqlite3_value_type(value) {
+            case SQLITE_FLOAT:
+                let date = sqlite3_value_double(value)
+                let isExpired = date < reals.cutoff
+                if reals.add(date, isExpired: isExpired) {
+                    if isExpired { note(rowID) }
+                    return
+                }
+            case SQLITE_INTEGER:
+                let date = sqlite3_value_int64(value)
+                let isExpired = date < integers.cutoff
+                if integers.add(date, isExpired: isExpired) {
+                    if isExpired { note(rowID) }
+                    return
+                }
+            default: break
+            }
+        }
+        addNumber(value, rowID, bits)
+    }
+
+    /// Widens the stretch of rows that go.
+    @inline(__always)
+    private mutating func note(_ rowID: Int64) {
+        if rowID < firstRowID { firstRowID = rowID }
+        if rowID > lastRowID { lastRowID = rowID }
+    }
+
+    private mutating func addUnparsed(_ value: OpaquePointer, _ bits: Int32) {
+        let reason: Survey.Unreadable =
+            switch sqlite3_value_type(value) {
+            case SQLITE_NULL: .null
+            case SQLITE_BLOB: .wrongType
+            case SQLITE_TEXT: .notADate
+            default: isText ? .wrongType : sqlite3_value_double(value) == 0 ? .sentinel : .notADate
+            }
+        addUnreadable(reason, value, bits)
+    }
+
+    private mutating func addNumber(_ value: OpaquePointer, _ rowID: Int64, _ bits: Int32) {
+        let key: DateKey
+        switch sqlite3_value_type(value) {
+        case SQLITE_NULL: return addUnreadable(.null, value, bits)
+        case SQLITE_INTEGER: key = .integer(sqlite3_value_int64(value))
+        case SQLITE_FLOAT: key = .real(sqlite3_value_double(value))
+        default: return addUnreadable(.wrongType, value, bits)
+        }
+        let number = key.asDouble
+        guard number.isFinite else { return addUnreadable(.notADate, value, bits) }
+        guard !untrusted.contains(number) else {
+            if number == 0 { newestValue.raise(to: key) }
+            return addUnreadable(.sentinel, value, bits)
+        }
+        addDate(key, isExpired: !key.isAtLeast(cutoff), value, rowID, bits)
+    }
+
+    private mutating func addUnreadable(_ reason: Survey.Unreadable, _ value: OpaquePointer, _ bits: Int32) {
+        guard bits & 1 != 0 else { return }
+        others.rows += 1
+        if unreadable[reason] == nil { unreadable[reason] = (0, StoreValue(value)) }
+        unreadable[reason]?.0 += 1
+    }
+
+    private mutating func addDate(
+        _ key: DateKey, isExpired: Bool, _ value: OpaquePointer, _ rowID: Int64, _ bits: Int32
+    ) {
+        newestValue.raise(to: key)
+        guard key.isAtLeast(lower) else { return addUnreadable(.beforeEarliest, value, bits) }
+        if let latest, !key.isAtMost(latest) { return addUnreadable(.afterLatest, value, bits) }
+        let matches = bits & 1 != 0
+        others.newestOfEntity.raise(to: key)
+        others.leavesReadableRows = others.leavesReadableRows || !(matches && isExpired && bits & 2 != 0)
+        guard matches else { return }
+        others.rows += 1
+        others.readable += 1
+        others.newest.raise(to: key)
+        others.oldest.lower(to: key)
+        guard isExpired else { return }
+        others.inRange += 1
+        guard bits & 2 != 0 else { return }
+        others.expiredAlone += 1
+        note(rowID)
+        guard bits & 4 != 0 else { return }
+        others.expired += 1
+        others.newestExpired.raise(to: key)
+    }
+
+    /// Tells what was counted.
+    func fill(_ survey: inout Survey) {
+        var counts = others
+        var newestValue = newestValue
+        for plain in [integers.found(DateKey.integer), reals.found(DateKey.real)] {
+            counts.rows += plain.expiredCount + plain.keptCount
+            counts.readable += plain.expiredCount + plain.keptCount
+            counts.inRange += plain.expiredCount
+            counts.expiredAlone += plain.expiredCount
+            counts.expired += plain.expiredCount
+            counts.leavesReadableRows = counts.leavesReadableRows || plain.keptCount > 0
+            if let ends = plain.expired {
+                counts.newestExpired.raise(to: ends.newest)
+            }
+            for ends in [plain.expired, plain.kept].compactMap(\.self) {
+                counts.oldest.lower(to: ends.oldest)
+                counts.newest.raise(to: ends.newest)
+                counts.newestOfEntity.raise(to: ends.newest)
+                newestValue.raise(to: ends.newest)
+            }
+        }
+        survey.rowCount = counts.rows
+        survey.readableCount = counts.readable
+        survey.expiredCount = counts.expired
+        survey.expiredAloneCount = counts.expiredAlone
+        survey.keptByRuleCount = counts.inRange - counts.expiredAlone
+        survey.expiredRowIDs = firstRowID <= lastRowID ? firstRowID...lastRowID : nil
+        survey.leavesReadableRows = counts.leavesReadableRows || counts.expiredAlone == 0
+        for reason in Survey.Unreadable.allCases {
+            if let (count, example) = unreadable[reason] { survey.add(reason, count, example) }
+        }
+        survey.oldest = counts.oldest.flatMap(instant)
+        survey.newest = counts.newest.flatMap(instant)
+        survey.newestExpired = counts.newestExpired.flatMap(instant)
+        survey.newestOfEntity = counts.newestOfEntity.flatMap(instant)
+        survey.newestValue = newestValue.map { key in
+            guard function != nil, case .integer(let start) = key else { return key.storeValue }
+            return request.date.encoding.value(of: Instant(microseconds: start), zone: request.date.zone)
+        }
+    }
+
+    private func instant(_ key: DateKey) -> Instant? {
+        if function != nil, case .integer(let start) = key { return Instant(microseconds: start) }
+        return request.date.encoding.read(key.storeValue, zone: request.date.zone).start
+    }
+}
+
+/// Dates of one storage class that nothing is the matter with: believed, and far from every value that is none.
+private struct PlainDates<Value: Comparable> {
+    private var lower: Value
+    let cutoff: Value
+    private var upper: Value
+    private var expiredCount = 0
+    private var keptCount = 0
+    private var expired: (oldest: Value, newest: Value)
+    private var kept: (oldest: Value, newest: Value)
+
+    /// Dates from `lower` to `upper`, both inclusive.
+    init(_ lower: Value, _ cutoff: Value, _ upper: Value) {
+        self.lower = lower
+        self.cutoff = cutoff
+        self.upper = upper
+        // Ends that the first date replaces.
+        expired = (upper, lower)
+        kept = (upper, lower)
+    }
+
+    /// Leaves out the values between two, and what is farther from the cutoff.
+    mutating func leaveOut(_ below: Value, _ above: Value) {
+        if above <= cutoff { lower = max(lower, above) } else { upper = min(upper, below) }
+    }
+
+    /// Whether the date is plain, and so is counted.
+    @inline(__always)
+    mutating func add(_ date: Value, isExpired: Bool) -> Bool {
+        guard date >= lower, date <= upper else { return false }
+        if isExpired {
+            expiredCount += 1
+            if date < expired.oldest { expired.oldest = date }
+            if date > expired.newest { expired.newest = date }
+        } else {
+            keptCount += 1
+            if date < kept.oldest { kept.oldest = date }
+            if date > kept.newest { kept.newest = date }
+        }
+        return true
+    }
+
+    /// What was counted; no ends where nothing was.
+    func found(_ key: (Value) -> DateKey) -> (
+        expiredCount: Int, keptCount: Int, expired: (oldest: DateKey, newest: DateKey)?,
+        kept: (oldest: DateKey, newest: DateKey)?
+    ) {
+        (
+            expiredCount, keptCount, expiredCount > 0 ? (key(expired.oldest), key(expired.newest)) : nil,
+            keptCount > 0 ? (key(kept.oldest), key(kept.newest)) : nil
+        )
+    }
+}
+
+/// A date as a number: the stored one, or microseconds for formats that are parsed.
+enum DateKey: Comparable {
+    case integer(Int64)
+    case real(Double)
+
+    var asDouble: Double {
+        switch self {
+        case .integer(let value): Double(value)
+        case .real(let value): value
+        }
+    }
+
+    var storeValue: StoreValue {
+        switch self {
+        case .integer(let value): .integer(value)
+        case .real(let value): .real(value)
+        }
+    }
+
+    /// The number of a value; nil: it is none.
+    init?(_ value: StoreValue) {
+        switch value {
+        case .integer(let number): self = .integer(number)
+        case .real(let number): self = .real(number)
+        default: return nil
+        }
+    }
+
+    static func < (a: DateKey, b: DateKey) -> Bool {
+        switch (a, b) {
+        case (.integer(let a), .integer(let b)): a < b
+        case (.real(let a), .real(let b)): a < b
+        // Not both as doubles: beyond 2^53 that would make different integers equal.
+        case (.integer(let a), .real(let b)): b >= 0x1p63 || b >= -0x1p63 && a < Int64(b.rounded(.up))
+        case (.real(let a), .integer(let b)): a < -0x1p63 || a < 0x1p63 && Int64(a.rounded(.down)) < b
+        }
+    }
+
+    func isAtLeast(_ bound: NumericBound) -> Bool {
+        switch self {
+        case .integer(let value): value >= bound.integer
+        case .real(let value): value >= bound.real
+        }
+    }
+
+    func isAtMost(_ bound: NumericBound) -> Bool {
+        switch self {
+        case .integer(let value): value <= bound.integer
+        case .real(let value): value <= bound.real
+        }
+    }
+}
+
+extension StoreValue {
+    /// A number as a double; 0 for what is no number.
+    var asDouble: Double {
+        switch self {
+        case .integer(let value): Double(value)
+        case .real(let value): value
+        default: 0
+        }
+    }
+
+    /// A value that SQLite hands to a function.
+    init(_ value: OpaquePointer) {
+        switch sqlite3_value_type(value) {
+        case SQLITE_INTEGER: self = .integer(sqlite3_value_int64(value))
+        case SQLITE_FLOAT: self = .real(sqlite3_value_double(value))
+        case SQLITE_TEXT:
+            let bytes = UnsafeBufferPointer(start: sqlite3_value_text(value), count: Int(sqlite3_value_bytes(value)))
+            self = .text(String(decoding: bytes, as: UTF8.self))
+        case SQLITE_BLOB:
+            let count = Int(sqlite3_value_bytes(value))
+            self = .blob([UInt8](UnsafeRawBufferPointer(start: sqlite3_value_blob(value), count: count)))
+        default: self = .null
+        }
+    }
+}
+
+extension DateKey? {
+    /// Makes the greater of two of one.
+    fileprivate mutating func raise(to key: DateKey) {
+        if map({ $0 < key }) ?? true { self = key }
+    }
+
+    /// Makes the lesser of two of one.
+    fileprivate mutating func lower(to key: DateKey) {
+        if map({ key < $0 }) ?? true { self = key }
+    }
+}
+
+extension Int64 {
+    /// The nearest integer of 64 bits.
+    fileprivate init(clamping value: Double) {
+        self = Int64(exactly: value) ?? (value < 0 ? .min : .max)
+    }
+}
