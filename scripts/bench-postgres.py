@@ -3,8 +3,13 @@
 
 Called by scripts/bench --postgres. It starts a cluster of its own in a temporary folder, and stops it.
 """
-import argparse, glob, os, pwd, shutil, statistics, subprocess, sys, tempfile, textwrap, threading, time
+import argparse, glob, os, pathlib, pwd, shutil, subprocess, sys, tempfile, textwrap, threading, time
 
+sys.dont_write_bytecode = True
+from benchmark import page, servers
+from benchmark.result import Result, machine_facts
+
+DOCS = pathlib.Path("docs")
 CUTOFF = "2026-06-01T00:00:00Z"
 
 
@@ -32,7 +37,7 @@ class Cluster:
                        "max_wal_size = '4GB'\nautovacuum = off\n")
         with open(self.data + "/postgresql.conf", "a") as file:
             file.write(f"include '{self.folder}/more.conf'\n")
-        self.call("pg_ctl", "-D", self.data, "-l", self.folder + "/../" + os.path.basename(self.folder) + ".log", "-w", "start")
+        self.call("pg_ctl", "-D", self.data, "-l", self.data + "/log", "-w", "start")
 
     def call(self, program, *arguments):
         subprocess.run([*self.prefix, f"{self.bin}/{program}", *arguments], check=True, stdout=subprocess.DEVNULL,
@@ -66,6 +71,7 @@ def make_plain(cluster, rows):
 
 
 def make_partitioned(cluster, rows):
+    """Returns the names of the partitions that are wholly expired."""
     cluster.psql("CREATE DATABASE parts")
     # Twelve months, half of them before the cutoff.
     start = "timestamptz '2025-12-01 00:00:00+00'"
@@ -82,6 +88,7 @@ def make_partitioned(cluster, rows):
         CREATE INDEX ticks_at ON ticks (at);
         VACUUM ANALYZE ticks;
         CHECKPOINT;"""), "parts")
+    return [f"ticks_{n:02}" for n in range(6)]
 
 
 class Session(threading.Thread):
@@ -125,7 +132,7 @@ class Writer(Session):
 
     def end(self):
         super().end()
-        return statistics.quantiles(self.times, n=100)[98] if len(self.times) > 100 else max(self.times)
+        return self.times
 
 
 class Watcher(Session):
@@ -148,89 +155,120 @@ class Watcher(Session):
         return self.longest
 
 
-def copy(cluster, source):
-    cluster.psql(f"DROP DATABASE IF EXISTS work")
-    cluster.psql(f"CREATE DATABASE work TEMPLATE {source} STRATEGY file_copy")
-    cluster.psql("CHECKPOINT")
-    # The first scan of a copy sets hint bits and reads files: both sides find them done.
-    cluster.psql("SELECT count(*), min(price) FROM ticks", "work")
+class Bench:
+    """What is measured, on copies of the two databases, with one build of the job."""
 
+    def __init__(self, cluster, retention, rows):
+        self.cluster, self.retention = cluster, retention
+        make_plain(cluster, rows)
+        self.expired = make_partitioned(cluster, rows)
 
-def delete(cluster, source):
-    copy(cluster, source)
-    began = time.monotonic()
-    cluster.psql(f"DELETE FROM ticks WHERE at < '{CUTOFF}'", "work")
-    return (time.monotonic() - began) * 1000
+    def copy(self, source):
+        self.cluster.psql("DROP DATABASE IF EXISTS work")
+        self.cluster.psql(f"CREATE DATABASE work TEMPLATE {source} STRATEGY file_copy")
+        self.cluster.psql("CHECKPOINT")
+        # The first scan of a copy sets hint bits and reads files: all sides find them done.
+        self.cluster.psql("SELECT count(*), min(price) FROM ticks", "work")
 
-
-def job(cluster, source, retention, with_others=False):
-    """Runs the job. Returns its wall time, a writer's p99 and the longest lock, in milliseconds."""
-    copy(cluster, source)
-    with tempfile.TemporaryDirectory() as folder:
-        with open(folder + "/retention.yaml", "w") as file:
-            file.write(f"version: 1\nstore: {cluster.url('work')}\nlog: {{ level: error }}\nrules:\n"
-                       "  - { name: ticks, entity: ticks, date_attribute: at, max_age: 1s, accept: [future_dates] }\n")
-        # The watcher is in another database, so that the job does not see it as company.
-        others = [Writer(cluster, "work"), Watcher(cluster)] if with_others else []
-        for other in others:
-            other.start()
+    def psql(self, source, statements):
+        """The wall time of a psql in milliseconds."""
+        self.copy(source)
         began = time.monotonic()
-        as_of = "2026-06-01T00:00:01Z"
-        result = subprocess.run([retention, "run", "-c", folder + "/retention.yaml", "--as-of", as_of, "--format", "json"],
-                                capture_output=True, text=True)
-        wall = (time.monotonic() - began) * 1000
-        told = [other.end() for other in others]
-        if result.returncode != 0:
-            sys.exit(f"retention ended with {result.returncode}: {result.stderr}{result.stdout}")
-    left = cluster.psql(f"SELECT count(*) FROM ticks WHERE at < '{CUTOFF}'", "work")
-    if left != "0":
-        sys.exit(f"{left} expired rows are left")
-    return [wall, *told]
+        self.cluster.psql(statements, "work")
+        return (time.monotonic() - began) * 1000
+
+    def delete(self, source):
+        return self.psql(source, f"DELETE FROM ticks WHERE at < '{CUTOFF}'")
+
+    def drop(self):
+        """What the job does with partitions, by hand."""
+        counts = " UNION ALL ".join(f"SELECT count(*) AS found FROM {name}" for name in self.expired)
+        detaches = "".join(f"ALTER TABLE ticks DETACH PARTITION {name} CONCURRENTLY;\n" for name in self.expired)
+        return self.psql("parts", (
+            f"SET synchronous_commit = off; SELECT sum(found) FROM ({counts}) AS each;\n{detaches}"
+            f"DROP TABLE {', '.join(self.expired)};"))
+
+    def job(self, source, with_others=False):
+        """Runs the job. Returns its wall time, and beside others a writer's latencies and the longest lock, in
+        milliseconds."""
+        self.copy(source)
+        with tempfile.TemporaryDirectory() as folder:
+            with open(folder + "/retention.yaml", "w") as file:
+                file.write(f"version: 1\nstore: {self.cluster.url('work')}\nlog: {{ level: error }}\nrules:\n"
+                           "  - { name: ticks, entity: ticks, date_attribute: at, max_age: 1s, accept: [future_dates] }\n")
+            # The watcher is in another database, so that the job does not see it as company.
+            others = [Writer(self.cluster, "work"), Watcher(self.cluster)] if with_others else []
+            for other in others:
+                other.start()
+            began = time.monotonic()
+            command = [self.retention, "run", "-c", folder + "/retention.yaml", "--as-of", "2026-06-01T00:00:01Z"]
+            result = subprocess.run([*command, "--format", "json"], capture_output=True, text=True)
+            wall = (time.monotonic() - began) * 1000
+            told = [other.end() for other in others]
+            if result.returncode != 0:
+                sys.exit(f"retention ended with {result.returncode}: {result.stderr}{result.stdout}")
+        left = self.cluster.psql(f"SELECT count(*) FROM ticks WHERE at < '{CUTOFF}'", "work")
+        if left != "0":
+            sys.exit(f"{left} expired rows are left")
+        return [wall, *told]
+
+    def measure(self, result, runs):
+        for source in servers.TABLES:
+            walls = {"job": [], "psql": []}
+            if source == "parts":
+                walls |= {"psql_drop": [], "psql_plain": []}
+            for _ in range(runs):
+                walls["job"].append(self.job(source)[0])
+                walls["psql"].append(self.delete(source))
+                if source == "parts":
+                    walls["psql_drop"].append(self.drop())
+                    walls["psql_plain"].append(self.delete("plain"))
+            for side, values in walls.items():
+                result.add({"wall_ms": rounded(values)}, part="server_delete", table=source, side=side)
+        for source in servers.TABLES:
+            _, latencies, locks = zip(*(self.job(source, with_others=True) for _ in range(runs)))
+            # A run over partitions is too short for a quantile of its own.
+            samples = {"writer_ms": [round(value, 2) for run in latencies for value in run]}
+            # The lock of a partition that is detached already keeps nobody waiting.
+            if source == "plain":
+                samples["lock_ms"] = rounded(locks)
+            result.add(samples, part="server_live", table=source)
+
+
+def rounded(values):
+    return [round(value, 1) for value in values]
 
 
 def main():
-    parser = argparse.ArgumentParser()
-    parser.add_argument("--programs", required=True)
+    parser = argparse.ArgumentParser(prog="scripts/bench --postgres")
+    parser.add_argument("--postgres", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--programs", required=True, help=argparse.SUPPRESS)
     parser.add_argument("--quick", action="store_true")
-    parser.add_argument("--runs", type=int, default=3)
+    parser.add_argument("--write", action="store_true")
+    parser.add_argument("--runs", type=int, default=5)
     parser.add_argument("--rows", type=int, default=3_000_000)
-    arguments, _ = parser.parse_known_args()
-    rows = 60_000 if arguments.quick else arguments.rows
-    runs = 1 if arguments.quick else arguments.runs
+    arguments = parser.parse_args()
+    if arguments.write and (arguments.quick or arguments.rows != 3_000_000 or arguments.runs < 5):
+        parser.error("--write needs tables of full size, and five runs at least")
+    if arguments.quick:
+        arguments.rows, arguments.runs = 60_000, 1
     retention = arguments.programs + "/retention"
     cluster = Cluster()
-    missed = False
     try:
-        make_plain(cluster, rows)
-        make_partitioned(cluster, rows)
-
-        def line(what, unit, value, beside, goal, is_met):
-            nonlocal missed
-            missed = missed or not is_met
-            print(f"| {what} | {unit} | {value} | {beside} | {goal} | {'met' if is_met else '**missed**'} |")
-
-        print(f"PostgreSQL {cluster.psql('SHOW server_version')}, {rows:,} rows, median of {runs} runs\n")
-        print("| what | | `retention` | `psql` DELETE | goal | |\n|---|---|---|---|---|---|")
-        deletes = {}
-        for source, what, goal in [("plain", "date index", 1.3), ("parts", "partitions by month", 0.05)]:
-            pairs = [(job(cluster, source, retention)[0], delete(cluster, source)) for _ in range(runs)]
-            ours, deletes[source] = (statistics.median(column) for column in zip(*pairs))
-            # Both goals are for the one DELETE on the plain table.
-            ratio = ours / deletes["plain"]
-            beside = f"{deletes[source]:.0f}"
-            if source == "parts":
-                beside += f"; on the plain table {deletes['plain']:.0f}"
-            line(f"delete expired, {what}", "wall ms", f"{ours:.0f}", f"{beside} (ratio {ratio:.2f})",
-                 f"ratio ≤ {goal}", ratio <= goal)
-        for source, what in [("plain", "date index"), ("parts", "partitions by month")]:
-            _, p99, longest = job(cluster, source, retention, with_others=True)
-            line(f"a live writer meanwhile, {what}", "p99 ms", f"{p99:.1f}", "", "≤ 20 ms", p99 <= 20)
-            if source == "plain":
-                line(f"longest lock, {what}", "ms", f"{longest:.0f}", "", "≤ 100 ms", longest <= 100)
+        version = cluster.psql("SHOW server_version").split()[0]
+        result = Result(machine_facts(retention, postgresql=version, runs=arguments.runs, rows=arguments.rows))
+        Bench(cluster, retention, arguments.rows).measure(result, arguments.runs)
     finally:
         cluster.stop()
-    if missed and not arguments.quick:
-        sys.exit(1)
+    print(servers.text(result, is_judged=not arguments.quick))
+    if arguments.quick:
+        return print("\nThe tables were too small for these figures to mean anything.")
+    if arguments.write:
+        result.write(DOCS / "benchmarks-postgres.json")
+        page.write_all(Result.read(DOCS / "benchmarks.json"), DOCS)
+    missed = [goal.what for goal in servers.judge(result) if goal.is_missed]
+    if missed:
+        sys.exit(f"\nbench: goals missed: {'; '.join(missed)}")
 
 
 main()

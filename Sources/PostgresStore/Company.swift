@@ -27,18 +27,25 @@ extension PostgresConnection {
                     length: .milliseconds(200), reason: "a standby is further behind than max_replication_lag",
                     isUntilOver: true)
             }
-            let isHeldBack = try exists(
-                """
-                SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
-                AND backend_type = 'client backend' AND xact_start < clock_timestamp() - interval '1 millisecond' *
-                """ + SQLFragment(" ") + .bound("\(options.oldTransaction.milliseconds)", "int8") + " LIMIT 1",
-                isRepeated: true)
-            return isHeldBack
+            return try isHeldBack()
                 ? WantedPause(
                     length: .milliseconds(20),
                     reason: "a transaction of others is older than \(options.oldTransaction.milliseconds / 1000) s")
                 : nil
         }
+    }
+
+    /// Whether a transaction of others is old. In a small part of that age the answer hardly changes.
+    private func isHeldBack() throws -> Bool {
+        if let known = heldBack, known.asked + options.oldTransaction / 300 > .now { return known.answer }
+        let answer = try exists(
+            """
+            SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+            AND backend_type = 'client backend' AND xact_start < clock_timestamp() - interval '1 millisecond' *
+            """ + SQLFragment(" ") + .bound("\(options.oldTransaction.milliseconds)", "int8") + " LIMIT 1",
+            isRepeated: true)
+        heldBack = (.now, answer)
+        return answer
     }
 
     /// How far the slowest standby is behind; zero without one. Only members of `pg_monitor` are told.

@@ -19,7 +19,8 @@ public class PostgresStore {
     /// `postgresql`.
     public var engine: String { "postgresql" }
 
-    /// Told each different statement before its first execution, with its query plan.
+    /// Told each different statement before its first execution, with its query plan; not those that only read the
+    /// server's catalog.
     public var trace: ((_ statement: String, _ plan: [String]) -> Void)? {
         get { connection.trace }
         set { connection.trace = newValue }

@@ -24,17 +24,16 @@ extension PostgresConnection {
     /// The room of deleted rows is used again by new rows; files shrink only where their ends are empty.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
         let before = try sizeBytes()
+        guard request.mode == .vacuum else { return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: before) }
         var warning: String?
-        if request.mode == .vacuum {
-            try run("giving room back") {
-                for table in changedTables.sorted() {
-                    guard request.mayContinue() else {
-                        warning = "stopped before all tables were vacuumed"
-                        break
-                    }
-                    // A partition that was dropped needs none.
-                    try execute("VACUUM (ANALYZE) \(table)")
+        try run("giving room back") {
+            for table in changedTables.sorted() {
+                guard request.mayContinue() else {
+                    warning = "stopped before all tables were vacuumed"
+                    break
                 }
+                // A partition that was dropped needs none.
+                try execute("VACUUM (ANALYZE) \(table)")
             }
         }
         return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: try sizeBytes(), warning: warning)

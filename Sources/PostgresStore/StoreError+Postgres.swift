@@ -45,6 +45,7 @@ extension StoreError {
         case (.unreachable, nil): "is the server running, and is the address right?"
         case (.unreachable, _): "the server is starting or stopping; try again later"
         case (_, "28P01"): "give the password in `password_file`, in PGPASSWORD or in ~/.pgpass"
+        case (_, "3D000"): "name a database that is there in `store`, or create it"
         case (_, "28000"): "the server's pg_hba.conf does not let this user in from here"
         case (_, "25006"): "this server is a standby, or set to read only: name the primary in `store`"
         case (_, "42501"): "give this user SELECT and DELETE on the table; for partitions it must own them"

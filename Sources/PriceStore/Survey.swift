@@ -20,6 +20,9 @@ public struct SurveyRequest: Hashable, Sendable {
     public var wantsObjectIDs = false
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
+    /// Whether the rows that stay are counted where some go, as for a limit that is a share of all. Where that costs
+    /// nothing they are counted anyway.
+    public var countsKeptRows: Bool
     /// Whether the rows that relationships would take or change are counted even if nothing else hangs on it.
     public var countsRelatedRows: Bool
 
@@ -27,7 +30,7 @@ public struct SurveyRequest: Hashable, Sendable {
     public init(
         entity: String, date: DateAttribute, cutoff: Instant, filter: Predicate = .all, keepLast: KeepLast? = nil,
         preceding: [BatchDeleteRequest] = [], relationships: BatchDeleteRequest.RelationshipRule = .asDeclared,
-        countsAllRows: Bool = true, countsRelatedRows: Bool = true
+        countsAllRows: Bool = true, countsKeptRows: Bool = true, countsRelatedRows: Bool = true
     ) {
         self.entity = entity
         self.date = date
@@ -37,6 +40,7 @@ public struct SurveyRequest: Hashable, Sendable {
         self.preceding = preceding
         self.relationships = relationships
         self.countsAllRows = countsAllRows
+        self.countsKeptRows = countsKeptRows
         self.countsRelatedRows = countsRelatedRows
     }
 

@@ -1,6 +1,6 @@
 """The pages, drawn from a result. The prose around them is in the pages themselves and has no figures."""
 
-from . import plot, scale
+from . import plot, scale, servers
 from .goals import judge, name, pairs, quantile
 from .parts.strategies import PERCENTS, STRATEGIES
 from .schemas import SCHEMAS
@@ -14,7 +14,7 @@ SIDES = {
 
 def write_all(result, docs):
     """Draws everything into the documentation's folder."""
-    put(docs / "benchmarks.md", text(result))
+    put(docs / "benchmarks.md", text(result) + servers.section(docs / "benchmarks-postgres.json"))
     put(docs / "scale.md", scale.text(result))
     (docs / "benchmarks-strategies.svg").write_text(plot.strategies(result))
     (docs / "benchmarks-writer.svg").write_text(plot.writer(result))

@@ -29,6 +29,7 @@ extension PostgresConnection {
                     bounds: "", rangeColumn: nil)
             ]
         }
+        if let known = catalog.leaves?[table.number] { return known }
         let query =
             SQLFragment(
                 """
@@ -44,7 +45,7 @@ extension PostgresConnection {
                 JOIN pg_class p ON p.oid = t.parentrelid JOIN pg_namespace pn ON pn.oid = p.relnamespace
                 WHERE t.isleaf ORDER BY c.oid
                 """
-        return try rows(query).map { row in
+        let leaves = try rows(query).map { row in
             Leaf(
                 number: row[0].flatMap { Int($0) } ?? 0,
                 sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[2] ?? "",
@@ -52,5 +53,7 @@ extension PostgresConnection {
                 parent: "\((row[4] ?? "").quotedIdentifier).\((row[5] ?? "").quotedIdentifier)",
                 parentNumber: row[6].flatMap { Int($0) } ?? 0, bounds: row[7] ?? "", rangeColumn: row[8])
         }
+        catalog.leaves?[table.number] = leaves
+        return leaves
     }
 }

@@ -4,6 +4,8 @@ import PriceStore
 struct PostgresCatalog {
     /// The tables by the name they were asked for; nil: there is none.
     fileprivate var tables: [String: PostgresTable?] = [:]
+    /// The real tables of tables by their numbers, while one state of the database is looked at.
+    var leaves: [Int: [Leaf]]?
     /// The extensions that change what a table is.
     fileprivate var extensions: Set<String>?
 }

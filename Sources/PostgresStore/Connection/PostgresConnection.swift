@@ -28,7 +28,7 @@ final class PostgresConnection {
     private var link: ServerLink
     private(set) var transactionDepth = 0
 
-    /// Told each different statement before its first execution, with its query plan; nil: nobody asks.
+    /// Told each different statement about rows before its first execution, with its query plan; nil: nobody asks.
     var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
@@ -42,8 +42,12 @@ final class PostgresConnection {
     var changedTables: Set<String> = []
     /// The groups of shards that a delete goes through, by table number.
     var shardGroups: [Int: [ShardGroup]] = [:]
+    /// What the surveys have counted; nil: nothing that would still hold.
+    var known: KnownCounts?
     /// How far standbys were seen to be behind.
     var standbyDelay = StandbyDelay()
+    /// Whether a transaction of others was old when that was asked last.
+    var heldBack: (asked: ContinuousClock.Instant, answer: Bool)?
     /// Whether this session holds the lock of a run and must take it again after a lost connection.
     var holdsRunLock = false
 
@@ -108,13 +112,21 @@ final class PostgresConnection {
     @discardableResult
     func execute(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerResult {
         let (text, values) = fragment.statement
-        if let trace, traced.insert(text).inserted { trace(text, plan(text, values)) }
+        if let trace, !Self.isAboutCatalog(text), traced.insert(text).inserted { trace(text, plan(text, values)) }
         return try isRepeated ? link.execute(repeated: text, values) : link.execute(text, values)
     }
 
     /// Carries out a statement without values.
     @discardableResult
     func execute(_ text: String) throws -> ServerResult { try execute(SQLFragment(text)) }
+
+    /// Carries out several statements without values, in one message.
+    func execute(script statements: [String]) throws {
+        if let trace {
+            for text in statements where traced.insert(text).inserted { trace(text, []) }
+        }
+        _ = try link.execute(script: statements.joined(separator: "; "))
+    }
 
     /// The rows of a query.
     func rows(_ fragment: SQLFragment) throws -> [[String?]] { try execute(fragment).rows }
@@ -131,6 +143,11 @@ final class PostgresConnection {
 
     /// Sends lines of COPY's text form.
     func copy(_ statement: String, _ lines: () -> String?) throws { try link.copy(statement, lines) }
+
+    /// Whether a statement only reads what the server knows of itself.
+    private static func isAboutCatalog(_ text: String) -> Bool {
+        text.contains(" FROM pg_") || text.contains("\nFROM pg_")
+    }
 
     private func plan(_ text: String, _ values: [String?]) -> [String] {
         guard ["SELECT", "DELETE", "UPDATE", "INSERT", "WITH"].contains(where: text.hasPrefix),
@@ -176,6 +193,7 @@ final class PostgresConnection {
         }
         transactionDepth = 0
         catalog = PostgresCatalog()
+        known = nil
         if holdsRunLock { try takeRunLock() }
         guard shadows.isEmpty else { throw error }
     }
@@ -190,13 +208,14 @@ final class PostgresConnection {
             let savepoint = "retention_\(transactionDepth)"
             return try enclosed(
                 begin: "SAVEPOINT \(savepoint)", end: "RELEASE SAVEPOINT \(savepoint)",
-                undo: "ROLLBACK TO SAVEPOINT \(savepoint); RELEASE SAVEPOINT \(savepoint)", body)
+                undo: "ROLLBACK TO SAVEPOINT \(savepoint); RELEASE SAVEPOINT \(savepoint)"
+            ) { _ in try body() }
         }
         let begin =
             options.isReadOnly
             ? "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY"
             : durability == .full ? "BEGIN; SET LOCAL synchronous_commit = on" : "BEGIN"
-        return try enclosed(begin: begin, end: "COMMIT", undo: "ROLLBACK", body)
+        return try enclosed(begin: begin, end: "COMMIT", undo: "ROLLBACK") { _ in try body() }
     }
 
     /// Carries out a batch in one transaction, whose statements take no more than minutes. What it leaves undone by a
@@ -210,16 +229,18 @@ final class PostgresConnection {
         var failures = 0
         while true {
             // A commit whose answer was lost may have happened.
-            var committing: (transaction: String?, value: T)?
+            var committing: (number: String?, value: T)?
             do {
                 return try enclosed(
                     begin: "BEGIN ISOLATION LEVEL \(isolation); SET LOCAL statement_timeout = '10min'; "
                         + "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL plan_cache_mode = "
-                        + (usesOnePlan ? "force_generic_plan" : "auto"), end: "COMMIT", undo: "ROLLBACK"
-                ) {
+                        + (usesOnePlan ? "force_generic_plan" : "auto") + "; SELECT pg_current_xact_id()",
+                    end: "COMMIT", undo: "ROLLBACK"
+                ) { begun in
+                    let number = begun.rows.first?[0]
+                    takeNumber(number.flatMap { Int($0) })
                     let value = try body()
-                    let query = SQLFragment("SELECT pg_current_xact_id_if_assigned()::text")
-                    committing = (try execute(query, isRepeated: true).rows.first?[0], value)
+                    committing = (number, value)
                     return value
                 }
             } catch {
@@ -227,7 +248,7 @@ final class PostgresConnection {
                 failures += 1
                 if told.kind == .unreachable {
                     try reconnect(after: told)
-                    if let committing, let transaction = committing.transaction, try isCommitted(transaction) {
+                    if let committing, let number = committing.number, try isCommitted(number) {
                         return committing.value
                     }
                     guard failures < 5 else { throw told }
@@ -240,9 +261,9 @@ final class PostgresConnection {
         }
     }
 
-    private func isCommitted(_ transaction: String) throws(StoreError) -> Bool {
+    private func isCommitted(_ number: String) throws(StoreError) -> Bool {
         do {
-            return try rows("SELECT pg_xact_status(" + .bound(transaction, "xid8") + ")").first?[0] == "committed"
+            return try rows("SELECT pg_xact_status(" + .bound(number, "xid8") + ")").first?[0] == "committed"
         } catch let fault as ServerFault where fault.code == "22023" {
             // A number still to come: a standby took over that never heard of the batch.
             return false
@@ -256,20 +277,26 @@ final class PostgresConnection {
         // A statement that fails would spoil the transaction around it.
         if transactionDepth > 0 { return try transaction(.normal, body) }
         return try enclosed(
-            begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", end: "COMMIT", undo: "ROLLBACK", body)
+            begin: "BEGIN ISOLATION LEVEL REPEATABLE READ, READ ONLY", end: "COMMIT", undo: "ROLLBACK"
+        ) { _ in try body() }
     }
 
-    private func enclosed<T>(begin: String, end: String, undo: String, _ body: () throws -> T) throws -> T {
+    /// - Parameter body: is given what the last statement of `begin` returned.
+    private func enclosed<T>(
+        begin: String, end: String, undo: String, _ body: (ServerResult) throws -> T
+    ) throws -> T {
+        let begun: ServerResult
         do {
-            _ = try link.execute(script: begin)
+            begun = try link.execute(script: begin)
         } catch {
+            if transactionDepth == 0, link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
             throw StoreError(error, store: name, doing: "a transaction cannot begin")
         }
         transactionDepth += 1
         defer { transactionDepth = max(0, transactionDepth - 1) }
         let (known, kept) = (catalog, keptRows)
         do {
-            let value = try body()
+            let value = try body(begun)
             _ = try link.execute(script: end)
             return value
         } catch {

@@ -187,9 +187,11 @@ import PriceStore
                 let words = rest[rest.index(after: colon)...].drop { $0 == " " }
                 return (String(rest[..<colon]), String(words))
             }
-            // What libpq itself says has no code; lines of a verbose message about the server's source are left out.
-            let said = lines.filter { !$0.hasPrefix("LOCATION:") }.map { $0.drop { $0 == "\t" || $0 == " " } }
-            return (nil, said.joined(separator: " "))
+            // What libpq itself says has no code. Lines of a verbose message about the server's source are left out, and its
+            // question whether the server is running: that is our hint.
+            let said = lines.map { $0.drop { $0 == "\t" || $0 == " " } }
+                .filter { !$0.hasPrefix("LOCATION:") && !$0.hasPrefix("Is the server running") }
+            return (nil, said.joined(separator: "; "))
         }
     }
 

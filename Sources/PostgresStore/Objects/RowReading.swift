@@ -6,6 +6,7 @@ extension PostgresConnection {
             let scope = try scope(request.entity)
             let condition = try condition(request.predicate, scope)
             guard request.fetchLimit != nil || request.fetchOffset > 0 else {
+                if scope.isTable, let rowCount = try knownCount(scope.table, request.predicate) { return rowCount }
                 return try count("SELECT count(*) FROM \(scope.from)" + condition.whereClause)
             }
             return try count(

@@ -231,13 +231,8 @@ extension PostgresConnection {
         _ request: SurveyRequest, _ table: PostgresTable, _ foresight: Foresight
     ) throws -> String? {
         let step = foresight.stepCount - 1
-        let chooses = Set(request.deletion.attributeNames.compactMap { table.entity.attribute(named: $0) })
-        // What a generated column is made of is not known.
-        let isOpen = chooses.contains(where: \.isGenerated)
         let isThere = foresight.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
-        for key in table.entity.relationships {
-            let columns = key.sourceAttributes.compactMap { table.entity.attribute(named: $0) }
-            guard isOpen || !chooses.isDisjoint(with: columns) else { continue }
+        for key in table.entity.relationships(choosing: request.deletion) {
             // Each rule may have its own word on the relationship.
             let changing = (0...step).filter {
                 [.nullify, .setDefault].contains(foresight.reaches[$0].deleteRule(of: key))
@@ -245,9 +240,7 @@ extension PostgresConnection {
             guard !changing.isEmpty else { continue }
             let references = try foresight.references(key, in: changing)
             guard try exists(foresight.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
-            return
-                "a delete from \(key.destination) changes \(key.sourceAttributes.joined(separator: ", ")) in rows of "
-                + "\(table.name), and the rule chooses its rows by it"
+            return key.changeOfMind
         }
         let lostBefore = Set(foresight.reaches[..<step].flatMap(\.losing).map(\.name))
         for key in foresight.reaches[step].keys

@@ -165,19 +165,4 @@ extension Predicate {
         default: nil
         }
     }
-
-    /// The names of all attributes that the predicate looks at.
-    var attributeNames: [String] {
-        switch self {
-        case .all, .key, .objectIDs: []
-        case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name),
-            .between(let name, _, _), .begins(let name, _), .contains(let name, _):
-            [name]
-        case .and(let parts), .or(let parts): parts.flatMap(\.attributeNames)
-        case .notTrue(let part), .not(let part): part.attributeNames
-        case .date(let range): [range.date.name]
-        case .dateCompare(let date, _, _): [date.name]
-        case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.attributeNames
-        }
-    }
 }

@@ -9,7 +9,6 @@ struct BatchDelete {
     let condition: SQLFragment
     /// The date that the predicate demands; nil: none.
     let date: DateSQL?
-    /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index.
     let usesOnePlan: Bool
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
@@ -20,8 +19,13 @@ struct BatchDelete {
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
         self.scope = scope
         condition = try connection.condition(request.fetchRequest.predicate, scope)
-        usesOnePlan = [.range, .partitions].contains(request.strategy) && !scope.table.isDistributed
+        usesOnePlan = Self.usesOnePlan(request, scope.table)
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
+    }
+
+    /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index.
+    static func usesOnePlan(_ request: BatchDeleteRequest, _ table: PostgresTable) -> Bool {
+        [.range, .partitions].contains(request.strategy) && !table.isDistributed
     }
 
     /// Deletes the rows of a table that meet a condition, and returns how many there were.

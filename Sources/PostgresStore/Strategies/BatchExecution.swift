@@ -5,11 +5,12 @@ extension PostgresConnection {
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        if request.strategy == .partitions, let result = try dropNextPartition(request) { return result }
+        if request.strategy == .partitions, let result = try dropNextPartitions(request) { return result }
         let what = "deleting rows of \(request.fetchRequest.entity)"
-        let reach: ReachOfDelete
+        let (table, reach): (PostgresTable, ReachOfDelete)
         do {
-            reach = try self.reach(of: try requireTable(request.fetchRequest.entity), request.relationships)
+            table = try requireTable(request.fetchRequest.entity)
+            reach = try self.reach(of: table, request.relationships)
             changedTables.formUnion(reach.losing.map(\.sql))
         } catch {
             throw StoreError(error, store: name, doing: what)
@@ -20,9 +21,10 @@ extension PostgresConnection {
         // The server counts changed rows twice where keys are entangled; then they are followed beforehand, in the same
         // state of the database.
         let isForeseen = reach.isEntangled && request.strategy == .whole
-        return try batch(
+        let before = known
+        let result = try batch(
             what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED",
-            usesOnePlan: [.range, .partitions].contains(request.strategy)
+            usesOnePlan: BatchDelete.usesOnePlan(request, table)
         ) {
             let foreseen = isForeseen ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isForeseen ? nil : changeCounts(reach)
@@ -41,6 +43,10 @@ extension PostgresConnection {
             }
             return result
         }
+        if let before {
+            known?.note(result.deletedCount, deletedFrom: table, request, before)
+        }
+        return result
     }
 
     private func foreseenCounts(_ request: BatchDeleteRequest) throws -> ForeseenCounts {

@@ -1,51 +1,91 @@
 import PriceStore
 
 extension PostgresConnection {
-    /// The groups of a partitioned table, partition by partition; nil: its rows must be looked at one by one.
+    /// The groups of a partitioned table; nil: its rows must be looked at one by one.
     ///
-    /// Where the bounds of a partition prove that all of its rows are expired, or that none is, they need only be counted.
-    func readGroupsByPartition(_ rows: SurveyRows) throws -> [SurveyGroup]? {
+    /// Where the bounds of partitions prove that all of their rows are expired, or that none is, they need only be counted,
+    /// and those that stay not even that unless somebody asks for a share of all.
+    ///
+    /// - Parameter allowsDrop: whether the rows may go by whole partitions: then those belong to them that are detached and
+    ///   still to be dropped.
+    func readGroupsByPartition(_ rows: SurveyRows, allowsDrop: Bool) throws -> [SurveyGroup]? {
         let table = rows.scope.table
         guard table.isPartitioned, rows.scope.isTable, rows.date.reading == .ordered else { return nil }
-        let column = try rows.scope.attribute(rows.request.date.name, store: name).name
+        let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
         let leaves = try leaves(of: table)
-        let bounded = leaves.compactMap { leaf in
-            leaf.rangeColumn == column ? PartitionBounds(leaf.bounds).map { (leaf, $0) } : nil
+        guard !leaves.contains(where: \.isForeign) else { return nil }
+        let codes = try provedCodes(leaves.filter { $0.rangeColumn == attribute.name }, rows)
+        let range = DateRange(rows.request.date, before: rows.cutoff)
+        let abandoned = try allowsDrop ? abandonedPartitions(of: table, range) : []
+        guard !codes.isEmpty || !abandoned.isEmpty else { return nil }
+        // The table itself has fewer rows than are counted here.
+        if !abandoned.isEmpty { known = nil }
+        let (column, isIndexed) = (attribute.name.quotedIdentifier, table.dateIndex(attribute) != nil)
+
+        var groups: [SurveyGroup] = []
+        for leaf in leaves where codes[leaf.number] == nil {
+            var part = rows
+            part.scope = RowScope(table, source: leaf.sql)
+            groups += try readGroups(part, notKept: .always, others: .always, among: .always)
         }
-        guard !bounded.isEmpty, !leaves.contains(where: \.isForeign) else { return nil }
-        let proofs =
-            try self.rows(
-                "SELECT "
-                    + .joined(
-                        bounded.flatMap {
-                            [
-                                rows.date.isWhollyBefore(rows.cutoff, $0.1),
-                                rows.date.isWhollyReadableAfter(rows.cutoff, $0.1),
-                            ]
-                        }, by: ", ", empty: .never)
-            ).first ?? []
-        var codes: [Int: Int] = [:]
-        for (index, entry) in bounded.enumerated() {
-            if proofs[2 * index] == "t" { codes[entry.0.number] = 7 }
-            if proofs[2 * index + 1] == "t" { codes[entry.0.number] = 0 }
-        }
-        guard !codes.isEmpty else { return nil }
-        return try leaves.flatMap { leaf in
-            guard let code = codes[leaf.number] else {
-                var part = rows
-                part.scope = RowScope(table, source: leaf.sql)
-                return try readGroups(part, notKept: .always, others: .always, among: .always)
-            }
-            return try [wholeGroup(leaf, code, column.quotedIdentifier, rows.date)]
-        }
+        let expired = leaves.filter { codes[$0.number] == 7 }
+        groups.append(try wholeGroup(abandoned + expired, 7, column, rows.date, isIndexed: isIndexed))
+        let isExpired = groups.contains { $0.isExpired && !$0.isEmpty }
+        let isCounted =
+            rows.request.countsAllRows || isExpired && rows.request.countsKeptRows
+            || groups.contains { $0.isDoubtful && !$0.isEmpty }
+        let kept = leaves.filter { codes[$0.number] == 0 }
+        groups.append(
+            try wholeGroup(kept, 0, column, rows.date, isIndexed: isIndexed, isCounted: isCounted))
+        return groups
     }
 
-    /// All rows of a partition as one group. The least and the greatest date come from its index, if there is one.
-    private func wholeGroup(_ leaf: Leaf, _ code: Int, _ column: String, _ date: DateSQL) throws -> SurveyGroup {
+    /// What the bounds of partitions prove about all of their rows, as ``DateSQL/code(before:)`` says it, by number.
+    private func provedCodes(_ leaves: [Leaf], _ rows: SurveyRows) throws -> [Int: Int] {
+        let bounded = leaves.compactMap { leaf in PartitionBounds(leaf.bounds).map { (leaf.number, $0) } }
+        guard !bounded.isEmpty else { return [:] }
+        let proofs = bounded.flatMap {
+            [rows.date.isWhollyBefore(rows.cutoff, $0.1), rows.date.isWhollyReadableAfter(rows.cutoff, $0.1)]
+        }
+        let row = try self.rows("SELECT " + .joined(proofs, by: ", ", empty: .never)).first ?? []
+        var codes: [Int: Int] = [:]
+        for (index, entry) in bounded.enumerated() {
+            if row[2 * index] == "t" { codes[entry.0] = 7 }
+            if row[2 * index + 1] == "t" { codes[entry.0] = 0 }
+        }
+        return codes
+    }
+
+    /// All rows of partitions as one group, counted by one statement whose parts the server's processes may share. With an
+    /// index the least and the greatest date come from there.
+    private func wholeGroup(
+        _ leaves: [Leaf], _ code: Int, _ column: String, _ date: DateSQL, isIndexed: Bool, isCounted: Bool = true
+    ) throws -> SurveyGroup {
+        guard !leaves.isEmpty else {
+            return SurveyGroup(
+                code: code, matches: true, isFree: true, isOwn: true, rowCount: 0, least: .null, newestValue: .null)
+        }
+        func each(_ columns: String) -> String {
+            let parts = leaves.enumerated().map { "SELECT \($0) AS place, \(columns) FROM \($1.sql)" }
+            return "(" + parts.joined(separator: " UNION ALL ") + ") AS each"
+        }
+        let counts = isCounted ? "(SELECT array_agg(found ORDER BY place) FROM \(each("count(*) AS found")))" : "NULL"
+        let edges = "min(\(column)) AS least, max(\(column)) AS most"
+        let figures =
+            isIndexed
+            ? "\(counts) AS counts, (SELECT min(least) FROM \(each("min(\(column)) AS least"))) AS least, "
+                + "(SELECT max(most) FROM \(each("max(\(column)) AS most"))) AS most"
+            : "array_agg(found ORDER BY place) AS counts, min(least) AS least, max(most) AS most FROM "
+                + each("count(*) AS found, " + edges)
         let result = try execute(
-            "SELECT rows, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT "
-                + "(SELECT count(*) FROM \(leaf.sql)) AS rows, (SELECT min(\(column)) FROM \(leaf.sql)) AS least, "
-                + "(SELECT max(\(column)) FROM \(leaf.sql)) AS most) AS whole")
-        return wholeGroup(result, code: code, date)
+            "SELECT counts, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT \(figures)) AS whole"
+        )
+        var group = wholeGroup(result, code: code, date)
+        group.rowCount = result.rows.first?[0].map { list in
+            let counts = ServerArray.elements(list).map { $0.flatMap { Int($0) } ?? 0 }
+            for (leaf, count) in zip(leaves, counts) { known?.ofPartitions[leaf.number] = count }
+            return counts.reduce(0, +)
+        }
+        return group
     }
 }

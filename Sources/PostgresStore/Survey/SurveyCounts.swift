@@ -6,14 +6,16 @@ extension PostgresConnection {
     /// One pass puts every row into one of a few groups: readable or why not, expired, matching the filter, kept, another
     /// rule's. With a date index and where not all rows must be counted, only rows that are expired or unreadable are
     /// looked at.
-    func count(_ rows: SurveyRows, into survey: inout Survey) throws {
+    ///
+    /// - Parameter allowsDrop: whether the rows may go by whole partitions.
+    func count(_ rows: SurveyRows, allowsDrop: Bool, into survey: inout Survey) throws {
         let request = rows.request
         let notKept = try request.notKept.map { try condition($0, rows.scope) } ?? .always
         let others = try notPreceding(request, rows.scope)
         if rows.filter == .always, notKept == .always, others == .always,
-            let groups = try readGroupsByPartition(rows)
+            let groups = try readGroupsByPartition(rows, allowsDrop: allowsDrop)
         {
-            return try fill(&survey, from: groups.filter { $0.rowCount > 0 }, rows)
+            return try fill(&survey, from: groups, rows)
         }
         let attribute = try rows.scope.attribute(request.date.name, store: name)
         let isIndexed = rows.scope.isTable && rows.scope.table.dateIndex(attribute) != nil
@@ -24,7 +26,7 @@ extension PostgresConnection {
                 rows, notKept: notKept, others: others, among: rows.date.mayBeUnreadable
             ).filter { !$0.isReadable }
             let expired = try expiredGroup(rows)
-            try fill(&survey, from: doubtful + (expired.rowCount > 0 ? [expired] : []), rows)
+            try fill(&survey, from: doubtful + [expired], rows)
         } else {
             let groups = try readGroups(
                 rows, notKept: notKept, others: others,
@@ -64,7 +66,7 @@ extension PostgresConnection {
     func wholeGroup(_ result: ServerResult, code: Int, _ date: DateSQL) -> SurveyGroup {
         let row = result.rows.first ?? []
         return SurveyGroup(
-            code: code, matches: true, isFree: true, isOwn: true, rowCount: row[0].flatMap { Int($0) } ?? 0,
+            code: code, matches: true, isFree: true, isOwn: true, rowCount: row[0].flatMap { Int($0) },
             least: StoreValue(row[1], type: result.types[1]), newestValue: StoreValue(row[2], type: result.types[2]),
             oldest: date.instant(row[3], type: result.types[3]), newest: date.instant(row[4], type: result.types[4]))
     }
@@ -101,12 +103,14 @@ extension PostgresConnection {
     }
 
     private func fill(_ survey: inout Survey, from groups: [SurveyGroup], _ rows: SurveyRows) throws {
+        let groups = groups.filter { !$0.isEmpty }
         func sum(_ isIncluded: (SurveyGroup) -> Bool) -> Int {
-            groups.lazy.filter(isIncluded).reduce(0) { $0 + $1.rowCount }
+            groups.lazy.filter(isIncluded).reduce(0) { $0 + ($1.rowCount ?? 0) }
         }
         let matching = groups.filter(\.matches)
-        survey.rowCount = sum(\.matches)
-        survey.readableCount = sum { $0.matches && $0.isReadable }
+        let isCounted = !groups.contains { $0.rowCount == nil }
+        survey.rowCount = isCounted ? sum(\.matches) : nil
+        survey.readableCount = isCounted ? sum { $0.matches && $0.isReadable } : nil
         let inRange = sum { $0.matches && $0.isExpired }
         survey.expiredAloneCount = sum { $0.matches && $0.isExpired && $0.isFree }
         survey.expiredCount = sum { $0.matches && $0.isExpired && $0.isFree && $0.isOwn }
@@ -124,7 +128,7 @@ extension PostgresConnection {
             ? text(of: groups.compactMap(\.newest).max(), rows.date) : newestValue(groups.map(\.newestValue), rows.date)
         for (index, reason) in DateSQL.unreadableReasons.enumerated() {
             let found = matching.filter { $0.code == index + 1 }
-            let number = found.reduce(0) { $0 + $1.rowCount }
+            let number = found.reduce(0) { $0 + ($1.rowCount ?? 0) }
             guard number > 0 else { continue }
             let least = found.map(\.least).first { !$0.isNull }
             let value = reason == .null ? .null : try least.map { example($0, rows) } ?? readExample(index + 1, rows)
@@ -148,8 +152,10 @@ extension PostgresConnection {
             survey.newestValue = result.rows.first.map { StoreValue($0[0], type: result.types[0]) }
         }
         if let newest = survey.newestOfEntity, newest >= rows.cutoff { survey.leavesReadableRows = true }
-        let hasDoubts = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
-        if survey.expiredAloneCount + survey.keptByRuleCount == 0, !hasDoubts {
+        let isExpired = survey.expiredAloneCount + survey.keptByRuleCount > 0
+        // How many values are in doubt is judged as a share of all.
+        let isDoubtful = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
+        guard isDoubtful || isExpired && rows.request.countsKeptRows else {
             survey.rowCount = nil
             survey.readableCount = nil
             return
@@ -203,7 +209,8 @@ struct SurveyGroup {
     var isFree: Bool
     /// Whether no rule before deletes them.
     var isOwn: Bool
-    var rowCount: Int
+    /// Nil: not counted. Such a group has all rows of some partitions, and its dates come from their indexes.
+    var rowCount: Int?
     var least: StoreValue
     var newestValue: StoreValue
     var oldest: Instant?
@@ -211,6 +218,10 @@ struct SurveyGroup {
 
     var isReadable: Bool { code == 0 || code == 7 }
     var isExpired: Bool { code == 7 }
+    /// Whether no row is in it.
+    var isEmpty: Bool { rowCount.map { $0 == 0 } ?? least.isNull }
+    /// Whether its values are none of the format's.
+    var isDoubtful: Bool { code == 2 || code == 3 }
 }
 
 extension StoreValue {

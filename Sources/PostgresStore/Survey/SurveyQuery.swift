@@ -4,6 +4,8 @@ extension PostgresConnection {
     /// Answers a survey request from one state of the database.
     func survey(_ request: SurveyRequest) throws -> Survey {
         try snapshot {
+            catalog.leaves = [:]
+            defer { catalog.leaves = nil }
             var survey = Survey()
             let scope = try scope(request.entity)
             if let reason = try unsupported(scope.table, request) {
@@ -13,9 +15,12 @@ extension PostgresConnection {
             let rows = SurveyRows(
                 scope: scope, date: try scope.date(request.date, store: name),
                 filter: try condition(request.filter, scope), request: request)
-            try count(rows, into: &survey)
+            try beginKnowing()
+            let allowsDrop = try canDropPartitions(rows)
+            try count(rows, allowsDrop: allowsDrop, into: &survey)
             let attribute = try scope.attribute(request.date.name, store: name)
-            try chooseStrategy(scope.table, attribute, rows, into: &survey)
+            try chooseStrategy(attribute, rows, allowsDrop: allowsDrop, into: &survey)
+            if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows) }
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try foresee(request, rows, into: &survey)
             }
@@ -52,8 +57,9 @@ extension PostgresConnection {
     }
 
     private func chooseStrategy(
-        _ table: PostgresTable, _ attribute: Attribute, _ rows: SurveyRows, into survey: inout Survey
+        _ attribute: Attribute, _ rows: SurveyRows, allowsDrop: Bool, into survey: inout Survey
     ) throws {
+        let table = rows.scope.table
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be walked in real tables only, one after another.
         let byBlocks: [DeleteStrategy] =
@@ -63,7 +69,7 @@ extension PostgresConnection {
         if possible.isEmpty { possible = [.whole] }
         survey.isInDateOrder = index != nil && !table.isDistributed
         survey.index = index?.name
-        if try canDropPartitions(rows) { possible.insert(.partitions, at: 0) }
+        if allowsDrop { possible.insert(.partitions, at: 0) }
         survey.possibleStrategies = possible
         survey.strategy = possible[0]
         // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer

@@ -142,7 +142,7 @@ package struct Planner {
                 KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
             },
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
-            countsRelatedRows: countsAllRows)
+            countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.wantsObjectIDs = rule.recordsDigest
         return request

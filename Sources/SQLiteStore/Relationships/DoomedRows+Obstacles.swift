@@ -64,13 +64,7 @@ extension SQLiteConnection {
     func changeOfMind(
         _ request: SurveyRequest, _ table: SQLiteTable, _ doomed: DoomedRows, step: Int, _ db: Database
     ) throws -> String? {
-        let chooses = Set(
-            request.deletion.attributeNames.compactMap { table.entity.attribute(named: $0) })
-        // What a generated column is made of is not known.
-        let isOpen = chooses.contains(where: \.isGenerated)
-        for key in table.entity.relationships {
-            let columns = key.sourceAttributes.compactMap { table.entity.attribute(named: $0) }
-            guard isOpen || !chooses.isDisjoint(with: columns) else { continue }
+        for key in table.entity.relationships(choosing: request.deletion) {
             // Each rule may have its own word on the relationship.
             let changing = (0...step).filter {
                 [.nullify, .setDefault].contains(doomed.request($0).deleteRule(of: key))
@@ -80,9 +74,7 @@ extension SQLiteConnection {
             let steps = changing.map(String.init).joined(separator: ", ")
             let rows = try references(key, doomed, "doomed.step IN (\(steps)) AND \(isThere)", [], db)
             guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
-            return
-                "a delete from \(key.destination) changes \(key.sourceAttributes.joined(separator: ", ")) in rows of "
-                + "\(table.name), and the rule chooses its rows by it"
+            return key.changeOfMind
         }
         return try losingDefaults(doomed, step: step, db)
     }
@@ -116,22 +108,5 @@ extension SQLiteConnection {
             }
         }
         return false
-    }
-}
-
-extension Predicate {
-    /// The names of all attributes that the predicate looks at.
-    fileprivate var attributeNames: [String] {
-        switch self {
-        case .all, .key: []
-        case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
-        case .and(let parts), .or(let parts): parts.flatMap(\.attributeNames)
-        case .notTrue(let part), .not(let part): part.attributeNames
-        case .between(let name, _, _), .begins(let name, _), .contains(let name, _): [name]
-        case .date(let range): [range.date.name]
-        case .dateCompare(let date, _, _): [date.name]
-        case .objectIDs: []
-        case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.attributeNames
-        }
     }
 }

@@ -1,0 +1,36 @@
+extension Entity {
+    /// The relationships whose attributes a predicate looks at: if one of them is changed, the predicate may choose other
+    /// rows.
+    package func relationships(choosing predicate: Predicate) -> [Relationship] {
+        let chosenBy = Set(predicate.allAttributeNames.compactMap { attribute(named: $0) })
+        // What a generated attribute is made of is not known.
+        if chosenBy.contains(where: \.isGenerated) { return relationships }
+        return relationships.filter { relationship in
+            !chosenBy.isDisjoint(with: relationship.sourceAttributes.compactMap { attribute(named: $0) })
+        }
+    }
+}
+
+extension Relationship {
+    /// Why a rule cannot be carried out that chooses its rows by the relationship, where a delete changes it.
+    package var changeOfMind: String {
+        "a delete from \(destination) changes \(sourceAttributes.joined(separator: ", ")) in rows of \(source), and the rule "
+            + "chooses its rows by it"
+    }
+}
+
+extension Predicate {
+    /// The names of all attributes that the predicate looks at.
+    package var allAttributeNames: [String] {
+        switch self {
+        case .all, .key, .objectIDs: []
+        case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
+        case .between(let name, _, _), .begins(let name, _), .contains(let name, _): [name]
+        case .and(let parts), .or(let parts): parts.flatMap(\.allAttributeNames)
+        case .notTrue(let part), .not(let part): part.allAttributeNames
+        case .date(let range): [range.date.name]
+        case .dateCompare(let date, _, _): [date.name]
+        case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.allAttributeNames
+        }
+    }
+}
