@@ -261,9 +261,10 @@ import Testing
 
     // MARK: Rows that arrive
 
-    @Test func expiredRowsThatArriveAreDeletedToo() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
+    @Test(arguments: [true, false]) func expiredRowsThatArriveAreDeletedToo(indexed: Bool) throws {
+        let file = try PriceFile(indexed: indexed)
+        // Without an index they arrive behind the last expired row, where the first pass does not look.
+        try file.addPrices(daysOld: Array((0..<100).reversed()))
         bench.afterBatch = { if $0 == 7 { try file.addPrices(daysOld: [200, 201]) } }
         let report = try bench.run(file, .prices())
         #expect(report.rules.map(\.expired) == [69])

@@ -1,0 +1,146 @@
+import GRDB
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// Tables whose rows no date index gives: how little of them is looked at.
+struct OneLookTests {
+    static let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+    static let cutoff = Instant(unixSeconds: 1000)
+
+    private func survey(_ store: some StoreReader, _ date: DateAttribute = date) throws -> Survey {
+        try store.survey(SurveyRequest(entity: "t", date: date, cutoff: Self.cutoff))
+    }
+
+    /// Deletes in batches and returns the statements that were executed, each once.
+    private func delete(
+        _ store: TemporaryStore, _ strategy: DeleteStrategy, date: DateAttribute = date, batch: Int = 7,
+        rowIDs: ClosedRange<Int64>? = nil
+    ) throws -> (deleted: [Int], statements: [String]) {
+        let writer = try store.writer()
+        var statements: [String] = []
+        writer.trace = { statement, _ in statements.append(statement) }
+        var request = BatchDeleteRequest(
+            fetchRequest: PriceStore.FetchRequest(
+                entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)),
+                sortDescriptors: [SortDescriptor("at")], fetchLimit: batch), strategy: strategy)
+        request.rowIDs = rowIDs
+        var deleted: [Int] = []
+        repeat {
+            let result = try writer.execute(request)
+            deleted.append(result.deletedCount)
+            request.continuation = result.continuation
+        } while request.continuation != nil
+        return (deleted, statements)
+    }
+
+    // MARK: Groups of a key
+
+    private static let ticks = """
+        CREATE TABLE t (symbol TEXT, at INTEGER, price REAL, PRIMARY KEY (symbol, at)) WITHOUT ROWID;
+        WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 29)
+        INSERT INTO t SELECT s.column1, 900 + 10 * i, 1 FROM n, (VALUES ('XAG'), ('XAU'), ('XPT')) AS s;
+        INSERT INTO t VALUES ('XAU', 'soon', 1), ('XPD', 0, 1), ('XRH', 5000, 1);
+        """
+
+    @Test func ticksBySymbolAndDateAreCountedSymbolBySymbol() throws {
+        let store = try TemporaryStore(Self.ticks)
+        let reader = try store.reader()
+        var statements: [String] = []
+        reader.trace = { statement, _ in statements.append(statement) }
+        let found = try survey(reader)
+        #expect(!statements.contains { $0.contains("retention_tally") })
+        #expect(found.rowCount == 93)
+        #expect(found.readableCount == 91)
+        #expect(found.expiredCount == 30)
+        #expect(found.expiredAloneCount == 30)
+        #expect(found.oldest == Instant(unixSeconds: 900))
+        #expect(found.newest == Instant(unixSeconds: 5000))
+        #expect(found.newestExpired == Instant(unixSeconds: 990))
+        #expect(found.newestValue == .integer(5000))
+        #expect(found.leavesReadableRows)
+        #expect(found.unreadable.map(\.reason) == [.wrongType, .sentinel])
+        #expect(found.strategy == .keys)
+        #expect(found.index == "primary key")
+    }
+
+    @Test func ticksBySymbolAndDateGoSymbolBySymbol() throws {
+        let store = try TemporaryStore(Self.ticks)
+        let (deleted, statements) = try delete(store, .keys)
+        // Each batch goes on in the next symbol until it is full.
+        #expect(deleted == [7, 7, 7, 7, 2])
+        #expect(statements.filter { $0.hasPrefix("DELETE") }.allSatisfy { $0.contains("\"symbol\" = ?") })
+        #expect(
+            try store.rows("SELECT count(*), min(at) FROM t WHERE typeof(at) = 'integer' AND at > 0") == ["61|1000"])
+        #expect(try store.rows("SELECT count(*) FROM t") == ["63"])
+    }
+
+    @Test(arguments: [
+        "symbol TEXT COLLATE NOCASE, at INTEGER, price REAL, PRIMARY KEY (symbol, at)",
+        "symbol TEXT, at INTEGER, price REAL, PRIMARY KEY (symbol, price, at)",
+        "symbol INTEGER, at INTEGER, price REAL, PRIMARY KEY (symbol, at)",
+    ]) func otherKeysAreGoneThroughByWindows(_ columns: String) throws {
+        let store = try TemporaryStore(
+            """
+            CREATE TABLE t (\(columns)) WITHOUT ROWID;
+            WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 1199)
+            INSERT INTO t SELECT i, i, 1 FROM n;
+            """)
+        #expect(try survey(store.reader()).index == nil)
+        let (deleted, statements) = try delete(store, .keys, batch: 500)
+        #expect(deleted == [499, 500, 0] || deleted.reduce(0, +) == 999)
+        #expect(!statements.contains { $0.contains("\"symbol\" = ?") })
+        #expect(try store.rows("SELECT count(*), min(at) FROM t WHERE at > 0") == ["200|1000"])
+    }
+
+    // MARK: Windows
+
+    @Test func windowsBeginAndEndWithTheExpiredRows() throws {
+        let store = try TemporaryStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100)
+            INSERT INTO t SELECT i, CASE WHEN i BETWEEN 40 AND 60 THEN 500 + i WHEN i = 70 THEN NULL ELSE 5000 END FROM n;
+            """)
+        let found = try survey(store.reader())
+        #expect(found.expiredRowIDs == 40...60)
+        let (deleted, _) = try delete(store, .windows, batch: 10, rowIDs: found.expiredRowIDs)
+        #expect(deleted == [10, 10, 1])
+        #expect(try store.rows("SELECT count(*) FROM t") == ["79"])
+    }
+
+    @Test func windowsStayInsideTheirBounds() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER)",
+            "INSERT INTO t VALUES (\(Int64.min), 1), (1, 1), (2, 1), (\(Int64.max), 1)")
+        _ = try delete(store, .windows, rowIDs: 1...1)
+        #expect(try store.rows("SELECT id FROM t") == ["\(Int64.min)", "2", "\(Int64.max)"])
+        _ = try delete(store, .windows, rowIDs: Int64.min...Int64.max)
+        #expect(try store.rows("SELECT id FROM t") == [])
+    }
+
+    // MARK: Text
+
+    @Test(arguments: [
+        (["1970-01-01T00:00:20Z"], true), (["1970-01-01T00:00:00.5+23:59"], false), (["1970-01-01 nonsense"], false),
+        (["1970-01-01T00:09:59+00:00x", "1970-01-01T00:09:59Z"], false),
+    ]) func aStretchOfTextGoesAsItStandsIfAllOfItGoes(_ added: [String], isWhole: Bool) throws {
+        let store = try TemporaryStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at TEXT);
+            CREATE INDEX t_at ON t (at);
+            WITH RECURSIVE n (i) AS (SELECT 60 UNION ALL SELECT i + 1 FROM n WHERE i < 1100)
+            INSERT INTO t SELECT i, strftime('%Y-%m-%dT%H:%M:%SZ', i, 'unixepoch') FROM n;
+            """)
+        for text in added {
+            try store.change { try $0.execute(sql: "INSERT INTO t (at) VALUES (?)", arguments: [text]) }
+        }
+        let date = DateAttribute(name: "at", encoding: .iso8601, earliest: Instant(unixSeconds: 1))
+        let (deleted, statements) = try delete(store, .range, date: date, batch: 900)
+        let gone = added.filter { $0.hasSuffix("Z") }.count
+        #expect(deleted.reduce(0, +) == 940 + gone)
+        let first = try #require(statements.first { $0.hasPrefix("DELETE") })
+        #expect(first.contains("retention_date") != isWhole)
+        #expect(try store.rows("SELECT count(*) FROM t") == ["\(101 + added.count - gone)"])
+    }
+}
