@@ -50,6 +50,9 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     public var maxLock: Duration?
     /// The first and the last rowid to look at, for ``DeleteStrategy/windows``: no row goes outside of them. Nil: all.
     public var rowIDs: ClosedRange<Int64>?
+    /// How many rows the request was found to name. A rebuild that leaves out so many does not count them again. Nil: not
+    /// known.
+    public var expectedCount: Int?
     /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
     public var continuation: BatchContinuation?
 

@@ -15,6 +15,7 @@ extension Plan.Step {
             resultType: .count, strategy: strategy,
             // What `deny` forbids was looked for before; rows that arrive meanwhile follow the schema.
             relationships: survey.relationships == .deny ? .asDeclared : survey.relationships)
+        request?.expectedCount = strategy.isRebuild ? self.survey.expiredCount : nil
         request?.rowIDs = strategy == .windows ? self.survey.expiredRowIDs : nil
         request?.maxLock = isStrategyChosen ? survey.maxLock : rule.limits.maxLock
     }

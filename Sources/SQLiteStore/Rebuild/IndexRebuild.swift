@@ -12,7 +12,7 @@ extension BatchDelete {
         try limit.bounding(db, store: connection.name) {
             let statistics = try StatisticsTable.all(of: indexes.map(\.name), connection, db)
             for index in indexes { try db.execute(sql: "DROP INDEX main.\(index.name.quotedIdentifier)") }
-            try delete(statement.condition(), byDate: false)
+            try delete(statement.condition(), by: .table)
             for index in indexes { try db.execute(sql: index.sql) }
             for table in statistics { try table.restore(db) }
         }

@@ -1,6 +1,16 @@
 import GRDB
 import PriceStore
 
+/// The way to rows that a statement must take.
+enum RowPath {
+    /// Any: SQLite chooses.
+    case any
+    /// The date index.
+    case date
+    /// The table itself, in the order of its key, whatever indexes there are.
+    case table
+}
+
 /// The text of a delete and of the queries that find where a batch ends. Nothing here is executed.
 struct DeleteStatement {
     let scope: RowScope
@@ -21,14 +31,19 @@ struct DeleteStatement {
     }
 
     /// Deletes the rows of a condition.
-    func delete(_ condition: SQLFragment, byDate: Bool) -> SQLFragment {
-        SQLFragment("DELETE FROM \(scope.target(indexedBy: byDate ? access?.index : nil)) WHERE ")
+    func delete(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
+        SQLFragment("DELETE FROM \(target(path)) WHERE ")
             + .all([condition, scope.membership])
     }
 
     /// The keys of the rows of a condition.
-    func keys(_ condition: SQLFragment, byDate: Bool) -> SQLFragment {
-        SQLFragment("SELECT \(keyList) FROM \(scope.from(indexedBy: byDate ? access?.index : nil)) WHERE ") + condition
+    func keys(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
+        let rows = path == .table ? scope.fromTable : scope.from(indexedBy: path == .date ? access?.index : nil)
+        return SQLFragment("SELECT \(keyList) FROM \(rows) WHERE ") + condition
+    }
+
+    private func target(_ path: RowPath) -> String {
+        path == .table ? scope.targetTable : scope.target(indexedBy: path == .date ? access?.index : nil)
     }
 
     /// The date and key of the row that stands `offset` rows behind the beginning of a stretch, oldest first.
@@ -44,7 +59,7 @@ struct DeleteStatement {
 
     /// The key of the last row of a window of `rowCount` rows behind a key, and up to another.
     func windowEnd(after: [StoreValue]?, through: [StoreValue]?, rowCount: Int) -> SQLFragment {
-        SQLFragment("SELECT \(keyList) FROM \(scope.from()) WHERE ") + window(after: after, through: through)
+        SQLFragment("SELECT \(keyList) FROM \(scope.fromTable) WHERE ") + window(after: after, through: through)
             + SQLFragment(" ORDER BY \(keyList) LIMIT 1 OFFSET ?", [(rowCount - 1).databaseValue])
     }
 

@@ -34,6 +34,9 @@ struct RowScope {
     /// The table for a DELETE or an UPDATE, with the index that must be used, if any; see ``membership``.
     func target(indexedBy index: String? = nil) -> String { "\(source) AS \(Self.alias)\(hint(index))" }
 
+    /// The table for a DELETE or an UPDATE that goes through it in its own order.
+    var targetTable: String { target() + (isTable ? " NOT INDEXED" : "") }
+
     /// The condition of a DELETE or an UPDATE that a row is of the entity.
     var membership: SQLFragment { table.managed?.membership(Self.alias).map { SQLFragment($0) } ?? .always }
 

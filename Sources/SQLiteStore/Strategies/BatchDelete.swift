@@ -35,23 +35,23 @@ struct BatchDelete {
     }
 
     /// Deletes the rows of a condition.
-    mutating func delete(_ condition: SQLFragment, byDate: Bool) throws {
+    mutating func delete(_ condition: SQLFragment, by path: RowPath) throws {
         if objects != nil {
-            try objects?.delete(statement.keys(condition, byDate: byDate), whole: statement.condition())
+            try objects?.delete(statement.keys(condition, by: path), whole: statement.condition())
             deletedCount = objects?.deletedCount ?? 0
             objectIDs = objects?.objectIDs ?? []
             return
         }
         if request.choosesRows {
             let scope = try connection.tableScope(request.fetchRequest.entity, db)
-            let chosen = try ChosenRows(statement.keys(condition, byDate: byDate), scope, connection, db)
+            let chosen = try ChosenRows(statement.keys(condition, by: path), scope, connection, db)
             try chosen.delete(request.relationships)
             let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
             deletedCount += gone.count
             objectIDs += gone.keys.map { connection.objectID(scope, $0) }
             return
         }
-        try connection.execute(statement.delete(condition, byDate: byDate), db)
+        try connection.execute(statement.delete(condition, by: path), db)
         deletedCount += db.changesCount
     }
 
@@ -99,7 +99,7 @@ struct BatchDelete {
                 try connection.execute(SQLFragment("DELETE FROM \(statement.scope.table.sql)"), db)
                 deletedCount += db.changesCount
             } else {
-                try delete(statement.condition(), byDate: statement.access != nil)
+                try delete(statement.condition(), by: statement.access != nil ? .date : .any)
             }
             return
         }
@@ -107,10 +107,10 @@ struct BatchDelete {
         let key = scope.key.joined(separator: ", ")
         let order = try connection.order(fetch.sortDescriptors, scope)
         let chosen =
-            statement.keys(statement.condition(), byDate: false)
+            statement.keys(statement.condition(), by: .any)
             + SQLFragment(" ORDER BY \(order)") + connection.limits(fetch)
         try delete(
-            SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", byDate: false)
+            SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", by: .any)
     }
 
     /// Whether every row of the table goes, so that SQLite can drop its pages unread: by counts in this transaction.

@@ -41,7 +41,7 @@ extension BatchDelete {
         let before = deletedCount
         if from != value { try delete(rowsToDelete(DateSQL.Stretch(from: from, below: value)), sorted: sorted) }
         if deletedCount - before < limit {
-            try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), byDate: true)
+            try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), by: .date)
         }
         return boundary
     }
@@ -80,10 +80,10 @@ extension BatchDelete {
     }
 
     private mutating func delete(_ range: SQLFragment, sorted: Bool) throws {
-        guard sorted else { return try delete(range, byDate: true) }
+        guard sorted else { return try delete(range, by: .date) }
         // SQLite holds what a subquery yields in the order of the key, in a temporary b-tree that may spill to disk.
         let key = statement.scope.key
         let keys = key.count == 1 ? key[0] : "(" + key.joined(separator: ", ") + ")"
-        try delete(SQLFragment("\(keys) IN (") + statement.keys(range, byDate: true) + ")", byDate: false)
+        try delete(SQLFragment("\(keys) IN (") + statement.keys(range, by: .date) + ")", by: .any)
     }
 }
