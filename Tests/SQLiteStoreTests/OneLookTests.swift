@@ -119,6 +119,19 @@ struct OneLookTests {
         #expect(try store.rows("SELECT id FROM t") == [])
     }
 
+    @Test(arguments: [DeleteStrategy.windows, .rebuildInPlace]) func theTableIsGoneThroughWhateverIndexesThereAre(
+        _ strategy: DeleteStrategy
+    ) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, UNIQUE (at))",
+            "INSERT INTO t VALUES (1, 10), (2, 20), (3, 2000)")
+        let (_, statements) = try delete(store, strategy)
+        let deletes = statements.filter { $0.hasPrefix("DELETE FROM main.\"t\"") }
+        #expect(!deletes.isEmpty)
+        #expect(deletes.allSatisfy { $0.contains("NOT INDEXED") }, "\(deletes)")
+        #expect(try store.rows("SELECT id FROM t") == ["3"])
+    }
+
     // MARK: Text
 
     @Test(arguments: [
