@@ -52,16 +52,22 @@ extension BatchDelete {
     /// A continuation is the date and key of the first row that stays, the key's first value being the group.
     mutating func groups() throws -> BatchContinuation?? {
         guard let date = statement.date?.sql, request.alsoDeleting.isEmpty,
-            (request.continuation?.position.count ?? .max) > statement.scope.key.count,
-            let groups = try connection.keyGroups(statement.scope, date, db)
+            let groups = KeyGroups(statement.scope, date)
         else { return nil }
         var from = request.continuation?.position
-        for value in groups.values {
-            if let from, from[1] != value { continue }
+        // The first batch decides; a continuation of windows is a key alone.
+        if let from {
+            guard from.count > statement.scope.key.count else { return nil }
+        } else {
+            guard try groups.values(connection, db) != nil else { return nil }
+        }
+        var group = try from?[1] ?? groups.next(after: nil, connection, db)
+        while let value = group {
             if let boundary = try range(of: groups.condition(value), by: date, from: from?[0], sorted: false) {
                 return BatchContinuation(position: boundary)
             }
             from = nil
+            group = try groups.next(after: value, connection, db)
         }
         return .some(nil)
     }

@@ -4,22 +4,15 @@ import PriceStore
 /// The groups of a table without a rowid whose key is a column and then the date: within each, the rows lie in the order
 /// of their dates, as ticks do by symbol.
 struct KeyGroups {
+    private let scope: RowScope
     /// The column that makes the groups, in SQL.
-    let column: String
-    /// The value of each group, in order.
-    let values: [StoreValue]
+    private var column: String { scope.key[0] }
 
     /// More groups cost more to look for than the table costs to read.
     static let mostGroups = 1_000
 
-    /// The condition that a row is of a group.
-    func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
-}
-
-extension SQLiteConnection {
-    /// The groups of rows whose dates can be found by the primary key; nil: the table is not made so, the format is not
-    /// compared in SQL, or there are too many.
-    func keyGroups(_ scope: RowScope, _ date: DateSQL, _ db: Database) throws -> KeyGroups? {
+    /// Nil: the table is not made so, or its dates are not compared in SQL.
+    init?(_ scope: RowScope, _ date: DateSQL) {
         let table = scope.table
         guard scope.isTable, table.isWithoutRowID, table.managed == nil, date.function == nil,
             table.entity.primaryKey.count >= 2,
@@ -27,25 +20,38 @@ extension SQLiteConnection {
             // Values that are equal and not the same would be one group with several names.
             table.collations[table.entity.primaryKey[0].lowercased()]?.uppercased() == "BINARY"
         else { return nil }
-        let column = scope.key[0]
-        var values: [StoreValue] = []
-        while values.count <= KeyGroups.mostGroups {
-            var query = SQLFragment("SELECT \(column) FROM \(scope.fromTable)")
-            if let last = values.last { query += SQLFragment(" WHERE \(column) > ?", [last.databaseValue]) }
-            guard let found = try row(query + " ORDER BY \(column) LIMIT 1", db)?.first else {
-                return KeyGroups(column: column, values: values)
-            }
-            values.append(found)
-        }
-        return nil
+        self.scope = scope
     }
 
+    /// The condition that a row is of a group.
+    func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
+
+    /// The first group behind another, or of all; nil: there is none.
+    func next(after value: StoreValue?, _ connection: SQLiteConnection, _ db: Database) throws -> StoreValue? {
+        var query = SQLFragment("SELECT \(column) FROM \(scope.fromTable)")
+        if let value { query += SQLFragment(" WHERE \(column) > ?", [value.databaseValue]) }
+        return try connection.row(query + " ORDER BY \(column) LIMIT 1", db)?.first
+    }
+
+    /// All groups in order; nil: there are too many.
+    func values(_ connection: SQLiteConnection, _ db: Database) throws -> [StoreValue]? {
+        var values: [StoreValue] = []
+        while let value = try next(after: values.last, connection, db) {
+            guard values.count < Self.mostGroups else { return nil }
+            values.append(value)
+        }
+        return values
+    }
+}
+
+extension SQLiteConnection {
     /// Counts group by group, as ``surveyByIndex(_:_:into:_:)`` does for a whole table.
     func surveyByGroups(
-        _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, into survey: inout Survey, _ db: Database
+        _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, _ values: [StoreValue],
+        into survey: inout Survey, _ db: Database
     ) throws {
         survey.leavesReadableRows = false
-        for value in groups.values {
+        for value in values {
             var part = Survey()
             var group = rows
             group.group = groups.condition(value)

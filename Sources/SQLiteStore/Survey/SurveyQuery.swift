@@ -22,9 +22,10 @@ extension SQLiteConnection {
         let rows = SurveyRows(
             scope: scope, date: date, cutoff: request.cutoff,
             filter: try condition(request.filter, scope, db), access: access)
-        let groups = access == nil ? try keyGroups(scope, date, db) : nil
-        if let groups {
-            try surveyByGroups(request, rows, groups, into: &survey, db)
+        let groups = access == nil ? KeyGroups(scope, date) : nil
+        let values = try groups?.values(self, db)
+        if let groups, let values {
+            try surveyByGroups(request, rows, groups, values, into: &survey, db)
         } else if date.function == nil, let access, !access.needsFilter {
             survey.isInDateOrder = true
             try surveyByIndex(request, rows, into: &survey, db)
@@ -33,7 +34,7 @@ extension SQLiteConnection {
             try surveyByScan(request, rows, into: &survey, db)
         }
         try chooseStrategy(request, scope.table, access, into: &survey, db)
-        if groups != nil {
+        if values != nil {
             survey.index = "primary key"
             survey.allowsSharedPass = false
         }

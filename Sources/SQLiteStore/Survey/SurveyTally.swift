@@ -87,26 +87,22 @@ struct SurveyTally {
             }
             return addDate(.integer(span.start), isExpired: isExpired, value, rowID, bits)
         }
+        var (isPlain, isExpired) = (false, false)
         if bits == Self.allTrue {
             switch sqlite3_value_type(value) {
             case SQLITE_FLOAT:
                 let date = sqlite3_value_double(value)
-                let isExpired = date < reals.cutoff
-                if reals.add(date, isExpired: isExpired) {
-                    if isExpired { note(rowID) }
-                    return
-                }
+                isExpired = date < reals.cutoff
+                isPlain = reals.add(date, isExpired: isExpired)
             case SQLITE_INTEGER:
                 let date = sqlite3_value_int64(value)
-                let isExpired = date < integers.cutoff
-                if integers.add(date, isExpired: isExpired) {
-                    if isExpired { note(rowID) }
-                    return
-                }
+                isExpired = date < integers.cutoff
+                isPlain = integers.add(date, isExpired: isExpired)
             default: break
             }
         }
-        addNumber(value, rowID, bits)
+        guard isPlain else { return addNumber(value, rowID, bits) }
+        if isExpired { note(rowID) }
     }
 
     /// Widens the stretch of rows that go.
