@@ -50,6 +50,11 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     public var maxLock: Duration?
     /// The first and the last rowid to look at, for ``DeleteStrategy/windows``: no row goes outside of them. Nil: all.
     public var rowIDs: ClosedRange<Int64>?
+    /// Where the rows are that stay, for a rebuild, which looks nowhere else for them. It is believed in the state of the
+    /// store of ``surveyed`` only. Nil: anywhere.
+    public var stayingRows: StayingRows?
+    /// The state of the store in which ``stayingRows`` was found.
+    public var surveyed: ChangeMark?
     /// How many rows the request was found to name. A rebuild that leaves out so many does not count them again. Nil: not
     /// known.
     public var expectedCount: Int?

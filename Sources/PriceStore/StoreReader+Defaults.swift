@@ -15,7 +15,7 @@ extension StoreWriter {
 
 /// How often a store had changed when a writer looked.
 public struct ChangeMark: Hashable, Sendable {
-    /// Another number after others have changed the store.
+    /// Another number after others have changed the store, or its file was opened again.
     public var byOthers: Int
     /// Rows that this writer has added, changed or deleted so far, its temporary ones among them.
     public var ownRowCount: Int

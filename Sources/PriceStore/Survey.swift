@@ -144,6 +144,8 @@ public struct Survey: Hashable, Sendable {
     public var newest: Instant?
     /// The first and the last rowid between which all rows lie that the rule deletes; nil: they were not looked at.
     public var expiredRowIDs: ClosedRange<Int64>?
+    /// Where all rows are that the rule leaves; nil: anywhere.
+    public var stayingRows: StayingRows?
     /// The newest date among the rows that the rule deletes.
     public var newestExpired: Instant?
     /// The newest readable date of the whole entity, whatever the filter.

@@ -22,7 +22,9 @@ extension SQLiteConnection {
     /// included.
     func changeMark() throws(StoreError) -> ChangeMark {
         try run("looking for changes of the store") { db in
-            ChangeMark(byOthers: try pragma("data_version", db), ownRowCount: db.totalChangesCount)
+            // SQLite counts anew for each opening.
+            ChangeMark(
+                byOthers: try openingCount << 32 + pragma("data_version", db), ownRowCount: db.totalChangesCount)
         }
     }
 
@@ -46,15 +48,31 @@ enum KernelFile {
 
     /// The locks on files of that number.
     static func locks(ofInode inode: UInt64) -> [Lock] {
-        let ending = Array(":\(inode) ".utf8)
         // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`. There may be many; few are made into text.
-        return bytes(of: "/proc/locks").split(separator: UInt8(ascii: "\n")).compactMap { line in
-            guard line.firstRange(of: ending) != nil else { return nil }
-            let fields = String(decoding: line, as: UTF8.self).split(separator: " ")
+        lines(of: bytes(of: "/proc/locks"), with: ":\(inode) ").compactMap { line in
+            let fields = line.split(separator: " ")
             guard let file = fields.firstIndex(where: { $0.hasSuffix(":\(inode)") }), file > 0, file + 1 < fields.count,
                 let processID = Int32(fields[file - 1])
             else { return nil }
             return Lock(processID: processID, firstByte: Int(fields[file + 1]))
+        }
+    }
+
+    /// The lines that have a text in them.
+    private static func lines(of bytes: [UInt8], with text: String) -> [String] {
+        // With the zero that ends a text in C.
+        (bytes + [0]).withUnsafeBytes { all in
+            let newline = UInt8(ascii: "\n")
+            var found: [String] = []
+            var rest = all
+            while let base = rest.baseAddress, let hit = strstr(base.assumingMemoryBound(to: CChar.self), text) {
+                let place = UnsafeRawPointer(hit) - base
+                let first = rest[..<place].lastIndex(of: newline).map { $0 + 1 } ?? 0
+                let end = rest[place...].firstIndex(of: newline) ?? rest.count - 1
+                found.append(String(decoding: rest[first..<end], as: UTF8.self))
+                rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+            }
+            return found
         }
     }
 

@@ -26,6 +26,8 @@ final class SQLiteConnection {
     var tallyFunction: TallyFunction?
     var temporaries = Temporaries()
     var relationshipCounter: RelationshipCounter?
+    /// Whether there ever was such a count: its triggers may still be there, or be there again.
+    var hasCountedRelationships = false
     /// Who and when the history says, where the store keeps one.
     let historyRecorder = HistoryRecorder()
     /// Temporary tables of keys that the statements at work refer to; see ``keyList(_:columns:_:)``.
@@ -33,6 +35,8 @@ final class SQLiteConnection {
     private var temporaryCount = 0
     /// SQLite's count of others' commits when it was last asked.
     var dataVersion: Int?
+    /// How often the file was opened again.
+    private(set) var openingCount = 0
     /// Which file was opened; nil: it is only read.
     private var identity: StoreIdentity?
     /// How far the WAL has grown, and what is done about it.
@@ -114,8 +118,10 @@ final class SQLiteConnection {
         tallyFunction = nil
         temporaries = Temporaries()
         relationshipCounter = nil
+        hasCountedRelationships = false
         keyLists = []
         dataVersion = nil
+        openingCount += 1
         try preferFewSyncs()
         try noteIdentity()
     }

@@ -16,6 +16,7 @@ extension Plan.Step {
             // What `deny` forbids was looked for before; rows that arrive meanwhile follow the schema.
             relationships: survey.relationships == .deny ? .asDeclared : survey.relationships)
         request?.expectedCount = strategy.isRebuild ? self.survey.expiredCount : nil
+        request?.stayingRows = strategy.isRebuild ? self.survey.stayingRows : nil
         request?.rowIDs = strategy == .windows ? self.survey.expiredRowIDs : nil
         request?.maxLock = isStrategyChosen ? survey.maxLock : rule.limits.maxLock
     }

@@ -13,6 +13,7 @@ extension Run {
         step.request?.alsoDeleting = steps.dropFirst().compactMap { $0.deletion?.predicate }
         let rowIDs = steps.map(\.request?.rowIDs)
         step.request?.rowIDs = rowIDs.dropFirst().reduce(rowIDs.first ?? nil) { $0?.union($1) }
+        step.request?.surveyed = planned
         let began = setup.uptime()
         let residues = zip(steps, pass).map { residueRequest(of: $0, preceding: plan.steps[..<$1]) }
         let expiredCount = steps.reduce(0) { $0 + $1.survey.expiredCount }

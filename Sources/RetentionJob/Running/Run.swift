@@ -20,7 +20,7 @@ package final class Run {
     /// Whether the log knows that the store makes the run wait.
     var isWaitTold = false
     /// The store as the plan saw it; nil: nothing tells whether it has changed since.
-    private var planned: ChangeMark?
+    private(set) var planned: ChangeMark?
     /// Set once trouble has ended the run: no step begins after it.
     var isOver = false
 

@@ -17,12 +17,16 @@ extension SQLiteConnection {
                 copy.file.remove()
             }
             let limit = LockLimit(request.maxLock)
+            // While the backup goes on, this connection must not be asked. What is committed after the first line the copy's
+            // own connection sees; what was before the second, this one.
+            let version = try copy.storeVersion()
+            let wasAsSurveyed = try isAsSurveyed(request)
             try copy.access { source in
                 // The source has its schema by now: from an empty one, the first step would finish the backup.
                 let backup = try OnlineBackup(from: source, to: db, store: name)
                 defer { backup.finish() }
                 limit.begin()
-                try copy.fill(within: limit)
+                try copy.fill(within: limit, isAsSurveyed: wasAsSurveyed && copy.storeVersion() == version)
                 try backup.copyAll(within: limit)
             }
             limit.end()
@@ -33,6 +37,12 @@ extension SQLiteConnection {
             result.lockElapsed = limit.elapsed
             return result
         }
+    }
+
+    /// Whether nothing was written to the store since the survey that the request was made by.
+    func isAsSurveyed(_ request: BatchDeleteRequest) throws(StoreError) -> Bool {
+        guard let surveyed = request.surveyed else { return false }
+        return try surveyed == changeMark()
     }
 
     /// Throws what stands against a copy without the rows, and finds the rows that its request keeps.

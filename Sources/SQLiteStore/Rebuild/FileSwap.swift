@@ -17,7 +17,7 @@ extension SQLiteConnection {
             let keptRows = try CarriedKeptRows(of: self, db)
             let copy = try SurvivorCopy(of: self, request)
             do {
-                return (copy, try write(copy, within: limit, db), keptRows)
+                return (copy, try write(copy, for: request, within: limit, db), keptRows)
             } catch {
                 copy.close()
                 copy.file.remove()
@@ -48,12 +48,14 @@ extension SQLiteConnection {
     }
 
     /// Writes the whole file while others are kept from writing, and returns the store's state at that time.
-    private func write(_ copy: SurvivorCopy, within limit: LockLimit, _ db: Database) throws -> FileState {
+    private func write(
+        _ copy: SurvivorCopy, for request: BatchDeleteRequest, within limit: LockLimit, _ db: Database
+    ) throws -> FileState {
         let isWAL = try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal"
         try beginWithEmptyWAL(isWAL, db)
         defer { try? db.execute(sql: "ROLLBACK") }
         limit.begin()
-        try copy.fill(within: limit)
+        try copy.fill(within: limit, isAsSurveyed: isAsSurveyed(request))
         try copy.access { target in
             if isWAL { try target.execute(sql: "PRAGMA journal_mode = WAL") }
         }

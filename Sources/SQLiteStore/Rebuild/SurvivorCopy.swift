@@ -67,11 +67,15 @@ final class SurvivorCopy {
     /// The connection to copy from.
     func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
 
+    /// Another number after anybody has changed the store.
+    func storeVersion() throws(StoreError) -> Int { try reader.changeMark().byOthers }
+
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
+    /// - Parameter isAsSurveyed: whether what the request says of the rows that stay is true.
     /// - Throws: ``StoreError`` of kind `strategyUnfit` if the time is over, or if more rows would go than the request's
     ///   limit.
-    func fill(within limit: LockLimit) throws {
+    func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
         try reader.run("copying the rows that stay") { db in
             try db.execute(
                 sql: """
@@ -88,7 +92,7 @@ final class SurvivorCopy {
                             .strategyUnfit, store: store.name, message: "the store's schema has just been changed",
                             hint: "try again")
                     }
-                    try copyRows(db)
+                    try copyRows(db, isAsSurveyed: isAsSurveyed)
                     return .commit
                 }
             }
@@ -99,13 +103,14 @@ final class SurvivorCopy {
         try limit.check(store.name)
     }
 
-    private func copyRows(_ db: Database) throws {
+    private func copyRows(_ db: Database, isAsSurveyed: Bool) throws {
         let statement = try BatchDelete(request, reader, db).statement
         let own = statement.scope.table.tableName
         for entry in entries where entry.isStoredTable && entry.name != SchemaEntry.sequences {
             let table = try CopiedTable(entry.name, reader, db)
             if entry.name == own {
-                try copySurvivors(table, statement, db)
+                let stayingRows = isAsSurveyed && request.alsoDeleting.isEmpty ? request.stayingRows : nil
+                try copySurvivors(table, statement, of: parts(of: statement, with: stayingRows, db), db)
             } else {
                 try db.execute(sql: table.copyAll(to: Self.attached))
             }
@@ -120,13 +125,18 @@ final class SurvivorCopy {
 
     /// Copies the rows that stay, and proves by three counts that each row either stays or goes. The rows that go are
     /// counted if they are not as many as the request expects.
-    private func copySurvivors(_ table: CopiedTable, _ statement: DeleteStatement, _ db: Database) throws {
+    private func copySurvivors(
+        _ table: CopiedTable, _ statement: DeleteStatement, of parts: [SQLFragment], _ db: Database
+    ) throws {
         let scope = statement.scope
         let others = try request.alsoDeleting.map { try reader.condition($0, scope, db) }
         let either = ([statement.condition()] + others).map { SQLFragment("(") + $0 + ")" }
         let doomed = SQLFragment.all([.joined(either, by: " OR ", empty: .never), scope.membership])
-        try reader.execute(table.copy(to: Self.attached, except: doomed), db)
-        let stayCount = db.changesCount
+        var stayCount = 0
+        for part in parts {
+            try reader.execute(table.copy(to: Self.attached, part, except: doomed), db)
+            stayCount += db.changesCount
+        }
         let total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
         if others.isEmpty, let expected = request.expectedCount, stayCount + expected == total {
             deletedCount = expected
@@ -152,6 +162,24 @@ final class SurvivorCopy {
             throw StoreError(
                 .strategyUnfit, store: store.name,
                 message: "a rebuild would delete \(deletedCount) rows where at most \(most) may go")
+        }
+    }
+
+    /// The parts of the table in which the survivors are, in its order.
+    private func parts(
+        of statement: DeleteStatement, with stayingRows: StayingRows?, _ db: Database
+    ) throws -> [SQLFragment] {
+        let scope = statement.scope
+        switch stayingRows {
+        case nil: return [.always]
+        case .rowIDs(let rowIDs):
+            let ends = [rowIDs.lowerBound.databaseValue, rowIDs.upperBound.databaseValue]
+            return [SQLFragment("\(scope.key[0]) BETWEEN ? AND ?", ends)]
+        case .newerRows:
+            guard let date = statement.date, let cutoff = date.before, let groups = KeyGroups(scope, date.sql),
+                let values = try groups.values(reader, db)
+            else { return [.always] }
+            return values.map { .all([groups.condition($0), date.sql.readable(notBefore: cutoff)]) }
         }
     }
 
@@ -272,12 +300,12 @@ private struct CopiedTable {
             : "\(head) (\(list)) SELECT \(list) FROM main.\(name.quotedIdentifier) NOT INDEXED"
     }
 
-    /// Copies the rows of which a condition is not true.
-    func copy(to schema: String, except doomed: SQLFragment) -> SQLFragment {
+    /// Copies those rows of a stretch of which a condition is not true.
+    func copy(to schema: String, _ stretch: SQLFragment, except doomed: SQLFragment) -> SQLFragment {
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
         let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
         return SQLFragment(
             "INSERT INTO \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
-                + "AS \(RowScope.alias) NOT INDEXED WHERE (") + doomed + ") IS NOT TRUE"
+                + "AS \(RowScope.alias) NOT INDEXED WHERE ") + .all([stretch, SQLFragment("(") + doomed + ") IS NOT TRUE"])
     }
 }

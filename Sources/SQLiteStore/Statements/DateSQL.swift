@@ -53,6 +53,18 @@ struct DateSQL {
         return .joined(parts, by: " AND ", empty: .always)
     }
 
+    /// The readable rows that do not lie wholly before an instant, which is not before the earliest date that is believed.
+    /// For formats of numbers only.
+    func readable(notBefore instant: Instant) -> SQLFragment {
+        let encoding = date.encoding
+        let parts = [
+            compare(.greaterOrEqual, encoding.cutoffBound(instant)),
+            date.latest.map { compare(.lessOrEqual, encoding.latestBound($0)) } ?? isFinite,
+        ]
+        return .joined(
+            parts + untrusted.map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }, by: " AND ", empty: .always)
+    }
+
     /// The untrusted values that the bounds alone do not leave out.
     private func untrusted(before: Instant?) -> [StoreValue] {
         let earliest = date.encoding.lowerBound(date.earliest)

@@ -66,10 +66,11 @@ extension SQLiteConnection {
         {
             return
         }
-        try removeRelationshipCounter(db)
+        if hasCountedRelationships { try removeRelationshipCounter(db) }
         guard let table = try catalog.table(whole.entity, db), !table.entity.incomingRelationships.isEmpty else {
             return
         }
+        hasCountedRelationships = true
         relationshipCounter = try RelationshipCounter.make(whole, request.relationships, self, db)
     }
 

@@ -7,7 +7,7 @@ extension SQLiteConnection {
     /// A sample of the rows is copied to a temporary table: what that takes is what a row costs on this machine, with
     /// this load, now. The factors were found by hand, on a table of one index.
     func predictLocks(
-        _ table: SQLiteTable, rowCount: Int, _ expiredCount: Int, _ db: Database
+        _ table: SQLiteTable, rowCount: Int, _ survey: Survey, _ db: Database
     ) throws -> [DeleteStrategy: Duration] {
         let sample = temporaryName("sample")
         let rows = "SELECT * FROM \(table.sql) NOT INDEXED LIMIT \(LockModel.sampleRows)"
@@ -30,9 +30,22 @@ extension SQLiteConnection {
         let model = LockModel(
             secondsPerRow: (elapsed / .seconds(1)) / sampled,
             bytesPerRow: Double(pages) * Double(try Int.fetchOne(db, sql: "PRAGMA temp.page_size") ?? 4096) / sampled,
-            indexCount: Double(table.indexes.count), rowCount: Double(rowCount), expiredCount: Double(expiredCount),
+            indexCount: Double(table.indexes.count), rowCount: Double(rowCount),
+            expiredCount: Double(survey.expiredCount),
+            readCount: survey.readCount(ofAll: rowCount),
             liveBytes: live)
         return [.whole: model.whole, .rebuild: model.rebuild, .rebuildInPlace: model.rebuildInPlace]
+    }
+}
+
+extension Survey {
+    /// How many rows must be read to find those that stay.
+    fileprivate func readCount(ofAll rowCount: Int) -> Double {
+        switch stayingRows {
+        case .rowIDs(let rowIDs): min(Double(rowCount), Double(rowIDs.upperBound) - Double(rowIDs.lowerBound) + 1)
+        case .newerRows: Double(rowCount - expiredCount)
+        case nil: Double(rowCount)
+        }
     }
 }
 
@@ -45,19 +58,23 @@ struct LockModel {
     var indexCount: Double
     var rowCount: Double
     var expiredCount: Double
+    /// Rows that are read where a rebuild looks for the survivors.
+    var readCount: Double
     /// Bytes of the pages in use, of all tables.
     var liveBytes: Double
 
     /// All rows go: their pages are put on the list of free ones, and cleared where SQLite was built so.
     var whole: Duration { duration(expiredCount * (0.3 + 0.15 * indexCount)) }
 
-    /// All rows are read and the expired ones counted; the survivors are written, indexed, and written again to the WAL
-    /// with all other tables.
+    /// The rows where the survivors are are read and all rows counted; the survivors are written, indexed, and written
+    /// again to the WAL with all other tables, which is synced.
     var rebuild: Duration {
         let survivors = rowCount - expiredCount
         let ownBytes = min(liveBytes, bytesPerRow * rowCount * (1 + 0.5 * indexCount))
         let written = survivors * (0.4 + 0.2 * indexCount) + 2 * (liveBytes - ownBytes) / bytesPerRow
-        return duration(0.17 * rowCount + 0.1 * expiredCount + survivors * (0.8 + 0.75 * indexCount) + written)
+        let counted = (indexCount > 0 ? 0.03 : 0.05) * rowCount
+        return .milliseconds(20)
+            + duration(0.17 * readCount + counted + survivors * (1.2 + 0.75 * indexCount) + written)
     }
 
     /// All rows are read, the rows deleted from the table alone, the indexes of the survivors written.

@@ -36,7 +36,7 @@ extension SQLiteConnection {
             facts.hasCompany = try hasCompany()
             facts.roomObstacle = try roomObstacle(db)
             if facts.mayLock {
-                facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey.expiredCount, db)
+                facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey, db)
             }
         }
         survey.allowsSharedPass =

@@ -59,6 +59,7 @@ extension SQLiteConnection {
             survey.add(part)
         }
         if survey.expiredAloneCount == 0 { survey.leavesReadableRows = true }
+        if survey.unreadable.isEmpty, rows.filter == .always, request.notKept == nil { survey.stayingRows = .newerRows }
         try countRows(request, rows, into: &survey, db)
     }
 }

@@ -134,7 +134,8 @@ extension SQLiteConnection {
             rows.filter == .always
             ? survey.newestOfEntity : try edge(rows, .all([readable, rows.filter]), newest: true, request.date, db)
 
-        let inRange = try count(select("count(*)", rows, rows.expired), db)
+        let inRange =
+            try countOthers(request, rows, into: &survey, db) ?? count(select("count(*)", rows, rows.expired), db)
         if inRange > 0 {
             let notKept = try request.notKept.map { try condition($0, rows.scope, db) } ?? .always
             let alone = SQLFragment.all([rows.expired, notKept])
@@ -155,11 +156,34 @@ extension SQLiteConnection {
         let needsRows =
             request.countsAllRows || survey.expiredAloneCount + survey.keptByRuleCount > 0
             || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
-        if needsRows {
+        if needsRows, survey.rowCount == nil {
             let from = SQLFragment("SELECT count(*) FROM \(rows.scope.from())")
             survey.rowCount = try count(from + whereClause(rows.filter), db)
             survey.readableCount = (survey.rowCount ?? 0) - survey.unreadableCount
         }
+    }
+
+    /// Counts the rows that are not expired instead, if their dates take the shorter time; nil: they do not.
+    ///
+    /// How many rows a table has SQLite can tell page by page.
+    private func countOthers(
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database
+    ) throws -> Int? {
+        guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notKept == nil,
+            let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
+            oldest.microseconds / 2 + newest.microseconds / 2 < request.cutoff.microseconds
+        else { return nil }
+        let rowID = rows.scope.table.isWithoutRowID ? "NULL" : rows.scope.key[0]
+        let query = select(
+            "count(*), min(\(rowID)), max(\(rowID))", rows, rows.date.readable(notBefore: request.cutoff))
+        guard let found = try row(query, db), case .integer(let stayingCount) = found[0] else { return nil }
+        let rowCount = try count(SQLFragment("SELECT count(*) FROM \(rows.scope.from())"), db)
+        survey.rowCount = rowCount
+        survey.readableCount = rowCount - survey.unreadableCount
+        if survey.unreadable.isEmpty, case .integer(let first) = found[1], case .integer(let last) = found[2] {
+            survey.stayingRows = .rowIDs(first...last)
+        }
+        return rowCount - survey.unreadableCount - Int(stayingCount)
     }
 
     private func select(_ columns: String, _ rows: SurveyRows, _ condition: SQLFragment) -> SQLFragment {

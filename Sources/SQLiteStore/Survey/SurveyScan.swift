@@ -16,7 +16,7 @@ extension SQLiteConnection {
         let others = try notPreceding(request, scope, db)
         // By the date index, so that it shows whether the text's order is the order of the dates.
         let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
-        let rowID = walked == nil && scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
+        let rowID = scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
         var query = SQLFragment("SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), ")
         let conditions = [rows.filter, notKept, others]
         // One number for all: each column costs a large part of what a row costs.
@@ -34,7 +34,7 @@ extension SQLiteConnection {
         tallyFunction = function
         let tally = try function.tally(request, rows.date) { _ = try row(query, db) }
         tally.fill(&survey)
-        if rowID == nil { survey.expiredRowIDs = nil }
+        if rowID == nil { (survey.expiredRowIDs, survey.stayingRows) = (nil, nil) }
         // A text index is in the order of the dates only if the scan has seen so; a number index always is.
         survey.isInDateOrder =
             rows.date.function == nil

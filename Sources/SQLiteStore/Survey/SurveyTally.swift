@@ -18,8 +18,8 @@ struct SurveyTally {
     private var integers: PlainDates<Int64>
     private var reals: PlainDates<Double>
     private var others = Counts()
-    private var firstRowID = Int64.max
-    private var lastRowID = Int64.min
+    private var going = RowIDSpan()
+    private var staying = RowIDSpan()
     private var unreadable: [Survey.Unreadable: (Int, StoreValue)] = [:]
     private var newestValue: DateKey?
     private var previous = Int64.min
@@ -75,15 +75,14 @@ struct SurveyTally {
     mutating func add(_ value: OpaquePointer, rowID: Int64, _ bits: Int32) {
         if let function {
             guard !isText || sqlite3_value_type(value) == SQLITE_TEXT, let span = function.span(value) else {
-                return addUnparsed(value, bits)
+                return addUnparsed(value, rowID, bits)
             }
             isAscending = isAscending && span.start >= previous
             isDescending = isDescending && span.start <= next
             (previous, next) = (span.start, span.start)
             let isExpired = span.end <= integers.cutoff
             if bits == Self.allTrue, integers.add(span.start, isExpired: isExpired) {
-                if isExpired { note(rowID) }
-                return
+                return note(rowID, goes: isExpired)
             }
             return addDate(.integer(span.start), isExpired: isExpired, value, rowID, bits)
         }
@@ -102,17 +101,15 @@ struct SurveyTally {
             }
         }
         guard isPlain else { return addNumber(value, rowID, bits) }
-        if isExpired { note(rowID) }
+        note(rowID, goes: isExpired)
     }
 
-    /// Widens the stretch of rows that go.
     @inline(__always)
-    private mutating func note(_ rowID: Int64) {
-        if rowID < firstRowID { firstRowID = rowID }
-        if rowID > lastRowID { lastRowID = rowID }
+    private mutating func note(_ rowID: Int64, goes: Bool) {
+        if goes { going.add(rowID) } else { staying.add(rowID) }
     }
 
-    private mutating func addUnparsed(_ value: OpaquePointer, _ bits: Int32) {
+    private mutating func addUnparsed(_ value: OpaquePointer, _ rowID: Int64, _ bits: Int32) {
         let reason: Survey.Unreadable =
             switch sqlite3_value_type(value) {
             case SQLITE_NULL: .null
@@ -120,27 +117,30 @@ struct SurveyTally {
             case SQLITE_TEXT: .notADate
             default: isText ? .wrongType : sqlite3_value_double(value) == 0 ? .sentinel : .notADate
             }
-        addUnreadable(reason, value, bits)
+        addUnreadable(reason, value, rowID, bits)
     }
 
     private mutating func addNumber(_ value: OpaquePointer, _ rowID: Int64, _ bits: Int32) {
         let key: DateKey
         switch sqlite3_value_type(value) {
-        case SQLITE_NULL: return addUnreadable(.null, value, bits)
+        case SQLITE_NULL: return addUnreadable(.null, value, rowID, bits)
         case SQLITE_INTEGER: key = .integer(sqlite3_value_int64(value))
         case SQLITE_FLOAT: key = .real(sqlite3_value_double(value))
-        default: return addUnreadable(.wrongType, value, bits)
+        default: return addUnreadable(.wrongType, value, rowID, bits)
         }
         let number = key.asDouble
-        guard number.isFinite else { return addUnreadable(.notADate, value, bits) }
+        guard number.isFinite else { return addUnreadable(.notADate, value, rowID, bits) }
         guard !untrusted.contains(number) else {
             if number == 0 { newestValue.raise(to: key) }
-            return addUnreadable(.sentinel, value, bits)
+            return addUnreadable(.sentinel, value, rowID, bits)
         }
         addDate(key, isExpired: !key.isAtLeast(cutoff), value, rowID, bits)
     }
 
-    private mutating func addUnreadable(_ reason: Survey.Unreadable, _ value: OpaquePointer, _ bits: Int32) {
+    private mutating func addUnreadable(
+        _ reason: Survey.Unreadable, _ value: OpaquePointer, _ rowID: Int64, _ bits: Int32
+    ) {
+        staying.add(rowID)
         guard bits & 1 != 0 else { return }
         others.rows += 1
         if unreadable[reason] == nil { unreadable[reason] = (0, StoreValue(value)) }
@@ -151,11 +151,15 @@ struct SurveyTally {
         _ key: DateKey, isExpired: Bool, _ value: OpaquePointer, _ rowID: Int64, _ bits: Int32
     ) {
         newestValue.raise(to: key)
-        guard key.isAtLeast(lower) else { return addUnreadable(.beforeEarliest, value, bits) }
-        if let latest, !key.isAtMost(latest) { return addUnreadable(.afterLatest, value, bits) }
+        guard key.isAtLeast(lower) else { return addUnreadable(.beforeEarliest, value, rowID, bits) }
+        if let latest, !key.isAtMost(latest) {
+            return addUnreadable(.afterLatest, value, rowID, bits)
+        }
         let matches = bits & 1 != 0
+        let goes = matches && isExpired && bits & 2 != 0
+        note(rowID, goes: goes)
         others.newestOfEntity.raise(to: key)
-        others.leavesReadableRows = others.leavesReadableRows || !(matches && isExpired && bits & 2 != 0)
+        others.leavesReadableRows = others.leavesReadableRows || !goes
         guard matches else { return }
         others.rows += 1
         others.readable += 1
@@ -163,9 +167,8 @@ struct SurveyTally {
         others.oldest.lower(to: key)
         guard isExpired else { return }
         others.inRange += 1
-        guard bits & 2 != 0 else { return }
+        guard goes else { return }
         others.expiredAlone += 1
-        note(rowID)
         guard bits & 4 != 0 else { return }
         others.expired += 1
         others.newestExpired.raise(to: key)
@@ -197,7 +200,8 @@ struct SurveyTally {
         survey.expiredCount = counts.expired
         survey.expiredAloneCount = counts.expiredAlone
         survey.keptByRuleCount = counts.inRange - counts.expiredAlone
-        survey.expiredRowIDs = firstRowID <= lastRowID ? firstRowID...lastRowID : nil
+        survey.expiredRowIDs = going.range
+        survey.stayingRows = staying.range.map(StayingRows.rowIDs)
         survey.leavesReadableRows = counts.leavesReadableRows || counts.expiredAlone == 0
         for reason in Survey.Unreadable.allCases {
             if let (count, example) = unreadable[reason] { survey.add(reason, count, example) }
@@ -216,6 +220,21 @@ struct SurveyTally {
         if function != nil, case .integer(let start) = key { return Instant(microseconds: start) }
         return request.date.encoding.read(key.storeValue, zone: request.date.zone).start
     }
+}
+
+/// The first and the last of some rowids.
+private struct RowIDSpan {
+    private var first = Int64.max
+    private var last = Int64.min
+
+    @inline(__always)
+    mutating func add(_ rowID: Int64) {
+        if rowID < first { first = rowID }
+        if rowID > last { last = rowID }
+    }
+
+    /// From the first to the last; nil: there was none.
+    var range: ClosedRange<Int64>? { first <= last ? first...last : nil }
 }
 
 /// Dates of one storage class that nothing is the matter with: believed, and far from every value that is none.
