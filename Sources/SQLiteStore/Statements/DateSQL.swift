@@ -47,10 +47,32 @@ struct DateSQL {
         } else {
             parts.append(compare(.greaterOrEqual, encoding.lowerBound(date.earliest)))
         }
-        if let latest = date.latest { parts.append(compare(.lessOrEqual, encoding.latestBound(latest))) }
+        if let latest = date.latest, !isBelieved(before: before) {
+            parts.append(compare(.lessOrEqual, encoding.latestBound(latest)))
+        }
         if before == nil, date.latest == nil { parts.append(isFinite) }
-        parts += untrusted(before: before).map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
+        parts += untrusted(before: before, in: stretch).map { SQLFragment("\(column) <> ?", [$0.databaseValue]) }
         return .joined(parts, by: " AND ", empty: .always)
+    }
+
+    /// The condition of all rows from a date on, for walking an index up to an instant; nil: between that date and the
+    /// instant there may be rows that cannot be read.
+    func walk(from: StoreValue?, before: Instant) -> SQLFragment? {
+        let stretch = Stretch(from: from)
+        guard function == nil, affinity != .text, isBelieved(before: before),
+            untrusted(before: before, in: stretch).isEmpty
+        else { return nil }
+        guard let from else { return compare(.greaterOrEqual, date.encoding.lowerBound(date.earliest)) }
+        return SQLFragment("\(column) >= ?", [from.databaseValue])
+    }
+
+    /// Whether the date is wholly before an instant, for formats of numbers.
+    func isBefore(_ instant: Instant) -> SQLFragment { compare(.less, date.encoding.cutoffBound(instant)) }
+
+    /// Whether no date before an instant is too late to be believed.
+    private func isBelieved(before: Instant?) -> Bool {
+        guard let latest = date.latest else { return true }
+        return before.map { $0 <= latest } ?? false
     }
 
     /// The readable rows that do not lie wholly before an instant, which is not before the earliest date that is believed.
@@ -66,15 +88,14 @@ struct DateSQL {
     }
 
     /// The untrusted values that the bounds alone do not leave out.
-    private func untrusted(before: Instant?) -> [StoreValue] {
+    private func untrusted(before: Instant?, in stretch: Stretch) -> [StoreValue] {
         let earliest = date.encoding.lowerBound(date.earliest)
         let cutoff = before.map(date.encoding.cutoffBound)
-        return untrusted.filter { value in
-            let number = value.asDouble
-            // A double may stand for a neighbouring integer; values near a bound are compared by SQLite.
-            return number >= min(earliest.real, Double(earliest.integer)).nextDown
-                && cutoff.map { number <= max($0.real, Double($0.integer)).nextUp } ?? true
-        }
+        let first = (stretch.at ?? stretch.from).flatMap(DateKey.init)?.asDouble
+        // A double may stand for a neighbouring integer; values near a bound are compared by SQLite.
+        let lower = (first ?? min(earliest.real, Double(earliest.integer))).nextDown
+        let upper = cutoff.map { max($0.real, Double($0.integer)).nextUp } ?? .infinity
+        return untrusted.filter { (lower...max(lower, upper)).contains($0.asDouble) }
     }
 
     /// Numbers below infinity; text and blobs sort after every number.

@@ -30,9 +30,7 @@ extension BatchDelete {
         }
         let limit = request.fetchRequest.fetchLimit.map { $0 - deletedCount } ?? .max
         let ahead = rows(DateSQL.Stretch(from: from))
-        let boundary =
-            limit == .max ? nil : try connection.row(statement.boundary(ahead, column: date.column, offset: limit), db)
-        guard let boundary else {
+        guard limit < .max, let boundary = try boundary(of: group, by: date, from: from, offset: limit) else {
             try delete(ahead, sorted: sorted)
             return nil
         }
@@ -44,6 +42,22 @@ extension BatchDelete {
             try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), by: .date)
         }
         return boundary
+    }
+
+    /// The date and key of the row of a group that is the first to stay if `offset` rows from a date on go; nil: no row
+    /// stays that is named.
+    private func boundary(
+        of group: SQLFragment, by date: DateSQL, from: StoreValue?, offset: Int
+    ) throws -> [StoreValue]? {
+        var ahead = statement.condition(DateSQL.Stretch(from: from))
+        var isNamed = SQLFragment.always
+        // Without its end the range is walked in half of the time.
+        if statement.rest == .always, let before = statement.date?.before, let walk = date.walk(from: from, before: before) {
+            (ahead, isNamed) = (walk, date.isBefore(before))
+        }
+        let query = statement.boundary(.all([group, ahead]), column: date.column, offset: offset, is: isNamed)
+        guard let found = try connection.row(query, db), found.last == .integer(1) else { return nil }
+        return found.dropLast()
     }
 
     /// Deletes rows group by group, each group's oldest first; nil: the rows are in no such groups, or other rules are to

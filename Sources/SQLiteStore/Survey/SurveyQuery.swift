@@ -101,13 +101,15 @@ struct SurveyRows {
     let access: DateAccess?
     /// The condition that bounds all that is looked at to one group of rows.
     var group = SQLFragment.always
+    /// A date that no readable row is before; nil: none is known.
+    var oldest: StoreValue?
 
     /// The rows for a FROM clause, by the date index.
     var byDate: String { scope.from(indexedBy: access?.index) }
     /// The rows for a FROM clause in the order of the date column, where nothing but the way to them says so.
     var walked: String { access?.index == nil ? scope.fromTable : byDate }
     /// The rows that are expired as far as date and filter tell.
-    var expired: SQLFragment { .all([date.readable(before: cutoff), filter]) }
+    var expired: SQLFragment { .all([date.readable(before: cutoff, in: DateSQL.Stretch(from: oldest)), filter]) }
 }
 
 extension SQLiteConnection {
@@ -127,12 +129,15 @@ extension SQLiteConnection {
     ) throws {
         try countUnreadableByIndex(rows, into: &survey, db)
         let readable = rows.date.readable()
-        survey.newestOfEntity = try edge(rows, readable, newest: true, request.date, db)
+        survey.newestOfEntity = try edge(rows, readable, newest: true, db).flatMap(request.date.instant)
         survey.newestValue = try newestValue(rows, db)
-        survey.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, request.date, db)
+        var rows = rows
+        rows.oldest = try edge(rows, .all([readable, rows.filter]), newest: false, db)
+        survey.oldest = rows.oldest.flatMap(request.date.instant)
         survey.newest =
             rows.filter == .always
-            ? survey.newestOfEntity : try edge(rows, .all([readable, rows.filter]), newest: true, request.date, db)
+            ? survey.newestOfEntity
+            : try edge(rows, .all([readable, rows.filter]), newest: true, db).flatMap(request.date.instant)
 
         let inRange =
             try countOthers(request, rows, into: &survey, db) ?? count(select("count(*)", rows, rows.expired), db)
@@ -146,7 +151,7 @@ extension SQLiteConnection {
             survey.expiredCount =
                 others == .always
                 ? survey.expiredAloneCount : try count(select("count(*)", rows, counted), db)
-            survey.newestExpired = try edge(rows, counted, newest: true, request.date, db)
+            survey.newestExpired = try edge(rows, counted, newest: true, db).flatMap(request.date.instant)
             survey.leavesReadableRows = try leavesReadableRows(rows, alone, request.cutoff, survey, db)
         }
     }
@@ -171,7 +176,9 @@ extension SQLiteConnection {
     ) throws -> Int? {
         guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notKept == nil,
             let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
-            oldest.microseconds / 2 + newest.microseconds / 2 < request.cutoff.microseconds
+            // Where a rebuild may be worth while: the rowids that it wants cost as much again as the count.
+            Double(newest.microseconds) - Double(request.cutoff.microseconds)
+                < 0.4 * (Double(newest.microseconds) - Double(oldest.microseconds))
         else { return nil }
         let rowID = rows.scope.table.isWithoutRowID ? "NULL" : rows.scope.key[0]
         let query = select(
@@ -190,16 +197,13 @@ extension SQLiteConnection {
         SQLFragment("SELECT \(columns) FROM \(rows.byDate)") + whereClause(.all([rows.group, condition]))
     }
 
-    /// The oldest or newest date among rows.
+    /// The oldest or newest date among rows, as it is stored.
     private func edge(
-        _ rows: SurveyRows, _ condition: SQLFragment, newest: Bool, _ date: DateAttribute, _ db: Database
-    ) throws -> Instant? {
+        _ rows: SurveyRows, _ condition: SQLFragment, newest: Bool, _ db: Database
+    ) throws -> StoreValue? {
         let column = rows.date.column
         let query = select(column, rows, condition) + " ORDER BY \(column) \(newest ? "DESC" : "ASC") LIMIT 1"
-        guard let value = try row(query, db)?.first,
-            case .span(let start, _) = date.encoding.read(value, zone: date.zone)
-        else { return nil }
-        return start
+        return try row(query, db)?.first
     }
 
     /// The largest finite number of the column that is no sentinel, believed or not.
@@ -272,6 +276,11 @@ extension SQLiteConnection {
                     ] + trusted, by: " AND ", empty: .always))
         }
     }
+}
+
+extension DateAttribute {
+    /// The first instant of a stored date; nil: it cannot be read.
+    fileprivate func instant(_ value: StoreValue) -> Instant? { encoding.read(value, zone: zone).start }
 }
 
 extension Survey {
