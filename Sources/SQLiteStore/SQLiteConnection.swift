@@ -154,8 +154,9 @@ final class SQLiteConnection {
         }
     }
 
-    /// The size of the WAL at which a commit moves it to the file: SQLite's own, at its own page size.
-    private static let checkpointBytes = 1000 * 4096
+    /// The size of the WAL at which a commit moves it to the file. SQLite's own is two thirds of it at its own page size;
+    /// each time the disk is waited for.
+    private static let checkpointBytes = 1500 * 4096
 
     /// Runs a piece of work on the connection and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {

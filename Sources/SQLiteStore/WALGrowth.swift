@@ -5,10 +5,10 @@ import PriceStore
 
 /// How large a WAL may grow while a run deletes, and what has been done about it.
 ///
-/// SQLite moves the WAL's pages into the store after every thousand of them, but begins the WAL anew only when no reader
+/// SQLite moves the WAL's pages into the store whenever there are so many of them, but begins the WAL anew only when no reader
 /// looks at it. One that never ends, or many that overlap, let it grow with what is deleted.
 struct WALGrowth {
-    /// From here on it is emptied. SQLite's own checkpoints come after about 4 MB.
+    /// From here on it is emptied. SQLite's own checkpoints come after about 6 MB.
     var boundBytes: Int64 = 16 << 20
     /// From here on nothing more should be written.
     var limitBytes: Int64 = 1 << 30

@@ -3,11 +3,12 @@ import ArgumentParser
 /// The program: one subcommand for each thing that can be asked of it.
 @main
 struct RetentionCommand: ParsableCommand {
+    static let name = "retention"
     /// The program's version, as the ledger records it.
     static let version = "0.1.0"
 
     static let configuration = CommandConfiguration(
-        commandName: "retention",
+        commandName: name,
         abstract: "Deletes expired rows of time-series price data, as a policy file says.",
         discussion: """
             Exit codes: 0 all done, 64 wrong usage, 65 a rule was refused or a pending line was bad, 66 no such \
@@ -39,6 +40,7 @@ struct RetentionCommand: ParsableCommand {
 
     /// The command that the arguments name; nil if they only asked for help, which is printed then.
     private static func parse(_ console: Console) throws -> (any ConsoleCommand)? {
+        if let command = runCommand() { return command }
         do {
             var command = try parseAsRoot()
             if let command = command as? any ConsoleCommand { return command }
@@ -56,6 +58,17 @@ struct RetentionCommand: ParsableCommand {
             console.diagnose(text)
             ProcessEnd.exit(exitCode(for: error).rawValue)
         }
+    }
+}
+
+extension RetentionCommand {
+    /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or not right.
+    ///
+    /// Parsed as one of all commands it would take as long as all that a run with nothing to do does.
+    private static func runCommand() -> RunCommand? {
+        let arguments = CommandLine.arguments.dropFirst()
+        guard arguments.first == RunCommand.configuration.commandName else { return nil }
+        return try? RunCommand.parseAsRoot(Array(arguments.dropFirst())) as? RunCommand
     }
 }
 

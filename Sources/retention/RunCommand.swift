@@ -8,6 +8,8 @@ import RetentionPolicy
 struct RunCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
+        // Where it is parsed alone, scripts for completion are not asked of it.
+        _superCommandName: RetentionCommand.name,
         abstract: "Saves pending files and deletes what is expired.",
         discussion: """
             With --dry-run nothing is changed: the figures are exact, and those that a run at that instant deletes.
