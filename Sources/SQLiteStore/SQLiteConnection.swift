@@ -35,6 +35,9 @@ final class SQLiteConnection {
     private var temporaryCount = 0
     /// SQLite's count of others' commits when it was last asked.
     var dataVersion: Int?
+    /// Whether others were at work when it was last looked for them.
+    var sawCompany = false
+    let walCommits = WALCommits()
     /// How often the file was opened again.
     private(set) var openingCount = 0
     /// Which file was opened; nil: it is only read.
@@ -147,16 +150,10 @@ final class SQLiteConnection {
         try run("setting the connection up") { db in
             if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
                 try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
-                // SQLite counts pages; what matters is the room on the disk.
-                let pageCount = try Self.checkpointBytes / max(512, pragma("page_size", db))
-                try db.execute(sql: "PRAGMA wal_autocheckpoint = \(max(1, pageCount))")
+                try walCommits.listen(to: db, pageSize: pragma("page_size", db))
             }
         }
     }
-
-    /// The size of the WAL at which a commit moves it to the file. SQLite's own is two thirds of it at its own page size;
-    /// each time the disk is waited for.
-    private static let checkpointBytes = 1500 * 4096
 
     /// Runs a piece of work on the connection and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {

@@ -5,10 +5,13 @@ import PriceStore
 
 /// How large a WAL may grow while a run deletes, and what has been done about it.
 ///
-/// SQLite moves the WAL's pages into the store whenever there are so many of them, but begins the WAL anew only when no reader
-/// looks at it. One that never ends, or many that overlap, let it grow with what is deleted.
+/// Its pages are moved into the store whenever there are many of them, but SQLite begins the WAL anew only when no reader looks
+/// at it. One that never ends, or many that overlap, let it grow with what is deleted.
 struct WALGrowth {
-    /// From here on it is emptied. SQLite's own checkpoints come after about 6 MB.
+    /// From here on its pages are moved into the store where others write. A writer's own connection would do so at 1,000
+    /// pages, and it would be that writer who waits for the disk: with what a batch adds it stays below.
+    fileprivate static let sharedPageCount = 600
+    /// From here on it is emptied.
     var boundBytes: Int64 = 16 << 20
     /// From here on nothing more should be written.
     var limitBytes: Int64 = 1 << 30
@@ -18,12 +21,45 @@ struct WALGrowth {
     fileprivate static let patience: Int32 = 50
 }
 
+/// The size of a connection's WAL, as SQLite tells after each commit, and what is done about it there.
+final class WALCommits {
+    /// Pages in the WAL after the last commit that are not in the store yet.
+    fileprivate(set) var pageCount = 0
+    /// As many are moved into the store right after a commit, as SQLite itself does at 1,000. Each time the disk is waited for.
+    private var mostPages = 1_500
+
+    /// Takes the place of SQLite's own rule. This object must live as long as the connection is open.
+    func listen(to db: Database, pageSize: Int) {
+        pageCount = 0
+        // SQLite counts pages; what matters is the room on the disk.
+        mostPages = max(1, 1_500 * 4_096 / max(512, pageSize))
+        sqlite3_wal_hook(
+            db.sqliteConnection,
+            { context, connection, _, pageCount in
+                guard let context else { return SQLITE_OK }
+                let commits = Unmanaged<WALCommits>.fromOpaque(context).takeUnretainedValue()
+                commits.pageCount = Int(pageCount)
+                if commits.pageCount >= commits.mostPages { commits.moveToStore(connection) }
+                return SQLITE_OK
+            }, Unmanaged.passUnretained(self).toOpaque())
+    }
+
+    /// Moves the pages into the store. Writers go on meanwhile; if something is in the way, the next time will do.
+    fileprivate func moveToStore(_ connection: OpaquePointer?) {
+        sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        pageCount = 0
+    }
+}
+
 extension SQLiteConnection {
-    /// Empties the WAL if it has grown beyond its bound.
+    /// Moves the WAL's pages into the store for others, and empties the WAL if it has grown beyond its bound.
     ///
     /// - Returns: who is in the way; nil: nobody, or it was told at about this size already.
     /// - Throws: `StoreError` of kind `busy` beyond the limit.
     func boundWAL() throws(StoreError) -> String? {
+        if sawCompany, walCommits.pageCount >= WALGrowth.sharedPageCount {
+            try run("moving the WAL to the store") { walCommits.moveToStore($0.sqliteConnection) }
+        }
         let sizeBytes = walSizeBytes()
         guard sizeBytes > max(walGrowth.boundBytes, walGrowth.nextBytes) || sizeBytes > walGrowth.limitBytes else {
             return nil

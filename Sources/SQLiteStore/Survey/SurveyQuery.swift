@@ -178,7 +178,10 @@ extension SQLiteConnection {
             let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
             // Where a rebuild may be worth while: the rowids that it wants cost as much again as the count.
             Double(newest.microseconds) - Double(request.cutoff.microseconds)
-                < 0.4 * (Double(newest.microseconds) - Double(oldest.microseconds))
+                < 0.4 * (Double(newest.microseconds) - Double(oldest.microseconds)),
+            // SQLite believes NOT NULL and does not look for NULL; a schema that was written by hand may say so of rows that
+            // have none. They would be the first.
+            try edge(rows, .always, newest: false, db) != .null
         else { return nil }
         let rowID = rows.scope.table.isWithoutRowID ? "NULL" : rows.scope.key[0]
         let query = select(

@@ -50,6 +50,22 @@ struct StayingRowsTests {
         #expect(found.stayingRows == (index == "" || value.sql == "1000" ? .rowIDs(7...100) : nil))
     }
 
+    /// The documented way to add a constraint to a table does not look at its rows.
+    @Test func rowsWithoutADateStayThoughTheSchemaSaysThatThereAreNone() throws {
+        let store = try TemporaryStore(Self.mostlyExpired, Self.index, "UPDATE t SET at = NULL WHERE id = 7")
+        try store.change { db in
+            try db.execute(
+                sql: """
+                    PRAGMA writable_schema = ON;
+                    UPDATE sqlite_schema SET sql = replace(sql, 'at INTEGER', 'at INTEGER NOT NULL') WHERE name = 't';
+                    """)
+        }
+        let found = try survey(store.reader())
+        #expect(found.expiredCount == 89)
+        #expect(found.stayingRows == nil)
+        #expect(try store.rows("SELECT sql LIKE '%NOT NULL%' FROM sqlite_schema WHERE name = 't'") == ["1"])
+    }
+
     @Test func groupsOfAKeyHaveTheirNewerRows() throws {
         let table = """
             CREATE TABLE t (symbol TEXT, at INTEGER, PRIMARY KEY (symbol, at)) WITHOUT ROWID;
