@@ -306,6 +306,7 @@ private struct CopiedTable {
         let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
         return SQLFragment(
             "INSERT INTO \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
-                + "AS \(RowScope.alias) NOT INDEXED WHERE ") + .all([stretch, SQLFragment("(") + doomed + ") IS NOT TRUE"])
+                + "AS \(RowScope.alias) NOT INDEXED WHERE ")
+            + .all([stretch, SQLFragment("(") + doomed + ") IS NOT TRUE"])
     }
 }

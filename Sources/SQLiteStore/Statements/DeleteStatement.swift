@@ -52,7 +52,8 @@ struct DeleteStatement {
         let direction = access?.isDescending == true ? " DESC" : ""
         let key = scope.key.map { $0 + direction }.joined(separator: ", ")
         return SQLFragment("SELECT \(column), \(keyList), ") + quality
-            + SQLFragment(" FROM \(scope.from(indexedBy: access?.index)) WHERE ") + condition + SQLFragment(" ORDER BY \(column), \(key) LIMIT 1 OFFSET ?", [offset.databaseValue])
+            + SQLFragment(" FROM \(scope.from(indexedBy: access?.index)) WHERE ") + condition
+            + SQLFragment(" ORDER BY \(column), \(key) LIMIT 1 OFFSET ?", [offset.databaseValue])
     }
 
     /// Rows of one date whose key comes before a key, in the index's own order.

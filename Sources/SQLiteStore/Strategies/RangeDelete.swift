@@ -52,7 +52,9 @@ extension BatchDelete {
         var ahead = statement.condition(DateSQL.Stretch(from: from))
         var isNamed = SQLFragment.always
         // Without its end the range is walked in half of the time.
-        if statement.rest == .always, let before = statement.date?.before, let walk = date.walk(from: from, before: before) {
+        if statement.rest == .always, let before = statement.date?.before,
+            let walk = date.walk(from: from, before: before)
+        {
             (ahead, isNamed) = (walk, date.isBefore(before))
         }
         let query = statement.boundary(.all([group, ahead]), column: date.column, offset: offset, is: isNamed)

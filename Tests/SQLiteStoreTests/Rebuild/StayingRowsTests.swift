@@ -108,13 +108,16 @@ struct StayingRowsTests {
         var request = try request(strategy, survey(writer))
         request.surveyed = try writer.changeMark()
         if byOthers {
-            try store.change { try $0.execute(sql: "DELETE FROM t WHERE id = 5; INSERT INTO t VALUES (-1, 5000, 'late')") }
+            try store.change {
+                try $0.execute(sql: "DELETE FROM t WHERE id = 5; INSERT INTO t VALUES (-1, 5000, 'late')")
+            }
         } else {
             _ = try writer.execute(
                 BatchDeleteRequest(
                     fetchRequest: PriceStore.FetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(5)))))
             _ = try writer.insert(
-                entity: "t", values: ["id": .integer(-1), "at": .integer(5000), "note": .text("late")], onConflict: .fail)
+                entity: "t", values: ["id": .integer(-1), "at": .integer(5000), "note": .text("late")],
+                onConflict: .fail)
         }
         #expect(try writer.execute(request).deletedCount == 89)
         #expect(try store.rows("SELECT count(*), min(id), max(id) FROM t") == ["11|-1|100"])
