@@ -94,7 +94,7 @@ build_release() {
     # A tenth less memory: the addresses to be set at the start are packed (glibc 2.36 reads that, and the Swift toolchain's
     # own linker writes it), and no symbol is offered to libraries.
     linker=$(dirname "$(readlink -f "$(command -v swiftc)")")/ld.lld
-    if [ -x "$linker" ]; then
+    if [ -x "$linker" ] && printf '2.36\n%s\n' "$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)" | sort -VC; then
         options+=(-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --no-export-dynamic)
     fi
     # With its trait the package is another one, as it is with another way of linking: each has a build folder of its own.
