@@ -37,6 +37,7 @@ final class SQLiteConnection {
     var dataVersion: Int?
     /// Whether others were at work when it was last looked for them.
     var sawCompany = false
+    /// What is done about the WAL after each commit.
     let walCommits = WALCommits()
     /// How often the file was opened again.
     private(set) var openingCount = 0

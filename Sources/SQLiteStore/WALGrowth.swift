@@ -23,10 +23,11 @@ struct WALGrowth {
 
 /// The size of a connection's WAL, as SQLite tells after each commit, and what is done about it there.
 final class WALCommits {
-    /// Pages in the WAL after the last commit that are not in the store yet.
+    /// Pages in the WAL after the last commit, those of earlier checkpoints among them until it begins anew; 0: they were moved
+    /// since.
     fileprivate(set) var pageCount = 0
     /// As many are moved into the store right after a commit, as SQLite itself does at 1,000. Each time the disk is waited for.
-    private var mostPages = 1_500
+    private var mostPages = Int.max
 
     /// Takes the place of SQLite's own rule. This object must live as long as the connection is open.
     func listen(to db: Database, pageSize: Int) {

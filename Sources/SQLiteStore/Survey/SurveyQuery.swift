@@ -161,11 +161,16 @@ extension SQLiteConnection {
         let needsRows =
             request.countsAllRows || survey.expiredAloneCount + survey.keptByRuleCount > 0
             || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
-        if needsRows, survey.rowCount == nil {
-            let from = SQLFragment("SELECT count(*) FROM \(rows.scope.from())")
-            survey.rowCount = try count(from + whereClause(rows.filter), db)
-            survey.readableCount = (survey.rowCount ?? 0) - survey.unreadableCount
-        }
+        if needsRows, survey.rowCount == nil { _ = try countAllRows(rows, into: &survey, db) }
+    }
+
+    /// Counts all rows, and returns how many of them can be read.
+    private func countAllRows(_ rows: SurveyRows, into survey: inout Survey, _ db: Database) throws -> Int {
+        let query = SQLFragment("SELECT count(*) FROM \(rows.scope.from())") + whereClause(rows.filter)
+        let rowCount = try count(query, db)
+        survey.rowCount = rowCount
+        survey.readableCount = rowCount - survey.unreadableCount
+        return rowCount - survey.unreadableCount
     }
 
     /// Counts the rows that are not expired instead, if their dates take the shorter time; nil: they do not.
@@ -187,13 +192,10 @@ extension SQLiteConnection {
         let query = select(
             "count(*), min(\(rowID)), max(\(rowID))", rows, rows.date.readable(notBefore: request.cutoff))
         guard let found = try row(query, db), case .integer(let stayingCount) = found[0] else { return nil }
-        let rowCount = try count(SQLFragment("SELECT count(*) FROM \(rows.scope.from())"), db)
-        survey.rowCount = rowCount
-        survey.readableCount = rowCount - survey.unreadableCount
         if survey.unreadable.isEmpty, case .integer(let first) = found[1], case .integer(let last) = found[2] {
             survey.stayingRows = .rowIDs(first...last)
         }
-        return rowCount - survey.unreadableCount - Int(stayingCount)
+        return try countAllRows(rows, into: &survey, db) - Int(stayingCount)
     }
 
     private func select(_ columns: String, _ rows: SurveyRows, _ condition: SQLFragment) -> SQLFragment {

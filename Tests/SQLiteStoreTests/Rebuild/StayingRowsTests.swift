@@ -16,8 +16,8 @@ struct StayingRowsTests {
         """
     private static let index = "CREATE INDEX by_date ON t (at);"
 
-    private func survey(_ store: some StoreReader, _ date: DateAttribute? = nil) throws -> Survey {
-        try store.survey(SurveyRequest(entity: "t", date: date ?? self.date, cutoff: cutoff))
+    private func survey(_ store: some StoreReader) throws -> Survey {
+        try store.survey(SurveyRequest(entity: "t", date: date, cutoff: cutoff))
     }
 
     private func request(_ strategy: DeleteStrategy, _ survey: Survey) -> BatchDeleteRequest {
