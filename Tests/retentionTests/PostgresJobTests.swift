@@ -138,8 +138,8 @@ struct PostgresJobTests {
                     AT TIME ZONE 'America/New_York' AT TIME ZONE 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS"Z"')
                 """, url: url)
         }
-        func older(than cutoff: String?) throws -> Int {
-            try number("SELECT count(*) FROM price WHERE at < '\(#require(cutoff))'")
+        func older(than cutoff: String) throws -> Int {
+            try number("SELECT count(*) FROM price WHERE at < '\(cutoff)'")
         }
         // The day may turn meanwhile.
         let before = try midnight()
@@ -147,7 +147,7 @@ struct PostgresJobTests {
         #expect(try dry.expired == older(than: dry.cutoff))
         let run = try job.report().rules[0]
         let days = try [before, midnight()]
-        #expect(days.contains(dry.cutoff ?? "") && days.contains(run.cutoff ?? ""))
+        #expect(days.contains(dry.cutoff) && days.contains(run.cutoff))
         #expect(try run.deleted == 2000 - number("SELECT count(*) FROM price") && older(than: run.cutoff) == 0)
         #expect((dry.expired...dry.expired + 24).contains(run.deleted))
         // A dry run leaves nothing in it.

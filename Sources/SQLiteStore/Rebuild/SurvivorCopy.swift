@@ -73,8 +73,8 @@ final class SurvivorCopy {
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
     /// - Parameter isAsSurveyed: whether what the request says of the rows that stay is true.
-    /// - Throws: ``StoreError`` of kind `strategyUnfit` if the time is over, or if more rows would go than the request's
-    ///   limit.
+    /// - Throws: ``StoreError`` of kind `strategyUnfit` if the time is over, if more rows would go than the request's
+    ///   limit, or if a row of the store breaks a constraint of its table.
     func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
         try reader.run("copying the rows that stay") { db in
             try db.execute(
@@ -92,15 +92,28 @@ final class SurvivorCopy {
                             .strategyUnfit, store: store.name, message: "the store's schema has just been changed",
                             hint: "try again")
                     }
-                    try copyRows(db, isAsSurveyed: isAsSurveyed)
+                    try refusingBrokenRows { try copyRows(db, isAsSurveyed: isAsSurveyed) }
                     return .commit
                 }
             }
         }
         try target.unsafeReentrantWrite { db in
-            try limit.bounding(db, store: store.name) { try completeSchema(db) }
+            try limit.bounding(db, store: store.name) { try refusingBrokenRows { try completeSchema(db) } }
         }
         try limit.check(store.name)
+    }
+
+    /// Rows can break a constraint that was added to a schema by hand; a copy cannot hold them.
+    private func refusingBrokenRows(_ body: () throws -> Void) throws {
+        do {
+            try body()
+        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
+            throw StoreError(
+                .strategyUnfit, store: store.name,
+                message: "a row that stays breaks a constraint of its table, so that no copy can hold it"
+                    + (error.message.map { ": \($0)" } ?? ""),
+                hint: "mend the row, or let the rows go in batches (strategy: auto)")
+        }
     }
 
     private func copyRows(_ db: Database, isAsSurveyed: Bool) throws {
@@ -291,9 +304,12 @@ private struct CopiedTable {
         isPlain = !hasHiddenRowID && written.count == attributes.count
     }
 
+    /// A row that breaks a constraint is an error, also where the schema would have it left out or changed (`ON CONFLICT`).
+    private static let insert = "INSERT OR ABORT INTO"
+
     /// Copies all rows.
     func copyAll(to schema: String) -> String {
-        let head = "INSERT INTO \(schema).\(name.quotedIdentifier)"
+        let head = "\(Self.insert) \(schema).\(name.quotedIdentifier)"
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
         return isPlain
             ? "\(head) SELECT * FROM main.\(name.quotedIdentifier)"
@@ -305,7 +321,7 @@ private struct CopiedTable {
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
         let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
         return SQLFragment(
-            "INSERT INTO \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
+            "\(Self.insert) \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
                 + "AS \(RowScope.alias) NOT INDEXED WHERE ")
             + .all([stretch, SQLFragment("(") + doomed + ") IS NOT TRUE"])
     }

@@ -141,6 +141,33 @@ struct RebuildTests {
         #expect(try content(store) == before)
     }
 
+    /// The documented way to add a constraint to a table does not look at its rows.
+    @Test(
+        arguments: [DeleteStrategy.rebuild, .rebuildFile],
+        [
+            ("price REAL", ""), ("price REAL", "ON CONFLICT IGNORE"), ("x BLOB", "ON CONFLICT IGNORE"),
+            ("x BLOB", "ON CONFLICT REPLACE DEFAULT 7"),
+        ])
+    func isGivenUpWhereARowBreaksItsConstraint(
+        _ strategy: DeleteStrategy, _ place: (column: String, words: String)
+    ) throws {
+        let store = try oddStore()
+        try store.change { db in
+            try db.execute(
+                sql: """
+                    UPDATE Price SET price = NULL WHERE at = 900; INSERT INTO "a "" b" VALUES ('none', NULL);
+                    PRAGMA writable_schema = ON;
+                    UPDATE sqlite_schema SET sql = replace(sql, '\(place.column)', '\(place.column) NOT NULL \(place.words)');
+                    """)
+        }
+        let before = try content(store)
+        let error = #expect(throws: StoreError.self) { try store.writer().execute(request(strategy)) }
+        #expect(error?.kind == .strategyUnfit)
+        #expect(error?.message.contains("NOT NULL constraint failed") == true)
+        #expect(try content(store) == before)
+        #expect(try store.writer().execute(request(.range)).deletedCount == 800)
+    }
+
     @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile])
     func isRefusedWhereADeleteWouldDoMoreThanLeaveRowsOut(_ strategy: DeleteStrategy) throws {
         let schemas = [
