@@ -40,8 +40,9 @@ struct DryRunTests {
                 Sample.rule(),
                 head: "pending: [ { files: 'new/*.csv', entity: Price, on_conflict: \(onConflict) } ]"),
             pending: [
-                "id,symbol,price,at", "1,XAUUSD,11,2026-11-20", "2,XAUUSD,12,2000-01-01", "3,XAUUSD,13,2026-11-19",
-                "4,XAUUSD,14,2026-11-18", "4,XAUUSD,15,2026-11-17", "5,XAUUSD,16,2020-02-30",
+                "id,symbol,price,at", "1,XAUUSD,11,\(Sample.day(1))", "2,XAUUSD,12,2000-01-01",
+                "3,XAUUSD,13,\(Sample.day(2))",
+                "4,XAUUSD,14,\(Sample.day(3))", "4,XAUUSD,15,\(Sample.day(4))", "5,XAUUSD,16,2020-02-30",
                 // The time of 9 under another key: to replace it takes both the row and its successor into account.
                 "6,XAUUSD,17,1600000000", "7,XAUUSD,18,1999-12-31T23:59:59Z",
             ],
@@ -159,9 +160,9 @@ struct DryRunTests {
             try job.folder.write(test.pending.joined(separator: "\n") + "\n", to: "new/prices.csv")
         }
         let files = try job.listing()
-        let dry = try job.report("--dry-run", "--as-of", "2026-11-21T00:00:00Z")
+        let dry = try job.report("--dry-run", "--as-of", Sample.midnight(0))
         #expect(try job.listing() == files)
-        let run = try job.report("--as-of", "2026-11-21T00:00:00Z")
+        let run = try job.report("--as-of", Sample.midnight(0))
         #expect(dry.exitCode == test.status && run.exitCode == test.status, "\(run)")
 
         let pending = Report.Pending(
@@ -176,7 +177,7 @@ struct DryRunTests {
             #expect(foretold.deleted == 0 && foretold.residue == foretold.expired)
         }
         #expect(dry.totals.expired == run.totals.expired)
-        let again = try job.report("--as-of", "2026-11-21T00:00:00Z")
+        let again = try job.report("--as-of", Sample.midnight(0))
         #expect(again.totals.deleted == 0)
     }
 }

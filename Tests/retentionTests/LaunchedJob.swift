@@ -185,6 +185,20 @@ func eventually(_ isSo: () throws -> Bool) rethrows -> Bool {
 enum Sample {
     static let day = 86_400
 
+    /// The beginning of this day in UTC, as it was when the tests began, in seconds since 1970.
+    private static let today = Int(Date().timeIntervalSince1970) / day * day
+
+    /// The beginning of the day that was so many days ago, in seconds since 1970.
+    static func unixSeconds(_ daysAgo: Int) -> Int { today - daysAgo * day }
+
+    /// A day by how many days ago it was, in UTC: `2026-11-20`.
+    static func day(_ daysAgo: Int) -> String { String(midnight(daysAgo).prefix(10)) }
+
+    /// The beginning of that day: `2026-11-20T00:00:00Z`.
+    static func midnight(_ daysAgo: Int) -> String {
+        Date(timeIntervalSince1970: Double(unixSeconds(daysAgo))).formatted(.iso8601)
+    }
+
     /// A table of gold prices, with an index on the date.
     static let price = """
         CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);

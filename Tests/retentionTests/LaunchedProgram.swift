@@ -17,6 +17,11 @@ struct LaunchedProgram {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     }
 
+    /// What makes programs believe that it is another time, if the tests were started so.
+    private static let clock = ProcessInfo.processInfo.environment.filter { name, _ in
+        name == "LD_PRELOAD" || name.contains("FAKE")
+    }
+
     /// Runs a program of this package to its end.
     static func run(_ name: String, _ arguments: [String], in folder: URL) throws -> Ending {
         try run(Self.folder.appending(path: name), arguments, in: folder, environment: nil)
@@ -31,7 +36,8 @@ struct LaunchedProgram {
 
     /// Runs an executable to its end, without a terminal and with nothing on standard input.
     ///
-    /// - Parameter environment: all variables of the process; nil: those of the tests.
+    /// - Parameter environment: all variables of the process, besides those of `scripts/test --at`; nil: those of the
+    ///   tests.
     static func run(
         _ executable: URL, _ arguments: [String], in folder: URL, environment: [String: String]?
     ) throws -> Ending {
@@ -44,7 +50,7 @@ struct LaunchedProgram {
         process.executableURL = executable
         process.arguments = arguments
         process.currentDirectoryURL = folder
-        if let environment { process.environment = environment }
+        if let environment { process.environment = environment.merging(clock) { own, _ in own } }
         process.standardInput = FileHandle.nullDevice
         process.standardOutput = try FileHandle(forWritingTo: output)
         process.standardError = try FileHandle(forWritingTo: errors)

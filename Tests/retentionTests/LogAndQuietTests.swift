@@ -13,20 +13,20 @@ struct LogAndQuietTests {
             policy: Sample.policy(
                 Sample.rule("batch: { rows: 4 }"),
                 Sample.rule("enabled: \(isRefused)", name: "fx", entity: "Fx Rate"),
-                Sample.rule("enabled: false", name: "off", age: "1y"), head: head))
+                Sample.rule("enabled: false", name: "off", age: "400d"), head: head))
     }
 
     // MARK: The log
 
     @Test func eachRuleHasOneLineOfText() throws {
-        let end = try job().retention("run", "--as-of", "2026-11-21T00:00:00Z")
+        let end = try job().retention("run", "--as-of", Sample.midnight(0))
         #expect(end.status == 65)
         let lines = end.errors.split(separator: "\n").filter { $0.contains("rule finished") }
         let time = #"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z info rule finished "#
         let patterns = [
-            "rule=gold entity=Price cutoff=2026-10-22T00:00:00Z outcome=completed expired=10 deleted=10 batches=3",
-            "rule=fx entity=\"Fx Rate\" cutoff=2026-10-22T00:00:00Z outcome=refused expired=2 deleted=0 batches=0",
-            "rule=off entity=Price cutoff=2025-11-21T00:00:00Z outcome=disabled expired=0 deleted=0 batches=0",
+            "rule=gold entity=Price cutoff=\(Sample.midnight(30)) outcome=completed expired=10 deleted=10 batches=3",
+            "rule=fx entity=\"Fx Rate\" cutoff=\(Sample.midnight(30)) outcome=refused expired=2 deleted=0 batches=0",
+            "rule=off entity=Price cutoff=\(Sample.midnight(400)) outcome=disabled expired=0 deleted=0 batches=0",
         ]
         try #require(lines.count == 3)
         for (line, pattern) in zip(lines, patterns) {
@@ -41,9 +41,9 @@ struct LogAndQuietTests {
             var level, message, rule, entity, cutoff, outcome: String
             var expired, deleted, batches: Int
         }
-        let end = try job().retention("run", "--as-of", "2026-11-21T00:00:00Z", "--log-format", "json")
+        let end = try job().retention("run", "--as-of", Sample.midnight(0), "--log-format", "json")
         let lines = end.errors.split(separator: "\n").filter { $0.contains("rule finished") }
-        let cutoff = "2026-10-22T00:00:00Z"
+        let cutoff = Sample.midnight(30)
         #expect(
             try lines.map { try JSONDecoder().decode(Line.self, from: Data($0.utf8)) } == [
                 Line(
@@ -54,7 +54,7 @@ struct LogAndQuietTests {
                     outcome: "refused", expired: 2, deleted: 0, batches: 0),
                 Line(
                     level: "info", message: "rule finished", rule: "off", entity: "Price",
-                    cutoff: "2025-11-21T00:00:00Z", outcome: "disabled", expired: 0, deleted: 0, batches: 0),
+                    cutoff: Sample.midnight(400), outcome: "disabled", expired: 0, deleted: 0, batches: 0),
             ])
         // Every line is JSON, not only these.
         for line in end.errors.split(separator: "\n") {
