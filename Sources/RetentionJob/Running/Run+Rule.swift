@@ -33,7 +33,8 @@ extension Run {
             try repeatBatches(&loop, step, residues: residues, of: pass, digest: &digest)
         } catch {
             setup.observer?.runDidEnd()
-            if error.kind == .strategyUnfit, step.isStrategyChosen, !step.isInBatches {
+            // A constraint may stand against one transaction for all rows, and not against batches.
+            if step.isStrategyChosen, !step.isInBatches, error.kind == .strategyUnfit || error.kind == .constraint {
                 return goOnInBatches(pass, of: plan, because: error.message)
             }
             for (index, residue) in zip(pass, residues) { fail(index, because: error, residue: residue) }

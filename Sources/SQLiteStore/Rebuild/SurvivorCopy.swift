@@ -73,8 +73,8 @@ final class SurvivorCopy {
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
     /// - Parameter isAsSurveyed: whether what the request says of the rows that stay is true.
-    /// - Throws: ``StoreError`` of kind `strategyUnfit` if the time is over, if more rows would go than the request's
-    ///   limit, or if a row of the store breaks a constraint of its table.
+    /// - Throws: ``StoreError`` of kind `strategyUnfit` if the time is over, or if more rows would go than the request's
+    ///   limit; of kind `constraint` if a row that stays breaks a constraint of its table.
     func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
         try reader.run("copying the rows that stay") { db in
             try db.execute(
@@ -109,10 +109,10 @@ final class SurvivorCopy {
             try body()
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
             throw StoreError(
-                .strategyUnfit, store: store.name,
+                .constraint, store: store.name,
                 message: "a row that stays breaks a constraint of its table, so that no copy can hold it"
                     + (error.message.map { ": \($0)" } ?? ""),
-                hint: "mend the row, or let the rows go in batches (strategy: auto)")
+                engineCode: "SQLITE_CONSTRAINT", hint: "mend the row, or let the rows go in batches (strategy: auto)")
         }
     }
 

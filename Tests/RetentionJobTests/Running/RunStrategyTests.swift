@@ -93,6 +93,36 @@ struct RunStrategyTests {
         #expect(report.exitCode == 75)
     }
 
+    /// A row of another table breaks a constraint that was added by hand: no copy can hold it.
+    private func brokenFile() throws -> PriceFile {
+        let file = try largeFile()
+        try file.execute(
+            """
+            CREATE TABLE other (x); INSERT INTO other VALUES (NULL);
+            PRAGMA writable_schema = ON;
+            UPDATE sqlite_schema SET sql = 'CREATE TABLE other (x NOT NULL ON CONFLICT IGNORE)' WHERE name = 'other';
+            PRAGMA writable_schema = RESET;
+            """)
+        return file
+    }
+
+    @Test func rowsGoInBatchesWhereARebuildMeetsARowThatBreaksItsConstraint() throws {
+        let file = try brokenFile()
+        let report = try bench.run(file, rule())
+        #expect(report.rules[0].strategy == .range)
+        #expect(report.rules[0].strategyReason?.hasPrefix("rebuild was given up: a row that stays breaks") == true)
+        #expect(report.rules[0].deleted == 57_000 && report.rules[0].outcome == .completed && report.exitCode == 0)
+        #expect(try file.count(of: "other") == 1)
+    }
+
+    @Test func aRebuildThatWasAskedForFailsWhereItMeetsARowThatBreaksItsConstraint() throws {
+        let file = try brokenFile()
+        let report = try bench.run(file, rule { $0.strategy = .rebuild })
+        #expect(report.rules[0].message?.contains("NOT NULL constraint failed: other.x") == true)
+        #expect(report.rules[0].deleted == 0 && report.rules[0].outcome == .failed && report.exitCode == 65)
+        #expect(try file.count(of: "other") == 1)
+    }
+
     @Test(arguments: DeleteStrategy.allCases.filter { $0 != .keys && $0 != .partitions })
     func everyStrategyCanBeAskedFor(_ strategy: DeleteStrategy) throws {
         let file = try largeFile()

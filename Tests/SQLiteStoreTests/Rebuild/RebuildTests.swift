@@ -162,7 +162,7 @@ struct RebuildTests {
         }
         let before = try content(store)
         let error = #expect(throws: StoreError.self) { try store.writer().execute(request(strategy)) }
-        #expect(error?.kind == .strategyUnfit)
+        #expect(error?.kind == .constraint)
         #expect(error?.message.contains("NOT NULL constraint failed") == true)
         #expect(try content(store) == before)
         #expect(try store.writer().execute(request(.range)).deletedCount == 800)
