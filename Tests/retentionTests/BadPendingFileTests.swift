@@ -14,7 +14,7 @@ struct BadPendingFileTests {
                       - { files: "new/*.csv", entity: Price }
                       - { files: "new/*.ndjson", entity: Price }
                     """))
-        try job.folder.write("symbol,price,at\nGOOD,1,\(Sample.day(1))\n", to: "new/good.csv")
+        try job.folder.write("symbol,price,at\nGOOD,1,\(Sample.date(1))\n", to: "new/good.csv")
         return job
     }
 
@@ -32,25 +32,25 @@ struct BadPendingFileTests {
 
     static let lines = [
         Line("too few fields", "XAUUSD,1", reason: "wrong number of fields"),
-        Line("too many fields", "XAUUSD,1,\(Sample.day(1)),x", reason: "wrong number of fields"),
-        Line("a quote that is not closed", "\"XAUUSD,1,\(Sample.day(1))", reason: "broken quotes"),
-        Line("text behind quotes", "\"XAU\"USD,1,\(Sample.day(1))", reason: "broken quotes"),
-        Line("a quote inside", "XAU\"USD,1,\(Sample.day(1))", reason: "broken quotes"),
-        Line("a NUL", "XAU\u{0}USD,1,\(Sample.day(1))", reason: "NUL"),
-        Line("not UTF-8", bytes: [0xFF, 0xFE] + Array(",1,\(Sample.day(1))".utf8), reason: "UTF-8"),
+        Line("too many fields", "XAUUSD,1,\(Sample.date(1)),x", reason: "wrong number of fields"),
+        Line("a quote that is not closed", "\"XAUUSD,1,\(Sample.date(1))", reason: "broken quotes"),
+        Line("text behind quotes", "\"XAU\"USD,1,\(Sample.date(1))", reason: "broken quotes"),
+        Line("a quote inside", "XAU\"USD,1,\(Sample.date(1))", reason: "broken quotes"),
+        Line("a NUL", "XAU\u{0}USD,1,\(Sample.date(1))", reason: "NUL"),
+        Line("not UTF-8", bytes: [0xFF, 0xFE] + Array(",1,\(Sample.date(1))".utf8), reason: "UTF-8"),
         Line(
-            "more than 1 MiB", String(repeating: "x", count: 1 << 20) + ",1,\(Sample.day(1))", reason: "line too long"),
+            "more than 1 MiB", String(repeating: "x", count: 1 << 20) + ",1,\(Sample.date(1))", reason: "line too long"),
         Line("no date", "XAUUSD,1,yesterday", reason: "at"),
         Line("a day that is none", "XAUUSD,1,2026-02-30", reason: "at"),
-        Line("no number", "XAUUSD,much,\(Sample.day(1))", reason: "not a number"),
+        Line("no number", "XAUUSD,much,\(Sample.date(1))", reason: "not a number"),
     ]
 
     @Test(arguments: lines)
     func aBadLineIsKeptWithItsReasonAndTheOthersAreSaved(_ line: Line) throws {
         let job = try job()
         let file =
-            Array("symbol,price,at\nBEFORE,1,\(Sample.day(2))\n".utf8) + line.bytes
-            + Array("\nAFTER,1,\(Sample.day(3))\n".utf8)
+            Array("symbol,price,at\nBEFORE,1,\(Sample.date(2))\n".utf8) + line.bytes
+            + Array("\nAFTER,1,\(Sample.date(3))\n".utf8)
         try Data(file).write(to: URL(filePath: job.path("new/prices.csv")))
         let dry = try job.report("--dry-run")
         #expect(try job.listing().filter { $0.contains("rejected") || $0.contains("done") }.isEmpty)
@@ -88,7 +88,7 @@ struct BadPendingFileTests {
             reason: "wrong header"),
         File(testDescription: "an empty file", command: ": >new/bad.csv", reason: "empty"),
         File(
-            testDescription: "no header", command: "echo 'XAUUSD,1,\(Sample.day(1))' >new/bad.csv",
+            testDescription: "no header", command: "echo 'XAUUSD,1,\(Sample.date(1))' >new/bad.csv",
             reason: "wrong header"),
         File(testDescription: "a database", command: "cp prices.sqlite new/bad.csv", reason: "wrong header"),
         File(
@@ -113,10 +113,10 @@ struct BadPendingFileTests {
     @Test func badLinesOfNDJSONAreKeptToo() throws {
         let job = try job()
         let lines = [
-            #"{"symbol": "A", "price": 1, "at": "\#(Sample.day(1))"}"#, #"{"symbol": "B", "at": "#, "[1, 2]",
-            #"{"symbol": "C", "prize": 1, "at": "\#(Sample.day(1))"}"#, #"{"symbol": "D", "at": {"day": 1}}"#, "null",
+            #"{"symbol": "A", "price": 1, "at": "\#(Sample.date(1))"}"#, #"{"symbol": "B", "at": "#, "[1, 2]",
+            #"{"symbol": "C", "prize": 1, "at": "\#(Sample.date(1))"}"#, #"{"symbol": "D", "at": {"day": 1}}"#, "null",
             #"{"symbol": "E", "at": \#(Sample.unixSeconds(1))}"#,
-            #"{"symbol": "F", "symbol": "G", "at": "\#(Sample.day(1))"}"#,
+            #"{"symbol": "F", "symbol": "G", "at": "\#(Sample.date(1))"}"#,
         ]
         try job.folder.write(lines.joined(separator: "\n"), to: "new/prices.ndjson")
         let report = try job.report()

@@ -27,11 +27,11 @@ struct DryRunBytesTests {
                     log: { file: retention.log }
                     pending: [ { files: 'new/*.csv', entity: Price, keep_done: 1d } ]
                     """))
-        try job.folder.write("symbol,at\nXAUUSD,\(Sample.day(1))\n", to: "new/first.csv")
+        try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\n", to: "new/first.csv")
         #expect(try job.report().pending.saved == 1)
         try job.change(Sample.rows(500, daysAgo: 100))
         try job.folder.write(
-            "symbol,at\nXAUUSD,\(Sample.day(0))\nXAUUSD,soon\nXAUUSD,2020-01-01\n", to: "new/second.csv")
+            "symbol,at\nXAUUSD,\(Sample.date(0))\nXAUUSD,soon\nXAUUSD,2020-01-01\n", to: "new/second.csv")
         return job
     }
 

@@ -21,10 +21,10 @@ extension DryRunTests {
                 """,
             policy: policy(Sample.rule("allow_empty: true")),
             pending: [
-                "symbol,price,at", "XAUUSD,21,1600000000", "XAUUSD,6,1600000000", "XAGUSD,7,\(Sample.day(1))",
-                "XAUUSD,-1,\(Sample.day(1))", ",8,\(Sample.day(1))", "XAUUSD,20,\(Sample.day(1))",
-                "XAUUSD,nine,\(Sample.day(1))",
-                "XAUUSD,9,\(Sample.day(1))", "XAUUSD,10,2020-01-01", "XAUUSD,9.001,\(Sample.day(1))",
+                "symbol,price,at", "XAUUSD,21,1600000000", "XAUUSD,6,1600000000", "XAGUSD,7,\(Sample.date(1))",
+                "XAUUSD,-1,\(Sample.date(1))", ",8,\(Sample.date(1))", "XAUUSD,20,\(Sample.date(1))",
+                "XAUUSD,nine,\(Sample.date(1))",
+                "XAUUSD,9,\(Sample.date(1))", "XAUUSD,10,2020-01-01", "XAUUSD,9.001,\(Sample.date(1))",
             ],
             // By line: 2 the partial index, 4 the foreign key, 5 the check, 6 NOT NULL, 7 the generated column, 8 no
             // number, 11 the generated column of 9.
@@ -37,7 +37,7 @@ extension DryRunTests {
                     ('C', unixepoch());
                 """,
             policy: policy(Sample.rule("keep_last: { count: 1, per: [symbol] }")),
-            pending: ["symbol,at", "A,1600000002", "A,1500000000", "B,\(Sample.day(1))"],
+            pending: ["symbol,at", "A,1600000002", "A,1500000000", "B,\(Sample.date(1))"],
             saved: 3, rules: [Figures(expired: 4, kept: 1)]),
         Case(
             testDescription: "replacing a row whose children cascade",
@@ -48,17 +48,17 @@ extension DryRunTests {
                 INSERT INTO Quote(price) VALUES (1), (1), (2), (3);
                 """,
             policy: policy(Sample.rule(), onConflict: "replace"),
-            pending: ["id,at", "1,1600000005", "3,1600000006", "4,\(Sample.day(1))"],
+            pending: ["id,at", "1,1600000005", "3,1600000006", "4,\(Sample.date(1))"],
             saved: 3, rules: [Figures(expired: 3, cascaded: 4)]),
         Case(
             testDescription: "a table without rowid, and text keys without case",
             sql: """
                 CREATE TABLE Price(symbol TEXT COLLATE NOCASE, at TEXT, price REAL, PRIMARY KEY (symbol, at)) WITHOUT ROWID;
-                INSERT INTO Price VALUES ('xauusd', '2020-01-01T00:00:00Z', 1), ('xaueur', '\(Sample.day(1))', 2);
+                INSERT INTO Price VALUES ('xauusd', '2020-01-01T00:00:00Z', 1), ('xaueur', '\(Sample.date(1))', 2);
                 """,
             policy: policy(Sample.rule(format: "iso8601"), onConflict: "ignore"),
             // Written as 2020-01-01T00:00:00Z, which is there; the second text is another one than the store's.
-            pending: ["symbol,at,price", "XAUUSD,2020-01-01,9", "XAUEUR,\(Sample.day(1)),9", "XAUUSD,2020-01-02,9"],
+            pending: ["symbol,at,price", "XAUUSD,2020-01-01,9", "XAUEUR,\(Sample.date(1)),9", "XAUUSD,2020-01-02,9"],
             saved: 2, ignored: 1, rules: [Figures(expired: 2)]),
         Case(
             testDescription: "pending children of rows that go",
@@ -70,7 +70,7 @@ extension DryRunTests {
                 """,
             policy: policy(
                 Sample.rule(), Sample.rule(name: "quotes", entity: "Quote"), entity: "Quote"),
-            pending: ["price,at", "1,\(Sample.day(1))", "1,1600000000", "2,\(Sample.day(1))", "9,\(Sample.day(1))"],
+            pending: ["price,at", "1,\(Sample.date(1))", "1,1600000000", "2,\(Sample.date(1))", "9,\(Sample.date(1))"],
             saved: 3, rejected: 1, rules: [Figures(expired: 1, nullified: 3), Figures(expired: 2)], status: 65),
         Case(
             testDescription: "pending rows that restrict",
@@ -81,7 +81,7 @@ extension DryRunTests {
                 """,
             policy: policy(
                 Sample.rule(), Sample.rule("enabled: false", name: "quotes", entity: "Quote"), entity: "Quote"),
-            pending: ["price,at", "1,\(Sample.day(1))"], saved: 1, rules: [Figures(expired: 1), Figures(expired: 0)],
+            pending: ["price,at", "1,\(Sample.date(1))"], saved: 1, rules: [Figures(expired: 1), Figures(expired: 0)],
             status: 65),
     ]
 

@@ -40,9 +40,9 @@ struct DryRunTests {
                 Sample.rule(),
                 head: "pending: [ { files: 'new/*.csv', entity: Price, on_conflict: \(onConflict) } ]"),
             pending: [
-                "id,symbol,price,at", "1,XAUUSD,11,\(Sample.day(1))", "2,XAUUSD,12,2000-01-01",
-                "3,XAUUSD,13,\(Sample.day(2))",
-                "4,XAUUSD,14,\(Sample.day(3))", "4,XAUUSD,15,\(Sample.day(4))", "5,XAUUSD,16,2020-02-30",
+                "id,symbol,price,at", "1,XAUUSD,11,\(Sample.date(1))", "2,XAUUSD,12,2000-01-01",
+                "3,XAUUSD,13,\(Sample.date(2))",
+                "4,XAUUSD,14,\(Sample.date(3))", "4,XAUUSD,15,\(Sample.date(4))", "5,XAUUSD,16,2020-02-30",
                 // The time of 9 under another key: to replace it takes both the row and its successor into account.
                 "6,XAUUSD,17,1600000000", "7,XAUUSD,18,1999-12-31T23:59:59Z",
             ],

@@ -95,7 +95,7 @@ struct HistoryTests {
         writer.clock = { Instant(unixSeconds: 1_700_000_000) }
         _ = try writer.insertObject(entity: "Quote", values: [:])
         try job.change("PRAGMA journal_mode = \(journal)")
-        try job.folder.write("symbol,at\nXAUUSD,\(Sample.day(1))\n", to: "new/a.csv")
+        try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\n", to: "new/a.csv")
         try job.folder.write(
             Sample.policy(
                 Sample.rule(), Self.historyRule, head: "pending: [ { files: 'new/*.csv', entity: Price } ]"),
@@ -112,7 +112,7 @@ struct HistoryTests {
 
     @Test func pendingRowsAreInTheHistory() throws {
         let (job, writer) = try job(Sample.rule())
-        try job.folder.write("symbol,at\nXAUUSD,\(Sample.day(1))\n", to: "new/a.csv")
+        try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\n", to: "new/a.csv")
         try job.folder.write(
             Sample.policy(Sample.rule(), head: "pending: [ { files: 'new/*.csv', entity: Price } ]"),
             to: "retention.yaml")

@@ -82,7 +82,7 @@ struct HostileNameTests {
                 """,
             policy: policy.replacing("rules:", with: "pending: [ { files: '*.csv', entity: retention_taken } ]\nrules:")
         )
-        try job.folder.write("at,note\n\(Sample.day(1)),x\n", to: "new.csv")
+        try job.folder.write("at,note\n\(Sample.date(1)),x\n", to: "new.csv")
         let end = try job.retention("run")
         #expect(end.status == 78 && end.errors.contains("retention_taken"), "\(end)")
         #expect(try job.rows("SELECT note FROM retention_taken") == ["old", "new"])

@@ -192,7 +192,7 @@ enum Sample {
     static func unixSeconds(_ daysAgo: Int) -> Int { today - daysAgo * day }
 
     /// A day by how many days ago it was, in UTC: `2026-11-20`.
-    static func day(_ daysAgo: Int) -> String { String(midnight(daysAgo).prefix(10)) }
+    static func date(_ daysAgo: Int) -> String { String(midnight(daysAgo).prefix(10)) }
 
     /// The beginning of that day: `2026-11-20T00:00:00Z`.
     static func midnight(_ daysAgo: Int) -> String {

@@ -149,7 +149,7 @@ struct PostgresJobTests {
         let days = try [before, midnight()]
         #expect(days.contains(dry.cutoff) && days.contains(run.cutoff))
         #expect(try run.deleted == 2000 - number("SELECT count(*) FROM price") && older(than: run.cutoff) == 0)
-        #expect((dry.expired...dry.expired + 24).contains(run.deleted))
+        #expect(run.deleted == dry.expired || run.cutoff > dry.cutoff)
         // A dry run leaves nothing in it.
         let log = try job.log()
         #expect(log.count == 1 && log[0].rules[0].deleted == run.deleted && log[0].store == url)

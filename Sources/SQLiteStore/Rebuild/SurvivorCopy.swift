@@ -108,11 +108,11 @@ final class SurvivorCopy {
         do {
             try body()
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            throw StoreError(
-                .constraint, store: store.name,
-                message: "a row that stays breaks a constraint of its table, so that no copy can hold it"
-                    + (error.message.map { ": \($0)" } ?? ""),
-                engineCode: "SQLITE_CONSTRAINT", hint: "mend the row, or let the rows go in batches (strategy: auto)")
+            var told = StoreError(
+                error, store: store.name,
+                doing: "a row that stays breaks a constraint of its table, so that no copy can hold it")
+            told.hint = "mend the row, or let the rows go in batches (strategy: auto)"
+            throw told
         }
     }
 

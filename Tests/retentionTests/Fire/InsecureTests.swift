@@ -10,7 +10,7 @@ struct InsecureTests {
             policy: Sample.policy(
                 Sample.rule(), head: "log: { file: retention.log }\npending: [ { files: 'new/*.csv', entity: Price } ]")
         )
-        try job.folder.write("symbol,at\nXAUUSD,\(Sample.day(1))\nXAUUSD,soon\n", to: "new/a.csv")
+        try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\nXAUUSD,soon\n", to: "new/a.csv")
         chmod(job.path("new"), 0o755)
         return job
     }
