@@ -36,8 +36,9 @@ def quantiles(values):
 
 
 def milliseconds(turns, began, finished):
-    """The latencies of the turns that were planned while the job ran."""
-    return [latency / 1e6 for planned, latency in turns if began <= planned <= finished]
+    """The latencies of the turns that were planned while the job ran, or of the next one: it may have been over sooner."""
+    later = [(planned, latency) for planned, latency in turns if began <= planned]
+    return [latency / 1e6 for planned, latency in later if planned <= max(finished, later[0][0])]
 
 
 def measure_live(workshop):
