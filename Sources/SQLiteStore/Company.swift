@@ -14,7 +14,7 @@ extension SQLiteConnection {
             let version = try pragma("data_version", db)
             defer { dataVersion = version }
             guard try String.fetchOne(db.cachedStatement(sql: "PRAGMA main.journal_mode")) == "wal" else { return true }
-            sawCompany = dataVersion.map { $0 != version } ?? false || Self.isLockedByOthers(name + "-shm")
+            sawCompany = dataVersion.map { $0 != version } ?? false || Self.isLockedByOthers(storeIdentifier + "-shm")
             return sawCompany
         }
     }

@@ -69,7 +69,7 @@ final class SQLiteConnection {
     convenience init(
         path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil
     ) throws(StoreError) {
-        try StoreFile.check(path, readOnly: readOnly, create: create)
+        let checked = try StoreFile.check(path, readOnly: readOnly, create: create)
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.label = "retention"
@@ -79,6 +79,7 @@ final class SQLiteConnection {
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
         try self.init(path, configuration, modelPath: modelPath)
+        if let checked { try run("opening the store") { try StoreFile.confirm(checked, at: path, $0) } }
         if create { StoreFile.makePrivate(path) }
         if !readOnly {
             PrivateFile.removeLeftOver(beside: storeIdentifier)

@@ -18,6 +18,12 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
                 path: path, readOnly: false, create: create, busyTimeout: busyTimeout, modelPath: modelPath))
     }
 
+    /// Throws what opening the file would throw if it is not there, cannot be written or is no SQLite database. The file
+    /// is opened and closed, so nothing in this process may have it open.
+    package static func requireDatabase(path: String) throws(StoreError) {
+        try StoreFile.check(path, readOnly: false, create: false)
+    }
+
     /// Adds one row.
     public func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
         -> InsertOutcome

@@ -1,4 +1,6 @@
 @preconcurrency import Glibc
+import GRDB
+import GRDBSQLite
 import PriceStore
 
 /// What can be told about a store's file before the first connection is open.
@@ -6,13 +8,27 @@ import PriceStore
 /// Nothing here opens the file once a connection exists: closing a second descriptor of the same file would drop the
 /// locks of the whole process. Source: sqlite.org/howtocorrupt.html, section 2.2.
 enum StoreFile {
-    /// Throws unless the path is a readable (and for a writer, writable) regular file that begins like a database.
-    /// A missing file is allowed if it is to be created.
-    static func check(_ path: String, readOnly: Bool, create: Bool) throws(StoreError) {
+    /// What the file system calls a file, whatever its name.
+    struct Number: Equatable {
+        var device: UInt64
+        var inode: UInt64
+
+        init(_ status: stat) {
+            device = UInt64(status.st_dev)
+            inode = UInt64(status.st_ino)
+        }
+    }
+
+    /// Throws unless the path is a readable (and for a writer, writable) regular file with one name that begins like a
+    /// database. A missing file is allowed if it is to be created.
+    ///
+    /// - Returns: which file that is; nil: it is to be created.
+    @discardableResult
+    static func check(_ path: String, readOnly: Bool, create: Bool) throws(StoreError) -> Number? {
         var status = stat()
         guard stat(path, &status) == 0 else {
             switch errno {
-            case ENOENT where create: return
+            case ENOENT where create: return nil
             case ENOENT, ENOTDIR:
                 throw StoreError(.missing, store: path, message: "the store is not there")
             case EACCES:
@@ -26,12 +42,43 @@ enum StoreFile {
         case S_IFDIR: throw StoreError(.inputOutput, store: path, message: "the store is a folder, not a database file")
         default: throw StoreError(.inputOutput, store: path, message: "the store is not a regular file")
         }
+        try requireOneName(path, status)
         guard access(path, readOnly ? R_OK : R_OK | W_OK) == 0 else {
             throw StoreError(
                 .permission, store: path,
                 message: "no permission to \(readOnly ? "read" : "change") the store: \(text(of: errno))")
         }
         try checkHeader(path)
+        return Number(status)
+    }
+
+    /// Throws if the file has a second name. SQLite makes a WAL or a journal for each name, and the job a lock: two
+    /// programs that come by different names know nothing of each other, and damage the store.
+    /// Source: sqlite.org/howtocorrupt.html, section 2.5.
+    private static func requireOneName(_ path: String, _ status: stat) throws(StoreError) {
+        // A rebuild that died in between has left its own second name, by which nobody opens the store.
+        var old = stat()
+        let isLeftOver =
+            lstat(PrivateFile.pathOfOld(of: identifier(of: path)), &old) == 0 && Number(old) == Number(status)
+        guard status.st_nlink > (isLeftOver ? 2 : 1) else { return }
+        throw StoreError(
+            .inputOutput, store: path,
+            message: "the store has \(status.st_nlink) names (hard links), and SQLite keeps a separate WAL for each",
+            hint: "keep one name; find them with: find FOLDER -xdev -samefile \(path)")
+    }
+
+    /// Throws, with kind `replaced`, unless a connection has the file open that was checked.
+    ///
+    /// SQLite itself compares the file that it has open with the name: nothing is opened here.
+    static func confirm(_ checked: Number, at path: String, _ db: Database) throws(StoreError) {
+        var hasMoved: Int32 = 0
+        let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
+        var status = stat()
+        guard code == SQLITE_OK, hasMoved == 0, stat(path, &status) == 0, Number(status) == checked else {
+            throw StoreError(
+                .replaced, store: path, message: "another file took the store's place while it was opened",
+                hint: "nothing was changed; run again when the store is in its place")
+        }
     }
 
     private static func checkHeader(_ path: String) throws(StoreError) {
@@ -53,7 +100,7 @@ enum StoreFile {
 
     private static func hasJournal(_ path: String) -> Bool {
         var status = stat()
-        return stat(path + "-journal", &status) == 0 && status.st_size > 0
+        return stat(identifier(of: path) + "-journal", &status) == 0 && status.st_size > 0
     }
 
     /// The path without links; a file that is not there yet is named by its folder's.

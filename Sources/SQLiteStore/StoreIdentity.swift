@@ -15,6 +15,8 @@ struct StoreIdentity {
 
     private let device: UInt64
     private let inode: UInt64
+    /// Whether the file has a second name, by which another program would have a WAL of its own.
+    private let isLinked: Bool
     /// Empty while the file is, and until it could be read under a lock.
     private var header: [UInt8]
 
@@ -30,6 +32,7 @@ struct StoreIdentity {
         }
         device = UInt64(status.st_dev)
         inode = UInt64(status.st_ino)
+        isLinked = status.st_nlink > 1
         header = readsHeader ? Self.header(db) : []
     }
 
@@ -42,6 +45,7 @@ struct StoreIdentity {
         guard now.device == device, now.inode == inode else {
             throw Self.replaced(path, "another file is at its path")
         }
+        guard !now.isLinked else { throw Self.replaced(path, "its file was given a second name (a hard link)") }
         guard !header.isEmpty else {
             header = now.header
             return

@@ -82,7 +82,7 @@ extension SQLiteConnection {
             return nil
         }
         walGrowth.nextBytes = 2 * sizeBytes
-        let readers = Self.readers(of: name + "-shm")
+        let readers = Self.readers(of: storeIdentifier + "-shm")
         let who = readers.isEmpty ? "a reader" : readers.joined(separator: " and ") + " as a reader"
         let text = "\(who) keeps the WAL from being emptied, which has grown to \(sizeBytes) bytes"
         guard sizeBytes <= walGrowth.limitBytes else {
@@ -95,7 +95,7 @@ extension SQLiteConnection {
 
     private func walSizeBytes() -> Int64 {
         var status = stat()
-        return stat(name + "-wal", &status) == 0 ? Int64(status.st_size) : 0
+        return stat(storeIdentifier + "-wal", &status) == 0 ? Int64(status.st_size) : 0
     }
 
     /// The processes that have a snapshot of a WAL store open, by the kernel's list of locks: `process 4711 (sqlite3)`.

@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// A writer notices that its file is another one, before it changes anything.
 struct StoreIdentityTests {
@@ -49,6 +50,49 @@ struct StoreIdentityTests {
         try file.write(contentsOf: try source.bytes())
         try file.close()
         try expectReplaced(store, writer)
+    }
+
+    @Test(arguments: ["DELETE", "WAL"])
+    func aSecondNameIsRefusedWhenAStoreIsOpenedAndLater(journal: String) throws {
+        let store = try TemporaryStore("PRAGMA journal_mode = \(journal)", Self.rows)
+        let writer = try store.writer()
+        let second = store.path + "-second"
+        try FileManager.default.linkItem(atPath: store.path, toPath: second)
+        for path in [store.path, second] {
+            let writing = #expect(throws: StoreError.self) { try SQLiteWriter(path: path) }
+            let reading = #expect(throws: StoreError.self) { try SQLiteReader(path: path) }
+            #expect(writing?.message.contains("2 names") == true && reading?.message.contains("2 names") == true)
+        }
+        try expectReplaced(store, writer)
+        try FileManager.default.removeItem(atPath: second)
+        #expect(try store.reader().count(FetchRequest(entity: "t")) == 3)
+        let request = BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "t"))
+        #expect(try writer.execute(request).deletedCount == 3)
+    }
+
+    /// When another file takes the store's place, and whether the store is put back.
+    enum Exchange: CaseIterable {
+        case never, beforeOpening, afterOpening, whileOpening
+    }
+
+    @Test(arguments: Exchange.allCases)
+    func aFileThatTakesTheStoresPlaceBetweenCheckAndOpeningIsRefused(_ exchange: Exchange) throws {
+        let store = try TemporaryStore(Self.rows)
+        let other = try store.copy()
+        let checked = try #require(try StoreFile.check(store.path, readOnly: false, create: false))
+        let away = store.path + ".away"
+        func exchangeFiles() {
+            #expect(rename(store.path, away) == 0 && rename(other.path, store.path) == 0)
+        }
+        if [.beforeOpening, .whileOpening].contains(exchange) { exchangeFiles() }
+        let queue = try DatabaseQueue(path: store.path)
+        if exchange == .afterOpening { exchangeFiles() }
+        if exchange == .whileOpening { #expect(rename(away, store.path) == 0) }
+        let error = Result { try queue.inDatabase { try StoreFile.confirm(checked, at: store.path, $0) } }
+        switch error {
+        case .success: #expect(exchange == .never)
+        case .failure(let error): #expect(exchange != .never && (error as? StoreError)?.kind == .replaced)
+        }
     }
 
     @Test(arguments: ["DELETE", "WAL"])

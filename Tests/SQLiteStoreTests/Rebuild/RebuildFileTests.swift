@@ -103,9 +103,18 @@ struct RebuildFileTests {
 
     @Test func isRefusedForAFileOfSeveralNames() throws {
         let store = try store()
+        let writer = try store.writer()
         try FileManager.default.linkItem(atPath: store.path, toPath: store.path + "-second")
-        let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
+        let error = #expect(throws: StoreError.self) { try writer.execute(request) }
         #expect(error?.message.contains("several names") == true)
+    }
+
+    @Test func aNameThatARebuildLeftWhenItDiedIsNoSecondName() throws {
+        let store = try store()
+        try FileManager.default.linkItem(atPath: store.path, toPath: store.path + ".retention-old")
+        #expect(try store.reader().count(FetchRequest(entity: "price")) == 500)
+        #expect(try store.writer().execute(request).deletedCount == 400)
+        #expect(!FileManager.default.fileExists(atPath: store.path + ".retention-old"))
     }
 
     @Test func followsALinkToTheStore() throws {

@@ -26,7 +26,7 @@ struct HandleTests {
         .enabled(if: FileManager.default.isExecutableFile(atPath: shell), "there is no sqlite3 shell"),
         arguments: ["DELETE", "TRUNCATE", "PERSIST", "WAL"])
     func noProbeOfTheJobDropsTheLocksOfItsStore(journal: String) throws {
-        // The store has the name of a pending file, and a second one that is a hard link.
+        // The store has the name of a pending file, and later a second one that is a hard link.
         let job = try LaunchedJob(
             "SELECT 1",
             policy: Sample.policy(
@@ -35,7 +35,6 @@ struct HandleTests {
         try job.change(
             "PRAGMA journal_mode = \(journal);" + Sample.price + Sample.rows(50, daysAgo: 100)
                 + Sample.rows(5, daysAgo: 0), in: "prices.csv")
-        #expect(link(job.path("prices.csv"), job.path("linked.csv")) == 0)
         let path = job.path("retention.yaml")
         let policy = try PolicyAccess.read(path, allowsInsecure: true)
         let opening = StoreOpening(policy)
@@ -75,6 +74,8 @@ struct HandleTests {
             ("nested transaction", { try writer.transaction(.full) {} }),
         ]
         try? writer.transaction(.normal) {
+            // A store that has the second name before is not opened.
+            #expect(link(job.path("prices.csv"), job.path("linked.csv")) == 0)
             _ = try writer.insert(entity: "Price", values: ["symbol": .text("ours")], onConflict: .fail)
             for (name, probe) in probes {
                 try probe()
