@@ -28,6 +28,8 @@ package struct Policy: Sendable {
     package var metricsFile: String?
     /// The rules, in file order; at least one.
     package var rules: [Rule]
+    /// Where the keys of the file stand.
+    package var marks = Marks(whole: Mark(line: 1, column: 1))
 
     package init(file: PolicySource, store: StoreLocation, rules: [Rule]) {
         self.file = file

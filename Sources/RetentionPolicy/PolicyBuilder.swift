@@ -22,10 +22,10 @@ struct PolicyBuilder {
             return pendingSource(group)
         }
         let store = storeLocation(file)
-        checkPaths(file)
 
         guard let store, !rules.isEmpty else { return nil }
         var policy = Policy(file: source, store: store, rules: rules)
+        policy.marks = file.marks
         policy.timezone = reader.zone
         policy.pending = pending
         switch file.group("history")?.text("path") ?? file.text("history") {
@@ -142,25 +142,6 @@ struct PolicyBuilder {
         if SettingReader.isServerURL(path) { return SafeURL.text(path) }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
         return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
-    }
-
-    /// A log or a ledger written over the store, or over the configuration, would destroy it.
-    private mutating func checkPaths(_ file: SettingGroup) {
-        let configuration = source.path.split(separator: "/").last.map(String.init) ?? ""
-        var owners = [(reader.baseFolder == "/" ? "" : reader.baseFolder) + "/" + configuration: "this file"]
-        let places: [(name: String, setting: Setting?)] = [
-            ("store", file.group("store")?["path"] ?? file["store"]),
-            ("history", file.group("history")?["path"] ?? file["history"]),
-            ("metrics.textfile", file.group("metrics")?["textfile"]),
-            ("log.file", file.group("log")?["file"]), ("store.model", file.group("store")?["model"]),
-        ]
-        for (name, setting) in places {
-            guard let setting, case .text(let path) = setting.value, path.hasPrefix("/") else { continue }
-            if let owner = owners[path] {
-                reader.report(setting.mark, "'\(name)' has the path of \(owner); it needs a file of its own")
-            }
-            owners[path] = "'\(name)'"
-        }
     }
 
     private mutating func pendingSource(_ group: SettingGroup) -> PendingSource? {

@@ -51,9 +51,11 @@ struct CheckCommand: ConsoleCommand {
 
     private func diagnostics(_ policy: Policy) throws -> [Diagnostic] {
         let clock = SystemClock.now()
-        let advice = PolicyAdvice.diagnostics(policy, clock: clock)
-        guard !offline else { return advice }
-        let reader = try StoreOpening(policy).reader()
+        let opening = StoreOpening(policy)
+        let advice = PolicyAdvice.diagnostics(policy, clock: clock) + (try opening.outputs().diagnostics)
+        guard !offline else { return advice.sorted { $0.mark < $1.mark } }
+        let reader = try opening.reader()
+        try opening.checkLock()
         let completed = try policy.completed(from: reader)
         let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)

@@ -15,17 +15,28 @@ struct ReportCommand: ConsoleCommand {
 
             EXAMPLES
               retention report --html review.html
-              retention report -c prices.yaml --html prices.html
+              retention report -c prices.yaml --html - > prices.html
             """)
 
     @OptionGroup var policyOption: PolicyOption
     @Option(
-        help: ArgumentHelp("The file to write; one that is there is replaced.", valueName: "file"), completion: .file())
+        help: ArgumentHelp(
+            "The file to write; an earlier page that is there is replaced. '-': standard output.", valueName: "file"),
+        completion: .file())
     var html: String
 
     func run(_ console: Console) throws -> Int32 {
+        guard !html.isEmpty else { throw CommandFailure.usage("--html names no file", hint: "name a file, or '-'") }
         let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: true)
         let opening = StoreOpening(policy)
+        let isForOutput = html == "-"
+        let outputs = try opening.outputs()
+        try outputs.check()
+        if !isForOutput, let objection = outputs.objection(toPage: html) {
+            throw CommandFailure(
+                exitCode: 73, message: "the page cannot be written: \(objection)",
+                hint: "name a new file or an earlier page")
+        }
         let session = RunSession(
             console: console, policy: policy, asOf: SystemClock.now().toSecond, options: Planner.Options(),
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
@@ -47,7 +58,11 @@ struct ReportCommand: ConsoleCommand {
         if let every = policy.expectedEvery {
             page.missed = MissedRuns(page.runs, every: every, zone: policy.timezone, now: SystemClock.now())
         }
-        try ReplacedFile.write(page.html, to: html, hint: "check the folder and its permissions")
+        if isForOutput {
+            try console.report(page.html)
+        } else {
+            try ReplacedFile.write(page.html, to: html, as: .page, hint: "check the folder and its permissions")
+        }
         return 0
     }
 }

@@ -61,11 +61,18 @@ struct RunCommand: ConsoleCommand {
         let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: allowInsecure)
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         let bar = ProgressBar(show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime)
+        var opening = LogOpening(format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun)
         var session = RunSession(
             console: console, policy: policy, asOf: try instant(for: policy, clock: started), options: options,
-            log: try LogOpening(
-                settings: policy.log, format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun
-            ).open(console))
+            log: try opening.open(console))
+        do {
+            try StoreOpening(policy).outputs().check()
+            opening.settings = policy.log
+            session.log = try opening.open(console)
+        } catch {
+            if !dryRun { session.notifyOfRunNotCarriedOut(error) }
+            throw error
+        }
         session.maxRuntime = budget
         session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
         session.isVerbose = verbose

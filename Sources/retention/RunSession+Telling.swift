@@ -14,7 +14,7 @@ extension RunSession {
         }
         do throws(StoreError) {
             try ReplacedFile.write(
-                MetricsText(report, expectedEvery: expected).text, to: path,
+                MetricsText(report, expectedEvery: expected).text, to: path, as: .figures,
                 hint: "check the folder and its permissions, or change metrics.textfile")
         } catch {
             warn(&report, "metrics not written", error.description)

@@ -9,7 +9,7 @@ struct RunSession {
     let policy: Policy
     let asOf: Instant
     let options: Planner.Options
-    let log: LogOpening.Log
+    var log: LogOpening.Log
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
     var observer: (any RunObserver)?
@@ -28,6 +28,7 @@ struct RunSession {
     func dryRun() throws -> RunReport {
         let opening = opening
         let reader = try opening.reader()
+        try opening.checkLock()
         let memory =
             try opening.ledgerReader().map { try LedgerHistory(reader: $0).memory(store: try opening.realStorePath()) }
         let notes = Notes()
@@ -58,7 +59,7 @@ struct RunSession {
 
     private func runLocked() throws -> RunReport {
         let opening = opening
-        try opening.requireStore()
+        try opening.requireDatabase()
         let lock = try opening.lock()
         let interruption = Interruption()
         defer { withExtendedLifetime((lock, interruption)) {} }

@@ -116,6 +116,23 @@ struct StoreOpening {
         }
     }
 
+    /// The files that the policy has a run write.
+    func outputs() throws -> OutputFiles { OutputFiles(policy, ledger: try historyPath()) }
+
+    /// Throws if something that is no lock file stands where a run makes one.
+    func checkLock() throws {
+        guard case .path(let path) = policy.store.address else { return }
+        try RunLock.check(storePath: path)
+    }
+
+    /// Throws unless the store's file begins like a database: no lock is left beside anything else. Not to be called
+    /// while the store is open.
+    func requireDatabase() throws {
+        try requireStore()
+        guard case .path(let path) = policy.store.address else { return }
+        try SQLiteWriter.requireDatabase(path: path)
+    }
+
     /// Throws unless something is at the store's path, so that a store that is not there is told before the lock is.
     func requireStore() throws {
         guard case .path(let path) = policy.store.address else { return }

@@ -48,9 +48,8 @@ struct ExitCodeTests {
 
     // MARK: 73, 74
 
-    @Test func aLogThatIsAFolderExits73() throws {
-        let job = try job(head: "log: { file: logs }")
-        try FileManager.default.createDirectory(atPath: job.path("logs"), withIntermediateDirectories: false)
+    @Test func aLogInAFolderThatIsNotThereExits73() throws {
+        let job = try job(head: "log: { file: logs/retention.log }")
         let end = try job.retention("run")
         #expect(end.status == 73 && end.output.isEmpty && end.errors.contains("logs"))
         #expect(try job.number("SELECT count(*) FROM Price") == 13)
@@ -87,6 +86,20 @@ struct ExitCodeTests {
             let end = try job.launch(arguments + ["-c", "p.yaml"])
             #expect(end.status == 74 && end.errors.contains("folder"), "\(end)")
         }
+    }
+
+    @Test func aStoreWithASecondNameExits74() throws {
+        let job = try job("PRAGMA journal_mode = WAL;")
+        #expect(link(job.path("prices.sqlite"), job.path("second.sqlite")) == 0)
+        for arguments in [
+            ["check"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"], ["inspect", "second.sqlite"],
+            ["init", "prices.sqlite"],
+        ] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 74 && end.errors.contains("hard links"), "\(end)")
+        }
+        #expect(unlink(job.path("second.sqlite")) == 0)
+        #expect(try job.report().totals.deleted == 10)
     }
 
     @Test func aWriteThatFailsExits74AndLosesNothing() throws {

@@ -13,6 +13,9 @@ package struct MetricsText {
         expectedSeconds = expectedEvery
     }
 
+    /// What every such file begins with.
+    static let firstWords = "# HELP retention_"
+
     /// The whole file. Every figure is a gauge that tells of the last run; each has a help line.
     ///
     /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text format".

@@ -32,11 +32,13 @@ package struct ReviewPage {
     /// Rows of tables of runs; the newest.
     static let mostRuns = 30
 
+    /// What every page begins with.
+    static let firstLines = "<!DOCTYPE html>\n<!-- retention report -->\n"
+
     /// The page, ending with a line end. Nothing of it is loaded from elsewhere, and it has no script.
     package var html: String {
         let title = "Retention review: " + plan.store
-        return """
-            <!DOCTYPE html>
+        return Self.firstLines + """
             <html lang="en">
             <head>
             <meta charset="utf-8">

@@ -16,11 +16,13 @@ package struct PendingFolder {
         var databases: [String] = []
         if case .path(let path) = policy.store.address { databases.append(path) }
         if case .path(let path) = policy.history { databases.append(path) }
-        self.databases = databases.compactMap(PendingPattern.realPath)
+        self.databases = databases.compactMap(FilePlace.realPath)
     }
 
-    /// The real paths of the folders in which files are looked for now.
-    package func folders() -> [String] { sources.flatMap { PendingPattern($0).realFolders() } }
+    /// The folders in which files are looked for now: as the patterns name them, and by their real paths.
+    package func folders() -> [String] {
+        sources.map { PendingPattern($0) }.flatMap { [$0.root] + $0.realFolders() }
+    }
 
     /// Saves the rows of all pending files, in the order of the sources and of the files' names.
     ///

@@ -17,7 +17,8 @@ struct PendingPattern {
         var path: String { "\(folder)/\(name)" }
     }
 
-    private let root: String
+    /// The part of the pattern before its first wildcard, a folder.
+    let root: String
     private let parts: [String]
     private let baseFolder: String
     /// The store and the ledger, which must never be opened and closed beside their own connection.
@@ -66,8 +67,14 @@ struct PendingPattern {
             || NumberedName(name).map { fnmatch(pattern, $0.original, FNM_PERIOD) == 0 } ?? false
     }
 
+    /// Whether a file would be taken for a pending file.
+    func takes(_ place: FilePlace) -> Bool {
+        fnmatch(parts.last ?? "", place.name, FNM_PERIOD) == 0 && canBeTaken(place.name, in: place.folder)
+            && realFolders().contains(place.folder)
+    }
+
     private func folders(_ problems: inout [String]) -> [(real: String, shown: String)] {
-        guard let realRoot = Self.realPath(root) else {
+        guard let realRoot = FilePlace.realPath(root) else {
             if errno != ENOENT, errno != ENOTDIR {
                 problems.append("\(display(root)): cannot be opened: \(String(cString: strerror(errno)))")
             }
@@ -81,7 +88,7 @@ struct PendingPattern {
             }
             found = found.flatMap { parent in
                 Self.names(in: parent.real, matching: part).compactMap { name in
-                    guard name != PendingFile.doneFolder, let real = Self.realPath("\(parent.real)/\(name)") else {
+                    guard name != PendingFile.doneFolder, let real = FilePlace.realPath("\(parent.real)/\(name)") else {
                         return nil
                     }
                     let shown = "\(parent.shown)/\(name)"
@@ -139,13 +146,6 @@ struct PendingPattern {
         }
         return names.sorted()
     }
-
-    /// The absolute path without symbolic links; nil, and `errno` says why: there is none.
-    static func realPath(_ path: String) -> String? {
-        guard let real = realpath(path, nil) else { return nil }
-        defer { free(real) }
-        return String(cString: real)
-    }
 }
 
 /// A file name with a number before its ending, as `prices-2.csv` for `prices.csv`.
@@ -156,8 +156,15 @@ struct NumberedName: Equatable {
     /// The name with a number; the first, 1, is the name itself.
     static func name(_ name: String, number: Int) -> String {
         guard number > 1 else { return name }
-        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return "\(name)-\(number)" }
-        return "\(name[..<dot])-\(number)\(name[dot...])"
+        guard let dot = name.lastIndex(of: "."), dot != name.startIndex else { return fitting(name, "-\(number)") }
+        return fitting(String(name[..<dot]), "-\(number)\(name[dot...])")
+    }
+
+    /// A name with an ending, cut before the ending to what file systems allow.
+    static func fitting(_ name: String, _ ending: String) -> String {
+        var name = name
+        while !name.isEmpty, name.utf8.count + ending.utf8.count > Int(NAME_MAX) { name.removeLast() }
+        return name + ending
     }
 
     /// Takes a numbered name apart; nil: it has no number.

@@ -16,15 +16,19 @@ package final class LogSink: Sendable {
     /// The file stays open to the end of the process: a rotation that moves it away takes the last records along, one
     /// that copies and truncates it is safe because every record goes to the end.
     ///
-    /// - Throws: ``StoreError`` of kind `cannotCreate`.
+    /// - Throws: ``StoreError`` of kind `cannotCreate`, also if something stands there that is no file of text.
     package static func file(path: String) throws(StoreError) -> LogSink {
-        let descriptor = open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY, 0o640)
-        guard descriptor >= 0 else {
-            throw StoreError(
-                .cannotCreate, store: path,
-                message: "the log file cannot be opened: \(String(cString: strerror(errno)))",
+        let place = FilePlace(path)
+        func failure(_ problem: String) -> StoreError {
+            StoreError(
+                .cannotCreate, store: path, message: "the log file \(problem)",
                 hint: "check the folder and its permissions, or change log.file")
         }
+        if let objection = OutputContent.log.objection(to: place) { throw failure(objection) }
+        // Without O_NONBLOCK a named pipe that took the file's place would hang the run.
+        let descriptor = open(
+            place.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o640)
+        guard descriptor >= 0 else { throw failure("cannot be opened: \(String(cString: strerror(errno)))") }
         return LogSink { bytes in writeAll(bytes, to: descriptor) }
     }
 

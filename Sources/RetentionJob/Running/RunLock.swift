@@ -63,9 +63,7 @@ package final class RunLock {
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o640)
         guard descriptor >= 0 else { throw openFailure(path: path) }
         do throws(Failure) {
-            guard isRegularFile(descriptor) else {
-                throw Failure.cannotCreate(path: path, reason: "something that is no file stands there")
-            }
+            try requireLockFile(descriptor, path)
             // `isHeld` takes a shared lock for some microseconds, which must not look like another run.
             var attemptsLeft = 3
             while flock(descriptor, LOCK_EX | LOCK_NB) != 0 {
@@ -73,7 +71,9 @@ package final class RunLock {
                     throw Failure.inputOutput(path: path, reason: reason(errno))
                 }
                 attemptsLeft -= 1
-                guard attemptsLeft > 0 else { throw Failure.held(path: path, processID: processID(in: descriptor)) }
+                guard attemptsLeft > 0 else {
+                    throw Failure.held(path: path, processID: processID(in: descriptor))
+                }
                 usleep(20_000)
             }
             // Only for people: on a full disk, where a run is needed most, the lock holds all the same.
@@ -87,6 +87,20 @@ package final class RunLock {
         return RunLock(path: path, descriptor: descriptor)
     }
 
+    /// Throws what ``acquire(storePath:)`` would throw if something else stands in the lock file's place. Makes no file
+    /// and takes no lock.
+    package static func check(storePath: String) throws(Failure) {
+        let path = try lockPath(of: storePath)
+        let place = FilePlace(path)
+        guard place.facts != nil else { return }
+        if let obstacle = place.obstacle { throw .cannotCreate(path: path, reason: "it \(obstacle)") }
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        // Who may not read it cannot tell; a run needs to write it anyway.
+        guard descriptor >= 0 else { return }
+        defer { close(descriptor) }
+        try requireLockFile(descriptor, path)
+    }
+
     /// Whether a run holds the lock of a store at this moment. Makes no file and takes nothing from a run that holds or
     /// wants the lock.
     ///
@@ -96,7 +110,7 @@ package final class RunLock {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
-        guard isRegularFile(descriptor) else { return false }
+        guard (try? requireLockFile(descriptor, path)) != nil else { return false }
         // Shared: two that ask at once do not see each other. Closing gives it back.
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
@@ -127,17 +141,35 @@ package final class RunLock {
         }
     }
 
-    private static func isRegularFile(_ descriptor: Int32) -> Bool {
+    /// Throws unless the file is one that a run made: a process id goes into it, and what was there is lost.
+    private static func requireLockFile(_ descriptor: Int32, _ path: String) throws(Failure) {
         var facts = stat()
-        return fstat(descriptor, &facts) == 0 && facts.st_mode & S_IFMT == S_IFREG
+        guard fstat(descriptor, &facts) == 0, facts.isRegularFile else {
+            throw .cannotCreate(path: path, reason: "it is not a regular file")
+        }
+        guard facts.st_nlink == 1 else {
+            throw .cannotCreate(path: path, reason: "it has several names (hard links)")
+        }
+        guard bytes(of: descriptor).allSatisfy(isLockByte) else {
+            throw .cannotCreate(path: path, reason: "it exists and is not a lock file; move it away")
+        }
+    }
+
+    /// The beginning of the file, more than a process id takes.
+    private static func bytes(of descriptor: Int32) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: 32)
+        let count = pread(descriptor, &bytes, bytes.count, 0)
+        return Array(bytes.prefix(max(0, count)))
+    }
+
+    /// A process id is all that a lock file holds; after a power failure there may be zeros in its place.
+    private static func isLockByte(_ byte: UInt8) -> Bool {
+        byte == 0 || byte == 0x0A || (UInt8(ascii: "0")...UInt8(ascii: "9")).contains(byte)
     }
 
     /// The process id that the holder wrote; nil if it has not done so yet.
     private static func processID(in descriptor: Int32) -> Int32? {
-        var bytes = [UInt8](repeating: 0, count: 16)
-        let count = pread(descriptor, &bytes, bytes.count, 0)
-        guard count > 0 else { return nil }
-        return Int32(String(decoding: bytes.prefix(count).prefix { $0 != 0x0A }, as: UTF8.self))
+        Int32(String(decoding: bytes(of: descriptor).prefix { $0 != 0x0A }, as: UTF8.self))
     }
 
     private static func reason(_ code: Int32) -> String { String(cString: strerror(code)) }
