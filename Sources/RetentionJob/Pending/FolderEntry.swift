@@ -5,8 +5,7 @@ import PriceStore
 enum FolderEntry {
     /// Brings the entries of a folder to disk.
     static func sync(_ folder: String) throws(StoreError) {
-        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw StoreError(file: folder, "cannot be opened", errno) }
+        let descriptor = try openFolder(folder)
         defer { close(descriptor) }
         // Some network file systems cannot sync a folder and say EINVAL; they write entries at once.
         guard fsync(descriptor) == 0 || errno == EINVAL else {
@@ -30,29 +29,57 @@ enum FolderEntry {
     ///
     /// A crash at any point leaves the file under one of its names, or under both: the next move then only takes the
     /// old one away.
-    static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) {
+    ///
+    /// - Returns: the new path.
+    static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) -> String {
         let folder = "\(file.folder)/\(name)"
         if mkdir(folder, 0o750) == 0 {
             try sync(file.folder)
         } else if errno != EEXIST {
             throw StoreError(file: folder, "cannot be created", errno)
         }
+        // A link would lead the file to wherever it points.
+        close(try openFolder(folder))
         var number = 1
         while true {
             let target = "\(folder)/\(NumberedName.name(file.name, number: number))"
             if link(file.path, target) == 0 || (errno == EEXIST && isSameFile(file.path, target)) {
                 try sync(folder)
                 guard unlink(file.path) == 0 else { throw StoreError(file: file.path, "cannot be removed", errno) }
-                break
+                try sync(file.folder)
+                return target
             }
             if errno != EEXIST {
                 try renameWithoutLink(file.path, to: target)
                 try sync(folder)
-                break
+                try sync(file.folder)
+                return target
             }
             number += 1
         }
-        try sync(file.folder)
+    }
+
+    /// Deletes a taken file from its folder, if it is there and is what was taken.
+    ///
+    /// - Returns: whether it was.
+    static func delete(_ entry: TakenFiles.Entry, from folder: String) throws(StoreError) -> Bool {
+        let descriptor = try openFolder(folder)
+        defer { close(descriptor) }
+        let name = entry.parts.name
+        guard let file = try? PendingFile(path: "\(folder)/\(name)"), file.holds(entry),
+            file.isEntry(name, of: descriptor)
+        else { return false }
+        guard unlinkat(descriptor, name, 0) == 0 else {
+            throw StoreError(file: "\(folder)/\(name)", "cannot be deleted", errno)
+        }
+        return true
+    }
+
+    /// Opens a folder that is no symbolic link.
+    private static func openFolder(_ folder: String) throws(StoreError) -> Int32 {
+        let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
+        guard descriptor >= 0 else { throw StoreError(file: folder, "cannot be opened as a folder", errno) }
+        return descriptor
     }
 
     private static func isSameFile(_ path: String, _ other: String) -> Bool {

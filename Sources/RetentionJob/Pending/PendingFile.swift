@@ -123,12 +123,15 @@ extension PendingFile {
     /// What the name of a file with bad lines ends with.
     static let rejectedEnding = ".rejected"
 
-    /// Sets the time of the last change to when the file was taken, from which `keep_done` counts. Without leave to
-    /// do so, as on a file of another user, it stays as it is.
-    func touch(_ now: Instant) {
-        let (seconds, rest) = now.microseconds.quotientAndRemainder(dividingBy: 1_000_000)
-        let time = timespec(
-            tv_sec: Int(rest < 0 ? seconds - 1 : seconds), tv_nsec: Int(rest < 0 ? rest + 1_000_000 : rest) * 1000)
-        _ = [time, time].withUnsafeBufferPointer { futimens(descriptor, $0.baseAddress) }
+    /// Whether this is the file of an entry: the same size and the same bytes. Reads it to its end.
+    func holds(_ entry: TakenFiles.Entry) -> Bool {
+        guard sizeBytes == entry.sizeBytes, (try? readThrough(sizeBytes)) != nil else { return false }
+        return sha256() == entry.sha256
+    }
+
+    /// Whether a name in an open folder is of this very file, as it was when it was opened.
+    func isEntry(_ name: String, of folder: Int32) -> Bool {
+        var status = stat()
+        return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && Identity(status) == identity
     }
 }

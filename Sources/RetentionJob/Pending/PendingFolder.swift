@@ -72,7 +72,7 @@ package struct PendingFolder {
                 try step.take(file, of: source, into: entity)
             }
         }
-        try step.forgetMovedFiles()
+        try step.settleMovedFiles(keepsMoved: sources.contains { $0.keepDone != nil })
         for source in sources { try step.deleteOldTakenFiles(of: source, matching: PendingPattern(source)) }
     }
 }

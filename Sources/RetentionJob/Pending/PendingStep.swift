@@ -1,6 +1,4 @@
 @preconcurrency import Glibc
-// Owns timespec where it is loaded before Glibc.
-import SwiftOverlayShims
 import Logging
 import PriceStore
 import RetentionPolicy
@@ -48,7 +46,7 @@ final class PendingStep {
     func take(_ file: PendingPattern.File, of source: PendingSource, into entity: Entity) throws {
         guard seen.insert(file.path).inserted else { return }
         do {
-            if let entry = taken[file.path], try finish(file, savedAs: entry) { return }
+            if let entry = taken[file.path], try finish(file, of: source, savedAs: entry) { return }
             let bytes = try open(file)
             var mapping = try RowMapping(source, entity: entity, dates: dates)
             var reader = try self.reader(of: bytes, named: file.name, for: &mapping)
@@ -63,7 +61,7 @@ final class PendingStep {
                     "file": "\(file.displayName)", "entity": "\(entity.name)", "saved": "\(counts.savedCount)",
                     "ignored": "\(counts.ignoredCount)", "rejected": "\(counts.rejectedCount)",
                 ])
-            if writer != nil { try moveToDone(file, bytes) }
+            if writer != nil { try moveToDone(file, of: source, bytes) }
         } catch let problem as FileProblem {
             report(problem: "\(file.displayName): \(problem.reason)")
         }
@@ -117,8 +115,9 @@ final class PendingStep {
                     throw FileProblem("changed while it was read")
                 }
                 if let writer {
-                    let entry = TakenFiles.Entry(path: file.path, sizeBytes: bytes.sizeBytes, sha256: bytes.sha256())
-                    try TakenFiles.add(entry, at: now, to: writer)
+                    let entry = TakenFiles.Entry(
+                        path: file.path, sizeBytes: bytes.sizeBytes, sha256: bytes.sha256(), takenAt: now)
+                    try TakenFiles.add(entry, to: writer)
                     try rejectedFile?.publish()
                 }
                 return portion.counts
@@ -130,12 +129,15 @@ final class PendingStep {
         }
     }
 
-    private func moveToDone(_ file: PendingPattern.File, _ bytes: PendingFile) throws {
+    private func moveToDone(_ file: PendingPattern.File, of source: PendingSource, _ bytes: PendingFile) throws {
         guard let writer else { return }
         guard bytes.isUnchanged() else { return wait(file, "changed after its rows were saved, and stays") }
-        bytes.touch(now)
-        try FolderEntry.move(file, toFolder: PendingFile.doneFolder)
-        try TakenFiles.remove(path: file.path, from: writer)
+        let target = try FolderEntry.move(file, toFolder: PendingFile.doneFolder)
+        if source.keepDone == nil {
+            try TakenFiles.remove(paths: [file.path], from: writer)
+        } else {
+            try TakenFiles.note(path: file.path, movedTo: target, in: writer)
+        }
         taken[file.path] = nil
     }
 
@@ -147,7 +149,9 @@ final class PendingStep {
     /// Moves a file whose rows are in the store already.
     ///
     /// - Returns: false if the file is another one than the one that was saved.
-    private func finish(_ file: PendingPattern.File, savedAs entry: TakenFiles.Entry) throws -> Bool {
+    private func finish(
+        _ file: PendingPattern.File, of source: PendingSource, savedAs entry: TakenFiles.Entry
+    ) throws -> Bool {
         let bytes = try open(file)
         guard bytes.sizeBytes >= entry.sizeBytes else { return false }
         try bytes.readThrough(entry.sizeBytes)
@@ -159,53 +163,59 @@ final class PendingStep {
         }
         report.files += 1
         logger.info("pending file was saved before", metadata: ["file": "\(file.displayName)"])
-        try moveToDone(file, bytes)
+        try moveToDone(file, of: source, bytes)
         return true
     }
 
-    /// Removes the entries of files that had moved to `done/` when a run was interrupted, and an empty record.
+    /// Mends the entries of files that had moved to `done/` when a run was interrupted, and removes an empty record.
     ///
     /// An entry whose file is nowhere stays: should the file come back, its rows are not saved twice.
-    func forgetMovedFiles() throws {
+    ///
+    /// - Parameter keepsMoved: whether files in `done/` go some day, for which their entries are needed.
+    func settleMovedFiles(keepsMoved: Bool) throws {
         guard let writer else { return }
-        for entry in taken.values.sorted(by: { $0.path < $1.path }) where access(entry.path, F_OK) != 0 {
-            guard let slash = entry.path.lastIndex(of: "/") else { continue }
-            let folder = "\(entry.path[..<slash])/\(PendingFile.doneFolder)"
-            let name = String(entry.path[entry.path.index(after: slash)...])
-            var number = 1
-            while let moved = try? PendingFile(path: "\(folder)/\(NumberedName.name(name, number: number))") {
-                if moved.sizeBytes == entry.sizeBytes {
-                    try moved.readThrough(moved.sizeBytes)
-                    if moved.sha256() == entry.sha256 {
-                        try TakenFiles.remove(path: entry.path, from: writer)
-                        break
-                    }
-                }
-                number += 1
+        for entry in taken.values.sorted(by: { $0.path < $1.path }) {
+            if entry.isMoved {
+                if !keepsMoved { try TakenFiles.remove(paths: [entry.path], from: writer) }
+                continue
+            }
+            guard access(entry.path, F_OK) != 0, let target = placeInDone(of: entry) else { continue }
+            if keepsMoved {
+                try TakenFiles.note(path: entry.path, movedTo: target, in: writer)
+            } else {
+                try TakenFiles.remove(paths: [entry.path], from: writer)
             }
         }
         try TakenFiles.dropIfEmpty(from: writer)
     }
 
-    /// Deletes taken files that are older than `keep_done`.
+    /// Where in `done/` a taken file is; nil: it is not there.
+    private func placeInDone(of entry: TakenFiles.Entry) -> String? {
+        let folder = "\(entry.parts.folder)/\(PendingFile.doneFolder)"
+        var number = 1
+        while true {
+            let path = "\(folder)/\(NumberedName.name(entry.parts.name, number: number))"
+            guard let moved = try? PendingFile(path: path) else { return nil }
+            if moved.holds(entry) { return path }
+            number += 1
+        }
+    }
+
+    /// Deletes taken files that are older than `keep_done`: those of the record that are what was taken, and no others.
     func deleteOldTakenFiles(of source: PendingSource, matching pattern: PendingPattern) throws {
-        guard writer != nil, let keepDone = source.keepDone else { return }
+        guard let writer, let keepDone = source.keepDone else { return }
         let cutoff = Cutoff.instant(asOf: now, maxAge: keepDone, align: nil, zone: dates.zone)
+        let old = taken.values.filter { $0.isMoved && $0.takenAt < cutoff }.sorted { $0.path < $1.path }
         for folder in pattern.realFolders() {
             let done = "\(folder)/\(PendingFile.doneFolder)"
-            var hasDeleted = false
-            for name in PendingPattern.names(in: done, matching: "*") where pattern.matches(takenName: name) {
-                let path = "\(done)/\(name)"
-                var status = stat()
-                guard lstat(path, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { continue }
-                let changed = Instant(unixSeconds: Int64(status.st_mtim.tv_sec))
-                    .advanced(byMicroseconds: Int64(status.st_mtim.tv_nsec) / 1000)
-                guard changed < cutoff else { continue }
-                guard unlink(path) == 0 else { throw StoreError(file: path, "cannot be deleted", errno) }
-                hasDeleted = true
-                logger.info("taken file deleted", metadata: ["file": "\(path)"])
+            let entries = old.filter { $0.parts.folder == done && pattern.matches(takenName: $0.parts.name) }
+            guard !entries.isEmpty else { continue }
+            for entry in entries where try FolderEntry.delete(entry, from: done) {
+                logger.info("taken file deleted", metadata: ["file": "\(entry.path)"])
             }
-            if hasDeleted { try FolderEntry.sync(done) }
+            try FolderEntry.sync(done)
+            // What is not there any more, or is another file by now, is not ours to delete.
+            try TakenFiles.remove(paths: entries.map(\.path), from: writer)
         }
     }
 }

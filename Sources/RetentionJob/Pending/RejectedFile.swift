@@ -6,6 +6,9 @@ import PriceStore
 /// The text is written to a hidden file first, which gets its name, and is on disk, before the rows are committed: a
 /// crash between the two writes the same text again and finds it there.
 final class RejectedFile {
+    /// What every such file begins with.
+    private static let firstWords = "# line "
+
     private let file: PendingPattern.File
     private let temporaryPath: String
     private var descriptor: Int32 = -1
@@ -13,7 +16,7 @@ final class RejectedFile {
 
     init(for file: PendingPattern.File) {
         self.file = file
-        temporaryPath = "\(file.folder)/.\(file.name)\(PendingFile.rejectedEnding).part"
+        temporaryPath = "\(file.folder)/\(NumberedName.fitting("." + file.name, PendingFile.rejectedEnding + ".part"))"
     }
 
     deinit { discard() }
@@ -21,11 +24,11 @@ final class RejectedFile {
     /// Adds a bad record: its line, its bytes in the pending file, and why it is bad.
     func add(line: Int, bytes: Range<Int64>, reason: String, from source: PendingFile) throws {
         if descriptor < 0 {
-            unlink(temporaryPath)
+            try removeLeftOver()
             descriptor = open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o640)
             guard descriptor >= 0 else { throw StoreError(file: temporaryPath, "cannot be created", errno) }
         }
-        buffer.append(contentsOf: "# line \(line): \(reason)\n".utf8)
+        buffer.append(contentsOf: "\(Self.firstWords)\(line): \(reason)\n".utf8)
         var last: UInt8?
         try source.withBytes(of: bytes) { piece in
             buffer.append(contentsOf: piece)
@@ -43,8 +46,8 @@ final class RejectedFile {
         guard fsync(descriptor) == 0 else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
         var number = 1
         while true {
-            let name = number == 1 ? file.name : "\(file.name)-\(number)"
-            let path = "\(file.folder)/\(name)\(PendingFile.rejectedEnding)"
+            let ending = (number == 1 ? "" : "-\(number)") + PendingFile.rejectedEnding
+            let path = "\(file.folder)/\(NumberedName.fitting(file.name, ending))"
             if try sameText(as: path) { break }
             if link(temporaryPath, path) == 0 { break }
             if errno != EEXIST {
@@ -55,6 +58,20 @@ final class RejectedFile {
         }
         discard()
         try FolderEntry.sync(file.folder)
+    }
+
+    /// Removes the hidden file of a run that died, which is known by how it begins; after a power failure by zeros.
+    private func removeLeftOver() throws {
+        let place = FilePlace(temporaryPath)
+        guard place.facts != nil else { return }
+        guard place.facts?.isRegularFile ?? false, let bytes = place.firstBytes(Self.firstWords.utf8.count),
+            Self.firstWords.utf8.starts(with: bytes) || bytes.allSatisfy({ $0 == 0 })
+        else {
+            throw StoreError(
+                .inputOutput, store: temporaryPath,
+                message: "is needed for rejected lines, but was not written by retention; move it away")
+        }
+        unlink(temporaryPath)
     }
 
     /// Removes the hidden file, if it is still there.

@@ -1,9 +1,10 @@
 import PriceStore
 
-/// The record, in the store itself, of files whose rows are saved and that are not in `done/` yet.
+/// The record, in the store itself, of files whose rows are saved.
 ///
-/// A file's rows and its entry here are one transaction; the entry goes when the file has moved. So a run that died
-/// in between left an entry, and the next run moves the file without saving its rows again.
+/// A file's rows and its entry here are one transaction. A run that died before the file moved to `done/` left the entry
+/// with the file's path, and the next run moves the file without saving its rows again. When the file has moved, the
+/// entry goes; with `keep_done` it stays with the new path, and proves later that the file there was taken.
 struct TakenFiles {
     static let entityName = "retention_taken"
 
@@ -12,6 +13,16 @@ struct TakenFiles {
         var path: String
         var sizeBytes: Int64
         var sha256: String
+        /// When the file was taken.
+        var takenAt: Instant
+
+        /// The folder and the name of the path.
+        var parts: (folder: String, name: String) {
+            let slash = path.lastIndex(of: "/") ?? path.startIndex
+            return (String(path[..<slash]), String(path[slash...].dropFirst()))
+        }
+        /// Whether the file has moved to `done/`.
+        var isMoved: Bool { parts.folder.hasSuffix("/" + PendingFile.doneFolder) }
     }
 
     private static let entity = Entity(
@@ -27,36 +38,53 @@ struct TakenFiles {
     /// What a store knows; empty if it has no such record.
     static func entries(in reader: any StoreReader) throws(StoreError) -> [Entry] {
         guard try reader.entity(named: entityName) != nil else { return [] }
-        let rows = try reader.fetch(FetchRequest(entity: entityName), attributes: ["path", "size", "sha256"])
+        let rows = try reader.fetch(
+            FetchRequest(entity: entityName), attributes: ["path", "size", "sha256", "taken_at"])
         return rows.compactMap { row in
-            guard row.count == 3, case .text(let path) = row[0], case .integer(let size) = row[1],
-                case .text(let sha256) = row[2]
+            guard row.count == 4, case .text(let path) = row[0], case .integer(let size) = row[1],
+                case .text(let sha256) = row[2], case .text(let time) = row[3], let takenAt = Instant(iso8601: time)
             else { return nil }
-            return Entry(path: path, sizeBytes: size, sha256: sha256)
+            return Entry(path: path, sizeBytes: size, sha256: sha256, takenAt: takenAt)
         }
     }
 
     /// Adds an entry, in the transaction that saves the file's rows.
-    static func add(_ entry: Entry, at now: Instant, to writer: any StoreWriter) throws {
+    static func add(_ entry: Entry, to writer: any StoreWriter) throws {
         try writer.createEntity(entity)
         let context = StoreContext(writer)
         context.insert(
             entity: entityName,
             values: [
                 "path": .text(entry.path), "size": .integer(entry.sizeBytes), "sha256": .text(entry.sha256),
-                "taken_at": .text(now.rfc3339),
+                "taken_at": .text(entry.takenAt.rfc3339),
             ])
         // An entry of the same path is of a file that was there before and is gone.
         if context.hasChanges { try context.save(onConflict: .replace) }
     }
 
-    /// Removes the entry of a file that is in `done/`, and the whole record with the last one.
-    static func remove(path: String, from writer: any StoreWriter) throws {
-        let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
+    /// Notes that a file has moved to `done/`, where `keep_done` will look for it.
+    static func note(path: String, movedTo target: String, in writer: any StoreWriter) throws {
+        try writer.transaction(.full) {
+            // An entry of that path is of a file that somebody has removed from there.
+            try delete([target], from: writer)
+            let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
+            _ = try writer.update(request, set: ["path": .text(target)])
+        }
+    }
+
+    /// Removes the entries of files, and the whole record with the last one.
+    static func remove(paths: [String], from writer: any StoreWriter) throws {
         // Surely on disk: an entry that came back after a power failure would pass off a new file for the taken one.
         try writer.transaction(.full) {
-            _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
+            try delete(paths, from: writer)
             try dropIfEmpty(from: writer)
+        }
+    }
+
+    private static func delete(_ paths: [String], from writer: any StoreWriter) throws {
+        for path in paths {
+            let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
+            _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
         }
     }
 

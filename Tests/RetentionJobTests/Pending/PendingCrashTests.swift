@@ -123,9 +123,17 @@ import Testing
         try expectEachRowOnceAndNoFileLost()
     }
 
-    @Test func aLeftoverOfADeadRunIsNoHindrance() throws {
-        try fixture.folder.write("pending/.a.csv.rejected.part", "half a li")
+    @Test(arguments: ["", "# li", "# line 2: half a li", "\0\0\0\0\0\0\0\0"])
+    func aLeftoverOfADeadRunIsNoHindrance(_ text: String) throws {
+        try fixture.folder.write("pending/.a.csv.rejected.part", text)
         try fixture.save()
         try expectEachRowOnceAndNoFileLost()
+    }
+
+    @Test func aHiddenFileOfSomebodyElseIsLeftAsItIs() throws {
+        try fixture.folder.write("pending/.a.csv.rejected.part", "mine")
+        #expect(throws: StoreError.self) { try fixture.save() }
+        #expect(try fixture.dates() == [])
+        #expect(try fixture.folder.read("pending/.a.csv.rejected.part") == "mine")
     }
 }

@@ -38,9 +38,4 @@ final class PendingFixture {
             return FileManager.default.fileExists(atPath: path(name), isDirectory: &isFolder) && !isFolder.boolValue
         }.sorted()
     }
-
-    func setModified(_ name: String, secondsSince1970: Double) throws {
-        try FileManager.default.setAttributes(
-            [.modificationDate: Date(timeIntervalSince1970: secondsSince1970)], ofItemAtPath: path(name))
-    }
 }

@@ -201,26 +201,4 @@ import Testing
         #expect(largest == 2000)
         #expect(try fixture.writer().count(FetchRequest(entity: "Price")) == 100_000)
     }
-
-    @Test func oldTakenFilesGoByThePatternsNamesAndKeepDone() throws {
-        fixture.source.files = "pending/*.csv"
-        var age = MaxAge(written: "30d")
-        age.days = 30
-        fixture.source.keepDone = age
-        let cutoff = 1_795_219_200.0 - 30 * 86400
-        for (name, modified) in [
-            ("done/old.csv", cutoff - 1), ("done/old-2.csv", cutoff - 1), ("done/exact.csv", cutoff),
-            ("done/old.txt", cutoff - 1), ("done/.old.csv", cutoff - 1), ("taken.csv", cutoff - 1_000_000),
-        ] {
-            try fixture.folder.write("pending/\(name)", "updateTime\n1\n")
-            try fixture.folder.setModified("pending/\(name)", secondsSince1970: modified)
-        }
-        let before = fixture.pendingFiles()
-        try fixture.save(into: SQLiteReader(path: fixture.storePath))
-        #expect(fixture.pendingFiles() == before)
-        #expect(try fixture.save() == counts(files: 1, saved: 1))
-        #expect(fixture.pendingFiles() == ["done/.old.csv", "done/exact.csv", "done/old.txt", "done/taken.csv"])
-        try fixture.save()
-        #expect(fixture.folder.exists("pending/done/taken.csv"))
-    }
 }

@@ -45,12 +45,13 @@ final class PendingStoreFixture {
 
     @discardableResult
     func save(
-        into inserter: (any StoreInserter)? = nil, mayContinue: () -> Bool = { true },
+        into inserter: (any StoreInserter)? = nil, now: Instant = PendingStoreFixture.now,
+        mayContinue: () -> Bool = { true },
         note: (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         return try PendingFolder(policy()).save(
-            into: try inserter ?? writer(), now: Self.now, logger: quiet, mayContinue: mayContinue, note: note)
+            into: try inserter ?? writer(), now: now, logger: quiet, mayContinue: mayContinue, note: note)
     }
 
     /// The dates in the store, in order.
