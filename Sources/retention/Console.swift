@@ -18,9 +18,11 @@ final class Console: Sendable {
     private let progressIsShown = LockedValue(false)
 
     /// Looks at the terminal. From here on a reader that goes away is an error of a write, no longer the end of the
-    /// process: a run must not die because its report is piped into `head`.
+    /// process: a run must not die because its report is piped into `head`. So is a file that reaches the largest size
+    /// that is allowed (`ulimit -f`).
     init() {
         signal(SIGPIPE, SIG_IGN)
+        signal(SIGXFSZ, SIG_IGN)
         let isDumb = Self.environment("TERM") == "dumb"
         let isOutputTerminal = isatty(STDOUT_FILENO) == 1
         // Source: no-color.org: set to anything but the empty string.

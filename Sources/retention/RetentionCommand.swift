@@ -29,6 +29,7 @@ struct RetentionCommand: ParsableCommand {
     static func main() {
         let console = Console()
         do {
+            try OpenFiles.prepare()
             guard let command = try parse(console) else { ProcessEnd.exit(0) }
             ProcessEnd.exit(try command.run(console))
         } catch {

@@ -1,0 +1,32 @@
+@preconcurrency import Glibc
+
+/// How many files the process may have open.
+enum OpenFiles {
+    /// As many as a run has open at once, and some to spare: store, ledger and their side files, temporary files of SQLite,
+    /// log, lock, a pending file and its folders, what listens for signals.
+    private static let needed = 24
+
+    /// Takes the places of closed standard streams, so that no file of the job gets their numbers and what is printed, and
+    /// throws if the process may open too few files: the system's libraries end it at some that fail.
+    static func prepare() throws(CommandFailure) {
+        for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
+            // The lowest free number is taken. Nothing can be written to a folder, so a report that nobody gets is an error.
+            _ = open("/", O_RDONLY | O_DIRECTORY)
+        }
+        var opened: [Int32] = []
+        defer { for descriptor in opened { close(descriptor) } }
+        while opened.count < needed {
+            let descriptor = open("/", O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+            if descriptor >= 0 {
+                opened.append(descriptor)
+            } else {
+                guard [EMFILE, ENFILE].contains(errno) else { return }
+                throw CommandFailure(
+                    exitCode: 74,
+                    message: "only \(opened.count) more files can be opened, and a run may need \(needed): "
+                        + String(cString: strerror(errno)),
+                    hint: "raise the limit, as with ulimit -n 256, or LimitNOFILE=256 in a systemd unit")
+            }
+        }
+    }
+}
