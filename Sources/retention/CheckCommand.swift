@@ -26,13 +26,11 @@ struct CheckCommand: ConsoleCommand {
             "Check this crontab of a user, too; those of the system are checked anyway.", valueName: "file"),
         completion: .file())
     var crontab: [String] = []
-    @Flag(help: "Read a policy file that others may write, even as root.")
-    var allowInsecure = false
 
     func run(_ console: Console) throws -> Int32 {
         let policy: Policy
         do {
-            policy = try PolicyAccess.read(policyOption.config, allowsInsecure: allowInsecure)
+            policy = try policyOption.read()
         } catch PolicyError.invalid(let diagnostics, let source) {
             // The mistakes are what was asked for: they are the report.
             try console.report(DiagnosticText.render(diagnostics, source: source) + "\n")

@@ -48,7 +48,7 @@ struct LogCommand: ConsoleCommand {
             throw CommandFailure.usage("--follow, --missed and --verify cannot be had at once", hint: "ask one by one")
         }
         let outcome = try outcome.map { try OptionValue.word($0, option: "--outcome", of: Self.outcomes) }
-        let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: true)
+        let policy = try policyOption.read()
         let since = try since.map { try OptionValue.instant($0, option: "--since", zone: policy.timezone) }
         guard policy.history != .none else {
             throw CommandFailure(

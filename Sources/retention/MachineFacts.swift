@@ -30,7 +30,8 @@ enum MachineFacts {
         return name(of: uid) ?? "\(uid)"
     }
 
-    private static func name(of uid: uid_t) -> String? {
+    /// The name of a user; nil: nobody knows one.
+    static func name(of uid: uid_t) -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?
         var buffer = [CChar](repeating: 0, count: 4096)

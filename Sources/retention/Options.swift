@@ -8,6 +8,11 @@ struct PolicyOption: ParsableArguments {
         name: [.short, .customLong("config")], help: ArgumentHelp("The policy file.", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config = "retention.yaml"
+    @Flag(help: "Read a policy that others may change, even as root.")
+    var allowInsecure = false
+
+    /// Reads the policy, see ``PolicyAccess``.
+    func read() throws -> Policy { try PolicyAccess.read(config, allowsInsecure: allowInsecure) }
 }
 
 /// How a report is written.

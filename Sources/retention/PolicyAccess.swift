@@ -16,24 +16,35 @@ enum PolicyAccess {
         return policy
     }
 
-    /// Refuses what somebody who is not root may write: through root, he could have any row deleted, or put any in.
+    /// Refuses what somebody who is not root may change: through root, he could have any row deleted, or put any in.
     private static func refuse(_ path: String, _ what: String) throws(CommandFailure) {
-        var facts = stat()
-        guard stat(path, &facts) == 0 else { return }
-        if mayBeWrittenByOthers(mode: facts.st_mode) {
+        guard let weakness = TrustedPath.weakness(path) else { return }
+        let way = weakness.isLast ? "" : "; the path of \(what) leads through it"
+        let subject = weakness.isLast ? "\(what) \(path)" : weakness.path
+        guard let owner = weakness.owner else {
             throw CommandFailure(
-                exitCode: 77, message: "refusing to run as root: others may write \(what) \(path)",
-                hint: "chmod go-w \(path), or pass --allow-insecure")
+                exitCode: 77, message: "refusing to run as root: others may write \(subject)\(way)",
+                hint: "chmod go-w \(weakness.path), or pass --allow-insecure")
         }
-        if facts.st_uid != 0 {
-            throw CommandFailure(
-                exitCode: 77, message: "refusing to run as root: \(what) \(path) belongs to user \(facts.st_uid)",
-                hint: "run the job as that user, or chown root \(path), or pass --allow-insecure")
-        }
+        let name = MachineFacts.name(of: owner)
+        throw CommandFailure(
+            exitCode: 77,
+            message: "refusing to run as root: \(subject) belongs to user \(owner)"
+                + (name.map { " (\($0))" } ?? "") + way,
+            hint: "run it as that user: sudo -u \(name ?? "'#\(owner)'") \(commandLine); or chown root "
+                + "\(weakness.path), or pass --allow-insecure")
     }
 
-    /// Whether group or others may write a file of that mode.
-    static func mayBeWrittenByOthers(mode: mode_t) -> Bool { mode & 0o022 != 0 }
+    /// The command as it was given, for a shell.
+    private static var commandLine: String {
+        CommandLine.arguments.map { word in
+            let isPlain = word.utf8.allSatisfy { byte in
+                UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
+                    || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./=:,+@%".utf8.contains(byte)
+            }
+            return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: "'\\''") + "'"
+        }.joined(separator: " ")
+    }
 
     /// The exit status for a file that the system does not let us read.
     static func exitCode(ofSystemError code: Int32) -> Int32 {

@@ -27,7 +27,7 @@ struct ReportCommand: ConsoleCommand {
 
     func run(_ console: Console) throws -> Int32 {
         guard !html.isEmpty else { throw CommandFailure.usage("--html names no file", hint: "name a file, or '-'") }
-        let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: true)
+        let policy = try policyOption.read()
         let opening = StoreOpening(policy)
         let isForOutput = html == "-"
         let outputs = try opening.outputs()

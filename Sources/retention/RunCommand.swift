@@ -47,8 +47,6 @@ struct RunCommand: ConsoleCommand {
     var logFormat: Policy.LogSettings.Format?
     @Option(help: ArgumentHelp("Log records of this level and above.", valueName: "level"))
     var logLevel: Policy.LogSettings.Level?
-    @Flag(help: "Read a policy file that others may write, even as root.")
-    var allowInsecure = false
 
     func run(_ console: Console) throws -> Int32 {
         let started = SystemClock.now()
@@ -58,7 +56,7 @@ struct RunCommand: ConsoleCommand {
         let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
         _ = try asOf.map { try OptionValue.instant($0, option: "--as-of") }
 
-        let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: allowInsecure)
+        let policy = try policyOption.read()
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         let bar = ProgressBar(show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime)
         var opening = LogOpening(format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun)

@@ -46,11 +46,6 @@ struct ExitStatusTests {
                 "retention: error: prices.sqlite: it failed (SQLITE_X)", "  do this",
             ])
     }
-
-    @Test func othersMayWriteAFileOfGroupOrWorld() {
-        #expect(PolicyAccess.mayBeWrittenByOthers(mode: 0o664) && PolicyAccess.mayBeWrittenByOthers(mode: 0o646))
-        #expect(!PolicyAccess.mayBeWrittenByOthers(mode: 0o644))
-    }
 }
 
 struct ProgressBarTests {

@@ -31,18 +31,52 @@ struct InsecureTests {
             Insecure(testDescription: "a pending folder that its group may write", path: "new", mode: 0o775),
             Insecure(testDescription: "a pending folder that all may write", path: "new", mode: 0o1777),
             Insecure(testDescription: "a pending folder of another user", path: "new", owner: 65534),
+            Insecure(testDescription: "a folder that its group may write", path: ".", mode: 0o775),
+            Insecure(testDescription: "a folder of another user", path: ".", owner: 65534),
         ])
     func rootRefusesWhatOthersMayWrite(_ insecure: Insecure) throws {
         let job = try job()
         if let mode = insecure.mode { chmod(job.path(insecure.path), mode) }
         if let owner = insecure.owner { chown(job.path(insecure.path), owner, gid_t.max) }
-        for arguments in [["run"], ["run", "--dry-run"], ["check"]] {
+        for arguments in [["run"], ["run", "--dry-run"], ["check"], ["log"], ["report", "--html", "-"]] {
             let end = try job.launch(arguments)
             #expect(end.status == 77 && end.errors.contains("--allow-insecure"), "\(end)")
+            if insecure.owner != nil {
+                let command = arguments.joined(separator: " ")
+                #expect(
+                    end.errors.contains("sudo -u nobody ") && end.errors.contains("retention \(command);"), "\(end)")
+            }
+            #expect(try job.launch(arguments + ["--allow-insecure", "--help"]).status == 0)
         }
         #expect(try job.number("SELECT count(*) FROM Price") == 8)
         #expect(try job.listing().contains("new/a.csv"))
         #expect(try job.report("--allow-insecure").rules[0].deleted == 5)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root has others to fear"))
+    func rootLooksAtAllThatIsOnTheWay() throws {
+        let job = try job()
+        let made = try LaunchedProgram.shell(
+            """
+            mkdir -p sticky/mine theirs open; cp retention.yaml sticky/mine; cp retention.yaml theirs; chmod 1777 sticky
+            mkdir sticky/mine/new theirs/new; cp prices.sqlite sticky/mine; cp prices.sqlite theirs; chmod 777 open
+            ln -s ../retention.yaml open/link.yaml; ln -s ../retention.yaml theirs/link.yaml; ln -s open/link.yaml twice.yaml
+            ln -s retention.yaml mine.yaml; ln -s retention.yaml theirs.yaml; chown -h nobody theirs.yaml
+            ln -s nowhere dangling.yaml; chown nobody theirs
+            """, in: job.folder.url)
+        try #require(made.status == 0, "\(made)")
+        for path in ["retention.yaml", "sticky/mine/retention.yaml", "mine.yaml", "sticky/../mine.yaml"] {
+            let end = try job.launch(["check", "-c", path])
+            #expect(end.status == 0, "\(path): \(end)")
+        }
+        for path in [
+            "theirs/retention.yaml", "open/link.yaml", "theirs/link.yaml", "twice.yaml", "theirs.yaml",
+            "theirs/../retention.yaml",
+        ] {
+            let end = try job.launch(["check", "-c", path])
+            #expect(end.status == 77, "\(path): \(end)")
+        }
+        #expect(try job.launch(["check", "-c", "dangling.yaml"]).status == 66)
     }
 
     @Test(arguments: ["DELETE", "WAL"])

@@ -1,0 +1,73 @@
+@preconcurrency import Glibc
+
+/// Whether somebody who is not root can change what a path leads to: the file itself, a folder on the way, or a symbolic
+/// link on the way.
+struct TrustedPath {
+    /// What somebody else can change.
+    struct Weakness {
+        var path: String
+        /// The owner, if it is not root; nil: others may write it.
+        var owner: uid_t?
+        /// Whether it is what the path leads to, not something on the way.
+        var isLast = false
+    }
+
+    /// The most symbolic links on the way, as the system has it.
+    private static let mostLinks = 40
+
+    /// The first thing on the way that others can change; nil: there is none. What is not there cannot be changed.
+    ///
+    /// In a folder with the sticky bit, as `/tmp`, nobody can replace what belongs to root; the last part of the path must
+    /// be for root alone.
+    static func weakness(_ path: String) -> Weakness? {
+        var rest = parts(absolute(path))
+        var place = "/"
+        var links = 0
+        if let weakness = look(at: place, isLast: rest.isEmpty) { return weakness }
+        while let part = rest.first {
+            rest.removeFirst()
+            if part == "." { continue }
+            if part == ".." {
+                place = place.lastIndex(of: "/").map { String(place[..<$0]) } ?? ""
+                if place.isEmpty { place = "/" }
+                continue
+            }
+            let next = (place == "/" ? "" : place) + "/" + part
+            var facts = stat()
+            guard lstat(next, &facts) == 0 else { return nil }
+            guard facts.st_mode & S_IFMT == S_IFLNK else {
+                place = next
+                if let weakness = look(at: place, isLast: rest.isEmpty) { return weakness }
+                continue
+            }
+            links += 1
+            guard facts.st_uid == 0 else { return Weakness(path: next, owner: facts.st_uid) }
+            guard links <= mostLinks, let target = target(of: next) else { return nil }
+            if target.hasPrefix("/") { place = "/" }
+            rest = parts(target) + rest
+        }
+        return nil
+    }
+
+    private static func look(at path: String, isLast: Bool) -> Weakness? {
+        var facts = stat()
+        guard lstat(path, &facts) == 0 else { return nil }
+        if facts.st_uid != 0 { return Weakness(path: path, owner: facts.st_uid, isLast: isLast) }
+        guard facts.st_mode & 0o022 != 0, isLast || facts.st_mode & S_ISVTX == 0 else { return nil }
+        return Weakness(path: path, owner: nil, isLast: isLast)
+    }
+
+    private static func absolute(_ path: String) -> String {
+        guard !path.hasPrefix("/"), let folder = getcwd(nil, 0) else { return path }
+        defer { free(folder) }
+        return String(cString: folder) + "/" + path
+    }
+
+    private static func parts(_ path: String) -> [String] { path.split(separator: "/").map(String.init) }
+
+    private static func target(of link: String) -> String? {
+        var bytes = [CChar](repeating: 0, count: Int(PATH_MAX))
+        let count = readlink(link, &bytes, bytes.count)
+        return count > 0 ? String(decoding: bytes[..<count].map { UInt8(bitPattern: $0) }, as: UTF8.self) : nil
+    }
+}
