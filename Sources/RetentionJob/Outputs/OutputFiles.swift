@@ -33,8 +33,13 @@ package struct OutputFiles {
         if case .path(let path) = policy.store.address {
             add(database: FilePlace(path, followsLink: true), as: "the store", path)
         }
-        for (what, path) in [("store.model", policy.store.model), ("store.password_file", policy.store.passwordFile)] {
-            guard let path else { continue }
+        let files = [
+            ("store.model", policy.store.model), ("store.password_file", policy.store.passwordFile),
+            ("on_failure", policy.onFailure.first), ("on_success", policy.onSuccess.first),
+        ]
+        for (what, path) in files {
+            // A command without a slash is looked for in the PATH.
+            guard let path, path.contains("/") else { continue }
             used.append(Used(what: "'\(what)'", place: FilePlace(path, followsLink: true)))
         }
         let marks = policy.marks

@@ -117,13 +117,16 @@ extension SQLiteConnection {
         return name
     }
 
-    /// Removes the files that no row refers to any more; after the commit. A file that is not there is no error.
+    /// Removes the files that no row refers to any more; after the commit. A file that is not there is no error, and where
+    /// the folder is reached by a symbolic link all of them stay.
     ///
     /// - Returns: how many were removed.
     func removeUnusedFiles() -> Int {
         guard let objects = temporaries.objects else { return 0 }
         let folder = ExternalFiles.folder(ofStore: storeIdentifier)
-        let removed = objects.unusedFiles.filter { unlink(folder + "/" + $0) == 0 }.count
+        // Through a symbolic link the name could be of anybody's file.
+        let isReal = StoreFile.identifier(of: folder) == folder
+        let removed = !isReal ? 0 : objects.unusedFiles.filter { unlink(folder + "/" + $0) == 0 }.count
         objects.unusedFiles = []
         return removed
     }

@@ -196,6 +196,23 @@ struct CoreDataStoreTests {
         #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 1)
     }
 
+    @Test(arguments: [".store_SUPPORT", ".store_SUPPORT/_EXTERNAL_DATA"])
+    func nothingIsRemovedThroughALink(_ linked: String) throws {
+        let store = try Self.store { $0.attributes[1].isExternal = true }
+        let elsewhere = store.folder.appending(path: "elsewhere/_EXTERNAL_DATA")
+        let place = store.folder.appending(path: linked)
+        try FileManager.default.createDirectory(at: elsewhere, withIntermediateDirectories: true)
+        try FileManager.default.createDirectory(
+            at: place.deletingLastPathComponent(), withIntermediateDirectories: true)
+        try FileManager.default.createSymbolicLink(
+            at: place, withDestinationURL: linked.hasSuffix("T") ? elsewhere.deletingLastPathComponent() : elsewhere)
+        try Data("mine".utf8).write(to: elsewhere.appending(path: "A"))
+        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1") }
+        let writer = try SQLiteWriter(path: store.path)
+        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 0)
+        #expect(FileManager.default.fileExists(atPath: elsewhere.appending(path: "A").path))
+    }
+
     // MARK: New objects
 
     @Test func newObjectsGetTheNextKeyAndAPlaceInTheHistory() throws {

@@ -64,6 +64,10 @@ struct OutputFileTests {
                 testDescription: "metrics over a text", key: metrics, path: "t", made: "echo mine >t",
                 says: "not written by"),
             Trap(
+                testDescription: "a log in the command of the policy", key: "on_failure: ./tell\nlog: { file: '@' }",
+                path: "here/tell", made: "ln -s . here; echo '#!/bin/sh' >tell; chmod 755 tell", says: "is 'on_failure'"
+            ),
+            Trap(
                 testDescription: "a linked folder for taken files", key: log, path: "my.log",
                 made: "mkdir elsewhere; ln -s ../elsewhere new/done", says: "symbolic link"),
         ]
@@ -107,6 +111,17 @@ struct OutputFileTests {
                 now.filter { !["prices.sqlite-shm", "prices.sqlite-wal"].contains($0.key) } == before, "\(arguments)")
         }
         try #require(try job.number("SELECT count(*) FROM Price") == 8)
+    }
+
+    @Test func aRunThatIsRefusedTellsTheCommandOfThePolicy() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100),
+            policy: Sample.policy(
+                Sample.rule(), head: "log: { file: prices.sqlite-wal }\non_failure: [sh, -c, 'cat >told']"))
+        #expect(try job.retention("run", "--dry-run").status == 78)
+        #expect(try !job.listing().contains("told"))
+        #expect(try job.retention("run").status == 78)
+        #expect(try job.text("told").contains("log.file"))
     }
 
     @Test func whatIsOursIsWrittenAgainAndAgain() throws {
