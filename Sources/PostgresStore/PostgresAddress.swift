@@ -24,42 +24,15 @@ public struct PostgresAddress: Hashable, Sendable {
     }
 
     /// The URL without its password, for messages, reports and the ledger.
-    public var displayName: String { Self.displayName(of: url) }
+    public var displayName: String { Secrets.removed(fromURL: url) }
 
-    /// A URL without the password in it.
-    public static func displayName(of url: String) -> String {
-        guard let scheme = url.firstRange(of: "://") else { return url }
-        let rest = url[scheme.upperBound...]
-        let authorityEnd = rest.firstIndex { $0 == "/" || $0 == "?" } ?? rest.endIndex
-        var authority = String(rest[..<authorityEnd])
-        if let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") {
-            authority.removeSubrange(colon..<at)
-        }
-        var tail = rest[authorityEnd...]
-        var query = ""
-        if let mark = tail.firstIndex(of: "?") {
-            let kept = tail[tail.index(after: mark)...].split(separator: "&").filter { part in
-                !["password", "sslpassword"].contains(part.prefix { $0 != "=" }.lowercased())
-            }
-            query = kept.isEmpty ? "" : "?" + kept.joined(separator: "&")
-            tail = tail[..<mark]
-        }
-        return url[..<scheme.upperBound] + authority + tail + query
-    }
-
-    /// A message of libpq without the passwords of the URL, which it quotes where it cannot take the URL apart.
+    /// A message of libpq without the passwords of the URL. It quotes parts of a URL that it cannot read: where an `@` or
+    /// a `/` is not written as `%40` or `%2F`, it takes a part of the password for the host or the port.
     func withoutSecrets(_ message: String) -> String {
-        let authority = url.firstRange(of: "://").map { url[$0.upperBound...].prefix { $0 != "/" && $0 != "?" } } ?? ""
-        var secrets = url.split(separator: "?").dropFirst().joined().split(separator: "&").compactMap { part in
-            part.lowercased().contains("password=")
-                ? part.firstIndex(of: "=").map { part[part.index(after: $0)...] } : nil
-        }
-        if let at = authority.lastIndex(of: "@"), let colon = authority[..<at].firstIndex(of: ":") {
-            // Where an @ was not written as %40, libpq takes what follows it for the host.
-            secrets += authority[authority.index(after: colon)..<at].split(separator: "@")
-        }
-        return secrets.sorted { $0.count > $1.count }.reduce(message) { text, secret in
-            text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: "…")
+        let whole = Secrets.found(in: url)
+        let parts = whole.flatMap { $0.split { "@/?:".contains($0) } }.map(String.init).filter { $0.count > 1 }
+        return (whole + parts).sorted { $0.count > $1.count }.reduce(message) { text, secret in
+            text.split(separator: secret, omittingEmptySubsequences: false).joined(separator: Secrets.mask)
         }
     }
 

@@ -1,6 +1,6 @@
 /// What went wrong in a store: the kind, the store, the engine's own words, and what to do next.
 ///
-/// Never holds a bound value or a password.
+/// Never holds a bound value. Passwords in the texts that it is made of are hidden.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The kind of trouble, which decides the exit status.
     public enum Kind: String, Hashable, Sendable {
@@ -47,10 +47,10 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
     /// Makes an error.
     public init(_ kind: Kind, store: String, message: String, engineCode: String? = nil, hint: String? = nil) {
         self.kind = kind
-        self.store = store
-        self.message = message
+        self.store = Secrets.hidden(in: store)
+        self.message = Secrets.hidden(in: message)
         self.engineCode = engineCode
-        self.hint = hint
+        self.hint = hint.map(Secrets.hidden)
     }
 
     /// The store, the message, the engine's code and the hint on one line.

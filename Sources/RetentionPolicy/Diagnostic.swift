@@ -1,3 +1,5 @@
+import PriceStore
+
 /// A place in a policy file: line and column count from 1, columns in characters (Unicode scalars).
 package struct Mark: Hashable, Sendable, Comparable {
     package var line: Int
@@ -35,16 +37,24 @@ package struct Marks: Hashable, Sendable {
 
 /// One mistake in a policy file, with the place, and what was expected.
 package struct Diagnostic: Hashable, Sendable {
-    package enum Severity: String, Hashable, Sendable { case error, warning, advice }
+    /// How bad it is, the worst first.
+    package enum Severity: String, Hashable, Sendable, CaseIterable, Comparable {
+        case error, warning, advice
+
+        package static func < (a: Severity, b: Severity) -> Bool {
+            (allCases.firstIndex(of: a) ?? 0) < (allCases.firstIndex(of: b) ?? 0)
+        }
+    }
     package var severity: Severity
     package var mark: Mark
     /// A sentence without a full stop: what is wrong, then what is expected, with the nearest name if there is one.
+    /// Passwords in it are hidden, see ``Secrets``.
     package var message: String
 
     package init(_ severity: Severity = .error, at mark: Mark, _ message: String) {
         self.severity = severity
         self.mark = mark
-        self.message = message
+        self.message = Secrets.hidden(in: message)
     }
 }
 
@@ -54,12 +64,12 @@ package struct PolicySource: Hashable, Sendable {
     package var path: String
     /// SHA-256 of the bytes, 64 lower-case hexadecimal digits.
     package var sha256: String
-    /// The lines of the file, without their ends.
+    /// The lines of the file, without their ends. Passwords are hidden, see ``Secrets``.
     package var lines: [String]
 
     package init(path: String, sha256: String, lines: [String]) {
         self.path = path
         self.sha256 = sha256
-        self.lines = lines
+        self.lines = Secrets.hidden(inLines: lines)
     }
 }

@@ -1,3 +1,5 @@
+import PriceStore
+
 /// Diagnostics as a terminal shows them: place, message, the line, and a caret under the part that is meant.
 package enum DiagnosticText {
     /// The widest part of a source line that is shown, in terminal columns.
@@ -10,7 +12,14 @@ package enum DiagnosticText {
     ///
     /// Control characters of the file are shown escaped, so that a file cannot steer the terminal; long lines are cut
     /// around the caret. Without diagnostics the text is empty.
-    package static func render(_ diagnostics: [Diagnostic], source: PolicySource) -> String {
+    ///
+    /// - Parameters:
+    ///   - width: the columns of a terminal, to which messages are wrapped and source lines are cut; nil: there is none.
+    ///   - paint: puts a text in the style of a severity.
+    package static func render(
+        _ diagnostics: [Diagnostic], source: PolicySource, width: Int? = nil,
+        paint: (String, Diagnostic.Severity) -> String = { text, _ in text }
+    ) -> String {
         guard !diagnostics.isEmpty else { return "" }
         let digits = diagnostics.map { String($0.mark.line).count }.max() ?? 1
         let gutter = max(3, digits + 1)
@@ -19,15 +28,30 @@ package enum DiagnosticText {
             let mark = diagnostic.mark
             let place = "\(escaped(source.path)):\(mark.line):\(mark.column)"
             let message = escaped(String(diagnostic.message.prefix(longestMessage)))
-            lines.append("\(place): \(diagnostic.severity.rawValue): \(message)")
+            lines += head(place + ": ", "\(diagnostic.severity.rawValue):", message, width) {
+                paint($0, diagnostic.severity)
+            }
             guard mark.line >= 1, mark.line <= source.lines.count else { continue }
             let number = String(mark.line)
-            let (text, caret) = excerpt(source.lines[mark.line - 1], mark)
+            let widest = min(widestLine, max(20, (width ?? .max) - gutter - 5))
+            let (text, caret) = excerpt(source.lines[mark.line - 1], mark, widest)
             lines.append(String(repeating: " ", count: gutter - number.count) + number + " | " + text)
-            lines.append(String(repeating: " ", count: gutter) + " | " + caret)
+            lines.append(String(repeating: " ", count: gutter) + " | " + paint(caret, diagnostic.severity))
         }
         lines.append(summary(diagnostics))
         return lines.joined(separator: "\n")
+    }
+
+    /// Place, severity and message, wrapped.
+    private static func head(
+        _ place: String, _ severity: String, _ message: String, _ width: Int?, _ paint: (String) -> String
+    ) -> [String] {
+        let line = place + severity + " " + message
+        var lines = width.map { TextWidth.fit(line, width: max(40, $0), indent: 4) } ?? [line]
+        if lines[0].hasPrefix(place + severity) {
+            lines[0] = place + paint(severity) + lines[0].dropFirst(place.count + severity.count)
+        }
+        return lines
     }
 
     private static func summary(_ diagnostics: [Diagnostic]) -> String {
@@ -43,13 +67,14 @@ package enum DiagnosticText {
     }
 
     /// The line as shown, and the caret line below it.
-    private static func excerpt(_ line: String, _ mark: Mark) -> (text: String, caret: String) {
+    private static func excerpt(_ line: String, _ mark: Mark, _ widest: Int) -> (text: String, caret: String) {
         // What is far from the caret is never shown; a line of a megabyte must not be taken apart.
         let skipped = max(0, mark.column - 2 * widestLine)
         let mark = Mark(line: mark.line, column: mark.column - skipped, length: min(mark.length, widestLine))
         let nearby = line.unicodeScalars.dropFirst(skipped)
         // What each character of the line looks like, and how many columns it takes.
         var cells = nearby.prefix(mark.column + 2 * widestLine).map(cell)
+        showMasks(in: &cells, of: nearby)
         while let last = cells.last, last.text.allSatisfy({ $0 == " " }), cells.count >= mark.column + mark.length {
             cells.removeLast()
         }
@@ -59,17 +84,17 @@ package enum DiagnosticText {
 
         var first = 0
         var last = cells.count
-        if width(0..<cells.count) > widestLine {
+        if width(0..<cells.count) > widest {
             // Keep some of what stands before the caret, then fill up behind it.
             first = start
-            while first > 0, width(first - 1..<start) <= widestLine / 3 { first -= 1 }
+            while first > 0, width(first - 1..<start) <= widest / 3 { first -= 1 }
             last = first
             var used = 0
-            while last < cells.count, used + cells[last].width <= widestLine {
+            while last < cells.count, used + cells[last].width <= widest {
                 used += cells[last].width
                 last += 1
             }
-            while first > 0, used + cells[first - 1].width <= widestLine {
+            while first > 0, used + cells[first - 1].width <= widest {
                 first -= 1
                 used += cells[first].width
             }
@@ -79,6 +104,18 @@ package enum DiagnosticText {
         let indent = head.count + width(first..<max(first, start))
         let length = max(1, width(start..<max(start, min(end, last))))
         return (text, String(repeating: " ", count: indent) + "^" + String(repeating: "~", count: length - 1))
+    }
+
+    /// Shows hidden characters as one mask, so that not even the length of a password is told.
+    private static func showMasks(
+        in cells: inout [(text: String, width: Int)], of scalars: some Sequence<Unicode.Scalar>
+    ) {
+        var wasHidden = false
+        for (index, scalar) in zip(cells.indices, scalars) {
+            let isHidden = scalar == Secrets.hiddenScalar
+            if isHidden { cells[index] = wasHidden ? ("", 0) : (Secrets.mask, Secrets.mask.utf8.count) }
+            wasHidden = isHidden
+        }
     }
 
     private static func escaped(_ text: String) -> String {
@@ -92,18 +129,7 @@ package enum DiagnosticText {
             let text = "\\u{\(String(scalar.value, radix: 16))}"
             return (text, text.utf8.count)
         case .nonspacingMark, .enclosingMark: return (String(scalar), 0)
-        default: return (String(scalar), isWide(scalar) ? 2 : 1)
-        }
-    }
-
-    /// Whether a terminal gives the character two columns: East Asian wide characters and emoji.
-    private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
-            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF,
-            0x20000...0x3FFFD:
-            true
-        default: false
+        default: return (String(scalar), TextWidth.isWide(scalar) ? 2 : 1)
         }
     }
 }

@@ -69,9 +69,8 @@ struct DurationGrammar {
     /// Reads a text into amounts, each at least 0 and not all 0, none so large that arithmetic overflows.
     func amounts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
         if text.contains(where: \.isWhitespace) {
-            let joined = String(text.filter { !$0.isWhitespace })
-            let isGood = (try? amounts(of: joined)) != nil
-            throw DurationMistake("'\(text)' has a space in it\(isGood ? ": write \(joined)" : "")")
+            let offer = meant(by: text).map { ": write \($0)" } ?? "; expected a number and a unit, as \(example)"
+            throw DurationMistake("'\(text)' has a space in it\(offer)")
         }
         if text.hasPrefix("-") {
             throw DurationMistake("'\(text)' is negative: write it without the minus sign")
@@ -108,7 +107,7 @@ struct DurationGrammar {
             } else if let unit = DurationUnit.allCases.first(where: { $0.symbol == name }) {
                 parts.append((unit, amount))
             } else {
-                throw unknownUnit(String(name), amount: amount, of: text)
+                throw unknownUnit(String(name), of: text)
             }
         }
         if parts.isEmpty { throw unreadable(text) }
@@ -186,11 +185,29 @@ struct DurationGrammar {
         return DurationMistake("'\(text)' is ambiguous: write \(offers.isEmpty ? "min or mo" : offers)")
     }
 
-    private func unknownUnit(_ name: String, amount: Int, of text: String) -> DurationMistake {
+    /// What a length of time in everyday words is to be written as: `30 days`, `1 year, 6 months`. Nil: it is not clear.
+    private func meant(by text: String) -> String? {
+        var parts: [(unit: DurationUnit, amount: Int)] = []
+        var rest = text.lowercased()[...]
+        while true {
+            rest = rest.drop { $0.isWhitespace || $0 == "," }
+            if rest.hasPrefix("and ") { rest = rest.dropFirst(4).drop(while: \.isWhitespace) }
+            if rest.isEmpty { break }
+            let digits = rest.prefix { ("0"..."9").contains($0) }
+            rest = rest.dropFirst(digits.count).drop(while: \.isWhitespace)
+            let word = rest.prefix(while: \.isLetter)
+            rest = rest.dropFirst(word.count)
+            guard let amount = Int(digits), let unit = DurationUnit.meant(by: String(word)) else { return nil }
+            parts.append((unit, amount))
+        }
+        let written = Self.spelled(parts)
+        return (try? amounts(of: written)) == nil ? nil : written
+    }
+
+    private func unknownUnit(_ name: String, of text: String) -> DurationMistake {
         let list = unitList
-        if let unit = DurationUnit.meant(by: name), units.contains(unit) {
-            return DurationMistake(
-                "'\(name)' in '\(text)' is not a unit; did you mean \(amount)\(unit.symbol)? The units are \(list)")
+        if let meant = meant(by: text) {
+            return DurationMistake("'\(name)' in '\(text)' is not a unit; did you mean \(meant)? The units are \(list)")
         }
         return DurationMistake("'\(name)' in '\(text)' is not a unit; the units are \(list)")
     }
@@ -214,9 +231,10 @@ struct DurationGrammar {
     }
 
     private func unreadable(_ text: String) -> DurationMistake {
-        let example = units.contains(.weeks) ? "30d, 1y6mo or P30D" : "90s, 10min or PT10M"
-        return DurationMistake("'\(text)' is not a length of time; expected a number and a unit, as \(example)")
+        DurationMistake("'\(text)' is not a length of time; expected a number and a unit, as \(example)")
     }
+
+    private var example: String { units.contains(.weeks) ? "30d, 1y6mo or P30D" : "90s, 10min or PT10M" }
 
     private func tooLong(_ text: String) -> DurationMistake {
         DurationMistake("'\(text)' is more than 10,000 years, the longest that can be used")

@@ -93,9 +93,10 @@ package struct Policy: Sendable {
         /// An absolute path; nil: standard error.
         package var file: String?
         package var format: Format = .text
-        package var level: Level = .info
+        /// Nil: info, or warnings only where people look at a terminal.
+        package var level: Level?
 
-        package init(file: String? = nil, format: Format = .text, level: Level = .info) {
+        package init(file: String? = nil, format: Format = .text, level: Level? = nil) {
             self.file = file
             self.format = format
             self.level = level

@@ -44,7 +44,7 @@ struct PolicyBuilder {
         policy.log = file.group("log").map { log in
             Policy.LogSettings(
                 file: log.text("file"), format: log.word("format", as: Policy.LogSettings.Format.self) ?? .text,
-                level: log.word("level", as: Policy.LogSettings.Level.self) ?? .info)
+                level: log.word("level", as: Policy.LogSettings.Level.self))
         }
         policy.maxRuntime = file.group("limits")?.duration("max_runtime")
         return policy
@@ -139,7 +139,7 @@ struct PolicyBuilder {
 
     /// A path of the configuration's folder as the user writes it; a URL without its password.
     private func written(_ path: String) -> String {
-        if SettingReader.isServerURL(path) { return SafeURL.text(path) }
+        if SettingReader.isServerURL(path) { return Secrets.removed(fromURL: path) }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"
         return path.hasPrefix(folder) ? String(path.dropFirst(folder.count)) : path
     }

@@ -7,7 +7,7 @@ extension PolicyKey {
         static let noPostgreSQL: String? = nil
     #else
         static let noPostgreSQL: String? =
-            "this build has no PostgreSQL engine: build it with `swift build --traits Postgres`, or name the path of a SQLite file"
+            "this build has no PostgreSQL engine: install the package retention-postgresql, build with `swift build --traits Postgres`, or name the path of a SQLite file"
     #endif
 
     static let file: [PolicyKey] = [
@@ -62,7 +62,7 @@ extension PolicyKey {
     static let log: [PolicyKey] = [
         PolicyKey("file", .path, "The log file; default: standard error"),
         PolicyKey("format", .word(PolicyWord.of(Policy.LogSettings.Format.self)), "The form of a line; default text"),
-        PolicyKey("level", .word(PolicyWord.of(Policy.LogSettings.Level.self)), "The least that is told; default info"),
+        PolicyKey("level", .word(PolicyWord.of(Policy.LogSettings.Level.self)), "The least that is told; default info, on a terminal warning"),
     ]
 
     static let metrics: [PolicyKey] = [
@@ -143,8 +143,30 @@ extension PolicyKey {
             format.rawValue,
             unavailable: format == .native && noPostgreSQL != nil
                 ? "'native' is for the date types of PostgreSQL; a SQLite file has none: name the format of its values"
-                : nil)
+                : nil,
+            otherNames: otherNames[format] ?? [])
     }
+
+    private static let otherNames: [DateEncoding: [String]] = [
+        .iso8601: ["iso", "iso_8601", "iso-8601", "rfc3339", "rfc_3339", "datetime", "text"],
+        .unixSeconds: [
+            "unix", "unix_s", "unix_sec", "unixtime", "unix_time", "unixepoch", "epoch", "epoch_s", "epoch_seconds",
+        ],
+        .unixMilliseconds: [
+            "unix_ms", "unix_millis", "epoch_ms", "epoch_millis", "epoch_milliseconds", "ms", "millis",
+        ],
+        .unixMicroseconds: [
+            "unix_us", "unix_micros", "epoch_us", "epoch_micros", "epoch_microseconds", "us", "micros",
+        ],
+        .unixNanoseconds: ["unix_ns", "unix_nanos", "epoch_ns", "epoch_nanos", "epoch_nanoseconds", "ns", "nanos"],
+        .appleSeconds: ["apple", "apple_s", "cocoa", "coredata", "core_data", "nsdate"],
+        .appleNanoseconds: ["apple_ns"],
+        .webkitMicroseconds: ["webkit", "webkit_us", "chrome", "chromium"],
+        .windowsFiletime: ["filetime", "ldap"],
+        .dotnetTicks: ["ticks", "dotnet", ".net"],
+        .julianDay: ["julian", "jd"],
+        .unixDays: ["days", "epoch_days"],
+    ]
 
     private static let strategies: [PolicyWord] = [
         "auto", "whole", "range", "sorted", "windows", "keys", "rebuild", "rebuild_in_place", "rebuild_file",

@@ -54,10 +54,13 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
     let name: String
     /// Why it cannot be used; nil: it can.
     let unavailable: String?
+    /// Names that other programs have for it; they are offered, not taken.
+    let otherNames: [String]
 
-    init(_ name: String, unavailable: String? = nil) {
+    init(_ name: String, unavailable: String? = nil, otherNames: [String] = []) {
         self.name = name
         self.unavailable = unavailable
+        self.otherNames = otherNames
     }
 
     init(stringLiteral name: String) { self.init(name) }

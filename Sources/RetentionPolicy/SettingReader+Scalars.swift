@@ -141,7 +141,8 @@ extension SettingReader {
         let text = scalar.text
         guard let word = words.first(where: { $0.name == text }) else {
             let usable = words.filter { $0.unavailable == nil }.map(\.name)
-            guard let near = NearestName.match(text, in: usable) else { throw Complaint() }
+            let meant = words.first { $0.unavailable == nil && $0.otherNames.contains(text.lowercased()) }?.name
+            guard let near = meant ?? NearestName.match(text, in: usable) else { throw Complaint() }
             throw Complaint(message: "'\(text)' is not a value of '\(name)'; did you mean '\(near)'?")
         }
         if let reason = word.unavailable { throw Complaint(message: reason) }
@@ -149,6 +150,13 @@ extension SettingReader {
     }
 
     private func storeAddress(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
+        // libpq knows these keys; a path that begins so is not meant.
+        let first = scalar.text.prefix { $0 != "=" }.filter { $0 != " " }.lowercased()
+        if scalar.text.contains("="),
+            ["host", "hostaddr", "port", "dbname", "user", "password", "service"].contains(first)
+        {
+            throw Complaint(message: "'\(name)' must be a path or a URL; write postgresql://user@host/database")
+        }
         if Self.isServerURL(scalar.text) {
             if let reason = PolicyKey.noPostgreSQL { throw Complaint(message: reason) }
             return scalar.text

@@ -24,7 +24,11 @@ struct SettingReader {
         guard case .mapping(let pairs) = node.content else {
             let examples = keys.prefix(3).map(\.name).joined(separator: ", ")
             let subject = name.map { "'\($0)' must be" } ?? "expected"
-            report(node.mark, "\(subject) a mapping with keys as \(examples); found \(node.described)")
+            var message = "\(subject) a mapping with keys as \(examples); found \(node.described)"
+            if case .scalar(let scalar) = node.content, PolicyKey.isMissingSpace(in: scalar.text) {
+                message = PolicyKey.missingSpace(after: scalar.text.prefix { $0 != ":" })
+            }
+            report(node.mark, message)
             return nil
         }
         var group = SettingGroup(mark: node.mark)
@@ -65,6 +69,11 @@ struct SettingReader {
         if owner == "defaults", PolicyKey.rule.contains(where: { $0.name == pair.key }) {
             report(pair.keyMark, "'\(pair.key)' cannot be in 'defaults'; every rule has its own")
             return nil
+        }
+        if PolicyKey.isMissingSpace(in: pair.key) {
+            let key = pair.key.prefix { $0 != ":" }
+            report(pair.keyMark, PolicyKey.missingSpace(after: key))
+            return String(key)
         }
         let near = NearestName.match(pair.key, in: keys.map(\.name))
         var hint = near.map { "; did you mean '\($0)'?" }

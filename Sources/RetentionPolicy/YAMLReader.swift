@@ -242,8 +242,14 @@ struct YAMLReader {
             if scalar == "\t" { return stop(mark, "a tab cannot be used for indentation; use spaces") }
             return stop(mark, "a value cannot begin with '\(scalar)'; write it in quotes")
         }
+        let context = parser.context.map { String(cString: $0) }
+        let trouble = YAMLTrouble(
+            problem: problem, context: context, place: mark,
+            contextPlace: text.mark(from: parser.context_mark.index, to: parser.context_mark.index + 1),
+            lines: text.lines)
+        if let diagnostic = trouble.diagnostic { return Stop(diagnostic: diagnostic) }
         var message = "this is not YAML: \(problem)"
-        if let context = parser.context.map({ String(cString: $0) }) {
+        if let context {
             message += " \(context)"
             if context.hasPrefix("while"), parser.context_mark.index != parser.problem_mark.index {
                 let place = text.mark(from: parser.context_mark.index, to: parser.context_mark.index)

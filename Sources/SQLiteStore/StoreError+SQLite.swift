@@ -36,7 +36,13 @@ extension StoreError {
     }
 
     private static func hint(of error: DatabaseError, store: String) -> String? {
-        switch error.resultCode {
+        if error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
+            return
+                "a program stopped partway through a change and left \(store)-journal; this is only read here. Whatever "
+                + "opens the store for writing rolls the change back: its application, retention run, or "
+                + "sqlite3 \(store) 'SELECT count(*) FROM sqlite_master'"
+        }
+        return switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
             "another program holds the store; try again later, or raise store.busy_timeout"
         case .SQLITE_CANTOPEN where !StoreFile.isForbidden(store):

@@ -33,17 +33,16 @@ struct CheckCommand: ConsoleCommand {
             policy = try policyOption.read()
         } catch PolicyError.invalid(let diagnostics, let source) {
             // The mistakes are what was asked for: they are the report.
-            try console.report(DiagnosticText.render(diagnostics, source: source) + "\n")
+            try console.report(diagnostics, of: source)
             return 78
         }
         let diagnostics = try self.diagnostics(policy)
-        if !diagnostics.isEmpty {
-            try console.report(DiagnosticText.render(diagnostics, source: policy.file) + "\n")
-        }
+        try console.report(diagnostics, of: policy.file)
         try showCrontabs(console)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
         let scope = offline ? "the store was not looked at" : "\(policy.store.written) fits"
-        try console.report("\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))\n")
+        let line = "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))"
+        try console.report(TextWidth.fit(line, width: console.width).map { $0 + "\n" }.joined())
         return 0
     }
 
@@ -57,7 +56,8 @@ struct CheckCommand: ConsoleCommand {
         let completed = try policy.completed(from: reader)
         let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)
-        return (found + advice + reclaim).sorted { $0.mark < $1.mark }
+        // What has to be changed comes before what might be.
+        return (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }
     }
 
     private func showCrontabs(_ console: Console) throws {
@@ -69,7 +69,7 @@ struct CheckCommand: ConsoleCommand {
                     exitCode: 66, message: "the crontab \(path) cannot be read",
                     hint: "name a file, as after: crontab -l > mine")
             }
-            if !diagnostics.isEmpty { try console.report(DiagnosticText.render(diagnostics, source: source) + "\n") }
+            try console.report(diagnostics, of: source)
         }
     }
 }

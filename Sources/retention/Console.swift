@@ -1,6 +1,7 @@
 @preconcurrency import Glibc
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 
 /// The only code that prints: the report to standard output, everything else to standard error, both unbuffered so that
 /// nothing is lost however the process ends.
@@ -13,8 +14,11 @@ final class Console: Sendable {
     let showsProgress: Bool
     /// The columns that reports are wrapped to: the terminal's, or 120 where the output is no terminal.
     let width: Int
+    /// The columns of the terminal, to which tables are folded; nil: the output is no terminal, and a row is a line.
+    let tableWidth: Int?
+    /// Whether standard error is a terminal.
+    let isErrorTerminal: Bool
 
-    private let errorWidth: Int
     private let progressIsShown = LockedValue(false)
 
     /// Looks at the terminal. From here on a reader that goes away is an error of a write, no longer the end of the
@@ -29,9 +33,10 @@ final class Console: Sendable {
         let forbidsColour = !(Self.environment("NO_COLOR") ?? "").isEmpty
         isTerminal = isOutputTerminal && !isDumb
         usesColour = isTerminal && !forbidsColour
-        showsProgress = isatty(STDERR_FILENO) == 1 && !isDumb
-        width = isOutputTerminal ? Self.columns(of: STDOUT_FILENO) ?? 80 : 120
-        errorWidth = Self.columns(of: STDERR_FILENO) ?? 80
+        isErrorTerminal = isatty(STDERR_FILENO) == 1
+        showsProgress = isErrorTerminal && !isDumb
+        tableWidth = isOutputTerminal ? Self.columns(of: STDOUT_FILENO) ?? 80 : nil
+        width = tableWidth ?? 120
     }
 
     /// Writes a report to standard output.
@@ -43,6 +48,24 @@ final class Console: Sendable {
         throw CommandFailure(
             exitCode: 74, message: "the report could not be written: \(String(cString: strerror(errno)))")
     }
+
+    /// Writes diagnostics to standard output, wrapped and coloured as reports are.
+    func report(_ diagnostics: [Diagnostic], of source: PolicySource) throws(CommandFailure) {
+        guard !diagnostics.isEmpty else { return }
+        let text = DiagnosticText.render(diagnostics, source: source, width: tableWidth) {
+            [usesColour] text, severity in
+            guard usesColour else { return text }
+            return switch severity {
+            case .error: Style.bad.painted(text)
+            case .warning: Style.caution.painted(text)
+            case .advice: Style.good.painted(text)
+            }
+        }
+        try report(text + "\n")
+    }
+
+    /// The columns of standard error: what lines there are wrapped to. Nil: it is no terminal.
+    var errorWidth: Int? { isErrorTerminal ? Self.columns(of: STDERR_FILENO) ?? 80 : nil }
 
     /// Whether whoever read standard output has gone away. A pipe tells; a file or a terminal is always there.
     var isReaderGone: Bool {
@@ -60,10 +83,13 @@ final class Console: Sendable {
         return LogSink.writeAll(bytes, to: STDERR_FILENO)
     }
 
+    /// The columns of a line that can be overwritten: in the last one some terminals go on to the next line.
+    var progressWidth: Int { max(10, (errorWidth ?? 80) - 1) }
+
     /// Shows a line that the next one overwrites, cut to the terminal's width.
     func showProgress(_ line: String) {
         guard showsProgress else { return }
-        let text = "\r" + String(line.prefix(max(10, errorWidth - 1))) + "\u{1B}[K"
+        let text = "\r" + String(line.prefix(progressWidth)) + "\u{1B}[K"
         progressIsShown.withLock { isShown in
             _ = LogSink.writeAll(Array(text.utf8), to: STDERR_FILENO)
             isShown = true

@@ -23,6 +23,18 @@ struct ExitStatus: Hashable {
     /// The lines for standard error.
     var lines: [String]
 
+    /// The lines for a terminal of so many columns: sentences are wrapped, source lines and carets are not.
+    func lines(width: Int?) -> [String] {
+        guard let width else { return lines }
+        return lines.flatMap { line in
+            guard !line.contains(" | "), TextWidth.of(line) > width else { return [line] }
+            let isHint = line.hasPrefix("  ")
+            return TextWidth.wrap(line, width: max(40, width), indent: 2).enumerated().map { index, part in
+                index == 0 && isHint ? "  " + part : part
+            }
+        }
+    }
+
     /// The one switch from errors to exit statuses.
     init(of error: any Error) {
         switch error {
@@ -47,7 +59,7 @@ struct ExitStatus: Hashable {
     /// What to do about trouble whose place knows nothing better.
     private static func nextStep(after kind: StoreError.Kind) -> String {
         switch kind {
-        case .missing: "check the path: it is looked for from the working folder, or from the policy's"
+        case .missing: "check the path; in a policy it is relative to the policy's folder"
         case .unreachable: "check the server and the network, and try again"
         case .permission: "run it as the file's owner, or change who may read and write the file and its folder"
         case .busy: "try again later, or raise store.busy_timeout"
@@ -68,7 +80,8 @@ struct ExitStatus: Hashable {
         switch error {
         case .missing:
             self.init(
-                code: 66, message: error.description, hint: "name it with -c FILE, or run in the folder that holds it")
+                code: 66, message: error.description,
+                hint: "name it with -c FILE, or make one: retention init STORE > retention.yaml")
         case .unreadable(_, let code, _):
             self.init(
                 code: PolicyAccess.exitCode(ofSystemError: code), message: error.description,
@@ -83,8 +96,11 @@ struct ExitStatus: Hashable {
     private init(code: Int32, message: String, hint: String?) {
         self.init(
             code: code,
-            lines: ["retention: error: " + SafeText.line(message)] + (hint.map { ["  " + SafeText.line($0)] } ?? []))
+            lines: ["retention: error: " + Self.line(message)] + (hint.map { ["  " + Self.line($0)] } ?? []))
     }
+
+    /// One line of text that neither steers the terminal nor shows a password.
+    private static func line(_ text: String) -> String { SafeText.line(Secrets.hidden(in: text)) }
 
     private init(code: Int32, lines: [String]) {
         self.code = code

@@ -29,10 +29,11 @@ struct InitCommand: ConsoleCommand {
         let reader = try StoreOpening.reader(ofStoreNamed: store, model: model)
         let draft = PolicyDraft(try StoreInspection.read(reader, clock: SystemClock.now()), model: model)
         guard draft.hasRules else {
+            let name = Secrets.removed(fromURL: store)
             throw CommandFailure(
                 exitCode: 65,
-                message: "no entity of \(SafeURL.text(store)) has dates that can be read: there is nothing to expire",
-                hint: "retention inspect \(SafeURL.text(store)) shows what is in it")
+                message: "no entity of \(name) has dates that can be read: there is nothing to expire",
+                hint: "retention inspect \(name) shows what is in it")
         }
         // Editors that know this line complete keys and underline mistakes.
         let schema = InstalledFiles.schema.map { "# yaml-language-server: $schema=\($0)\n" } ?? ""

@@ -32,7 +32,10 @@ struct InspectCommand: ConsoleCommand {
         let reader = try StoreOpening.reader(ofStoreNamed: store, model: model)
         let report = InspectionReport(try StoreInspection.read(reader, clock: SystemClock.now()))
         try console.report(
-            format == .json ? report.json : report.text(width: min(console.width, 100), usesColour: console.usesColour))
+            format == .json
+                ? report.json
+                : report.text(
+                    width: min(console.width, 100), tableWidth: console.tableWidth, usesColour: console.usesColour))
         return 0
     }
 }

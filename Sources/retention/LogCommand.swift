@@ -25,7 +25,8 @@ struct LogCommand: ConsoleCommand {
     var rule: String?
     @Option(help: ArgumentHelp("Only runs that started then or later.", valueName: "instant"))
     var since: String?
-    @Option(help: ArgumentHelp("Only runs, or rules, that ended so.", valueName: "word"))
+    @Option(
+        help: ArgumentHelp("Only runs, or rules, that ended so.", valueName: "word"), completion: .list(Self.outcomes))
     var outcome: String?
     @Option(
         name: .customLong("run"),
@@ -85,13 +86,16 @@ struct LogCommand: ConsoleCommand {
                     "--run '\(runID)' is the beginning of \(runs.count) identifiers", hint: "give more of it")
             }
             if format == .text {
-                return LogReport.full(first, width: console.width, usesColour: console.usesColour)
+                return LogReport.full(
+                    first, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
             }
         }
         let report = LogReport(runs, missed: missed)
         return format == .json
             ? report.json
-            : report.table(width: console.width, usesColour: console.usesColour, usesBlocks: console.isTerminal)
+            : report.table(
+                width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour,
+                usesBlocks: console.isTerminal)
     }
 
     // MARK: Verify
@@ -137,7 +141,9 @@ struct LogCommand: ConsoleCommand {
         _ first: [LedgerRun], _ query: LedgerHistory.Query, _ opening: StoreOpening, _ console: Console
     ) throws -> Int32 {
         if format == .text, !first.isEmpty {
-            try console.report(LogReport(first).table(width: console.width, usesColour: console.usesColour))
+            try console.report(
+                LogReport(first).table(
+                    width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))
         } else {
             try console.report(first.map(LogReport.jsonLine).joined())
         }
@@ -152,7 +158,8 @@ struct LogCommand: ConsoleCommand {
                 guard run.number > newest || shown[run.number].map({ $0 != run.outcome }) ?? false else { continue }
                 shown[run.number] = run.outcome
                 newest = max(newest, run.number)
-                let body = LogReport([run]).tableBody(width: console.width, usesColour: console.usesColour)
+                let body = LogReport([run]).tableBody(
+                    width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
                 try console.report(format == .json ? LogReport.jsonLine(run) : body)
             }
         }

@@ -12,6 +12,8 @@ struct LogOpening {
     var level: Policy.LogSettings.Level?
     /// Whether standard error shows warnings and errors only; a file keeps its level.
     var isQuiet = false
+    /// Whether every detail is asked for, on a terminal too.
+    var isVerbose = false
     /// A dry run makes no file: of a log that has one, only warnings are shown, on standard error.
     var isDryRun = false
 
@@ -29,10 +31,14 @@ struct LogOpening {
     /// - Throws: ``StoreError`` of kind `cannotCreate` if the log file cannot be opened.
     func open(_ console: Console) throws -> Log {
         let settings = settings ?? Policy.LogSettings()
-        let level = Self.level(self.level ?? settings.level)
+        let level = Self.level(self.level ?? settings.level ?? .info)
         let format = format ?? settings.format
         let clock: @Sendable () -> Instant = { SystemClock.now() }
-        let standardError = LogSink { console.diagnose(bytes: $0) }
+        let standardError = LogSink { bytes in
+            guard let width = console.errorWidth, format == .text else { return console.diagnose(bytes: bytes) }
+            let lines = TextWidth.fit(String(decoding: bytes.dropLast(), as: UTF8.self), width: width, indent: 2)
+            return console.diagnose(lines.joined(separator: "\n"))
+        }
         var handlers: [any LogHandler] = []
         var log = Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() })
         if let path = settings.file {
@@ -45,7 +51,11 @@ struct LogOpening {
             }
             handlers.append(TextLogHandler(sink: standardError, level: max(level, .warning), clock: clock))
         } else {
-            handlers.append(Self.handler(format, standardError, isQuiet ? max(level, .warning) : level, clock))
+            // Who looks at a terminal gets the report; what goes on in between is for files and the journal.
+            let isWatched = console.isErrorTerminal && format == .text && self.level == nil && settings.level == nil
+            let showsWarningsOnly = isQuiet || isWatched && !isVerbose
+            handlers.append(
+                Self.handler(format, standardError, showsWarningsOnly ? max(level, .warning) : level, clock))
         }
         log.logger = Logger(label: "retention") { [handlers] _ in
             handlers.count == 1 ? handlers[0] : MultiplexLogHandler(handlers)

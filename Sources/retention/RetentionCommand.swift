@@ -1,4 +1,6 @@
 import ArgumentParser
+import PriceStore
+import RetentionPolicy
 
 /// The program: one subcommand for each thing that can be asked of it.
 @main
@@ -11,9 +13,9 @@ struct RetentionCommand: ParsableCommand {
         commandName: name,
         abstract: "Deletes expired rows of time-series price data, as a policy file says.",
         discussion: """
-            Exit codes: 0 all done, 64 wrong usage, 65 a rule was refused or a pending line was bad, 66 no such \
-            configuration or store, 70 a defect, 73 ledger or log cannot be made, 74 input/output error, 75 try again \
-            later, 77 no permission, 78 the configuration is wrong, 130/143 stopped by a signal.
+            Exit codes: 0 all done, 64 wrong usage, 65 a rule was refused or a pending line was bad, 66 no such policy or \
+            store, 69 the server cannot be reached, 70 a defect, 73 ledger or log cannot be made, 74 input/output error, \
+            75 try again later, 77 no permission, 78 the policy is wrong, 130/143 stopped by a signal.
 
             EXAMPLES
               retention run --dry-run           what would be deleted, and why
@@ -34,7 +36,7 @@ struct RetentionCommand: ParsableCommand {
             ProcessEnd.exit(try command.run(console))
         } catch {
             let status = ExitStatus(of: error)
-            for line in status.lines { console.diagnose(line) }
+            for line in status.lines(width: console.errorWidth) { console.diagnose(line) }
             ProcessEnd.exit(status.code)
         }
     }
@@ -42,6 +44,7 @@ struct RetentionCommand: ParsableCommand {
     /// The command that the arguments name; nil if they only asked for help, which is printed then.
     private static func parse(_ console: Console) throws -> (any ConsoleCommand)? {
         if let command = runCommand() { return command }
+        try refuseUnknownCommand()
         do {
             var command = try parseAsRoot()
             if let command = command as? any ConsoleCommand { return command }
@@ -56,13 +59,23 @@ struct RetentionCommand: ParsableCommand {
                 try console.report(text + "\n")
                 return nil
             }
-            console.diagnose(text)
+            console.diagnose(Secrets.hidden(in: text))
             ProcessEnd.exit(exitCode(for: error).rawValue)
         }
     }
 }
 
 extension RetentionCommand {
+    /// Names the nearest command for one that there is not.
+    private static func refuseUnknownCommand() throws(CommandFailure) {
+        guard let word = CommandLine.arguments.dropFirst().first, !word.hasPrefix("-") else { return }
+        let commands = Self.configuration.subcommands.map { $0.configuration }
+        guard word != "help", !commands.contains(where: { $0.commandName == word }) else { return }
+        let names = commands.filter { $0.shouldDisplay }.compactMap { $0.commandName }
+        let near = NearestName.match(word, in: names).map { "; did you mean '\($0)'?" } ?? ""
+        throw .usage("there is no command '\(word)'\(near)", hint: "the commands are \(names.joined(separator: ", "))")
+    }
+
     /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or not right.
     ///
     /// Parsed as one of all commands it would take as long as all that a run with nothing to do does.

@@ -30,12 +30,14 @@ struct RunCommand: ConsoleCommand {
     var maxRuntime: String?
     @Option(help: "How the report is written.")
     var format = ReportFormat.text
-    @Option(help: ArgumentHelp("Pass this refusal in this run; may be given more than once.", valueName: "code"))
+    @Option(
+        help: ArgumentHelp("Pass this refusal in this run; may be given more than once.", valueName: "code"),
+        completion: .list(RefusalCode.allCases.map(\.rawValue)))
     var accept: [String] = []
     @Option(
         help: ArgumentHelp(
             "How rows go: auto, whole, range, sorted, windows, keys, rebuild, rebuild_in_place, rebuild_file or partitions.",
-            valueName: "name"))
+            valueName: "name"), completion: .list(["auto"] + DeleteStrategy.allCases.map(\.rawValue)))
     var strategy = "auto"
     @Flag(help: "Print nothing when all went well.")
     var quiet = false
@@ -58,8 +60,11 @@ struct RunCommand: ConsoleCommand {
 
         let policy = try policyOption.read()
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
-        let bar = ProgressBar(show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime)
-        var opening = LogOpening(format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun)
+        let bar = ProgressBar(
+            show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
+            width: { console.progressWidth })
+        var opening = LogOpening(
+            format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: verbose, isDryRun: dryRun)
         var session = RunSession(
             console: console, policy: policy, asOf: try instant(for: policy, clock: started), options: options,
             log: try opening.open(console))
@@ -68,7 +73,8 @@ struct RunCommand: ConsoleCommand {
             opening.settings = policy.log
             session.log = try opening.open(console)
         } catch {
-            if !dryRun { session.notifyOfRunNotCarriedOut(error) }
+            // The ledger may be the very file that is refused: nothing is recorded.
+            if !dryRun { session.notifyOfRunNotCarriedOut(session.reportOfRunNotCarriedOut(error)) }
             throw error
         }
         session.maxRuntime = budget
@@ -80,11 +86,17 @@ struct RunCommand: ConsoleCommand {
     }
 
     private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) {
-        if let failure = report.failure { console.diagnose("retention: error: " + SafeText.line(failure)) }
+        if let failure = report.failure {
+            let line = "retention: error: " + SafeText.line(failure)
+            let lines = console.errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]
+            console.diagnose(lines.joined(separator: "\n"))
+        }
         guard !quiet || report.exitCode != 0 else { return }
         switch format {
         case .text:
-            try console.report(TextReport(report, width: console.width, usesColour: console.usesColour).text)
+            let text = TextReport(
+                report, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
+            try console.report(text.text)
         case .json: try console.report(JSONReport(report).text)
         }
     }

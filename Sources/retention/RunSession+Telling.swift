@@ -29,15 +29,41 @@ extension RunSession {
         if let problem = tellCommand(of: report) { warn(&report, "command of the policy failed", problem) }
     }
 
-    /// Tells the command of the policy that there was no run, with a report that has no rules.
-    func notifyOfRunNotCarriedOut(_ error: any Error) {
-        let now = SystemClock.now()
+    /// The report of a run that could not begin: it has no rules, and the engine is not known.
+    func reportOfRunNotCarriedOut(_ error: any Error) -> RunReport {
         var report = RunReport(
-            runID: "", mode: .run, asOf: asOf, started: now, config: policy.file.path, configSHA256: policy.file.sha256,
-            store: policy.store.written, engine: "")
+            runID: "", mode: .run, asOf: asOf, started: SystemClock.now(), config: policy.file.path,
+            configSHA256: policy.file.sha256, store: policy.store.written, engine: "")
         let status = ExitStatus(of: error)
         report.exitCode = status.code
         report.failure = status.lines.joined(separator: "\n")
+        return report
+    }
+
+    /// Puts a run that could not begin into the ledger, and gives it its identifier. Where that is not possible, it is a
+    /// warning.
+    func record(_ report: inout RunReport) {
+        do {
+            // The ledger beside a store that only a link names would be made in the wrong folder.
+            guard policy.history != .besideStore || !opening.isDanglingLink else { return }
+            guard let writer = try opening.ledgerWriter() else { return }
+            let ledger = try RunLedger(
+                writer: writer, store: try opening.realStorePath(), process: MachineFacts.process,
+                keep: policy.historyKeep, zone: policy.timezone)
+            var recorded = report
+            recorded.runID = runID
+            try writer.transaction(.normal) {
+                try ledger.begin(recorded)
+                try ledger.finish(recorded)
+            }
+            report = recorded
+        } catch {
+            log.logger.warning("run not recorded", metadata: ["reason": "\(error)"])
+        }
+    }
+
+    /// Tells the command of the policy that there was no run.
+    func notifyOfRunNotCarriedOut(_ report: RunReport) {
         if let problem = tellCommand(of: report) {
             log.logger.warning("command of the policy failed", metadata: ["reason": "\(problem)"])
         }
@@ -45,12 +71,13 @@ extension RunSession {
 
     private func tellCommand(of report: RunReport) -> String? {
         let words = report.exitCode == 0 ? policy.onSuccess : policy.onFailure
-        return NoticeCommand(words, sleep: SystemClock.sleep).run(
+        let problem = NoticeCommand(words, sleep: SystemClock.sleep).run(
             input: JSONReport(report).text,
             variables: [
                 ("RETENTION_RUN", report.runID), ("RETENTION_OUTCOME", report.ledgerOutcome.rawValue),
                 ("RETENTION_EXIT_CODE", "\(report.exitCode)"), ("RETENTION_CONFIG", report.config),
             ])
+        return problem.map(Secrets.hidden)
     }
 
     private func warn(_ report: inout RunReport, _ message: Logger.Message, _ reason: String) {

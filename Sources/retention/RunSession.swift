@@ -15,6 +15,9 @@ struct RunSession {
     var observer: (any RunObserver)?
     /// Whether each different statement is shown with its query plan.
     var isVerbose = false
+    /// The run's identifier.
+    let runID = RunID.make(
+        at: SystemClock.now(), random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) })
 
     init(console: Console, policy: Policy, asOf: Instant, options: Planner.Options, log: LogOpening.Log) {
         self.console = console
@@ -40,8 +43,9 @@ struct RunSession {
 
     /// Carries a run out.
     func run() throws -> RunReport {
+        var hasBegun = false
         do {
-            var report = try runLocked()
+            var report = try runLocked(&hasBegun)
             writeMetrics(&report)
             notify(&report)
             if let lost = log.file?.lostCount, lost > 0 {
@@ -52,12 +56,15 @@ struct RunSession {
             for line in ExitStatus(of: error).lines.prefix(1) {
                 log.fileLogger?.error("run not carried out", metadata: ["reason": "\(line)"])
             }
-            notifyOfRunNotCarriedOut(error)
+            var report = reportOfRunNotCarriedOut(error)
+            if !hasBegun, !(error is RunLock.Failure) { record(&report) }
+            notifyOfRunNotCarriedOut(report)
             throw error
         }
     }
 
-    private func runLocked() throws -> RunReport {
+    /// - Parameter hasBegun: set once the run itself records what becomes of it.
+    private func runLocked(_ hasBegun: inout Bool) throws -> RunReport {
         let opening = opening
         try opening.requireDatabase()
         let lock = try opening.lock()
@@ -77,12 +84,13 @@ struct RunSession {
             try policy.completed(from: writer), signal: { interruption.signal }, notes: notes)
         let run = Run(
             setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
+        hasBegun = true
         var report = try run.perform()
         report.warnings = notes.lines + report.warnings
         return report
     }
 
-    private var opening: StoreOpening {
+    var opening: StoreOpening {
         guard isVerbose else { return StoreOpening(policy) }
         return StoreOpening(policy) { [console] statement, plan in
             console.diagnose((["statement: " + statement] + plan.map { "  plan: " + $0 }).joined(separator: "\n"))
@@ -93,10 +101,8 @@ struct RunSession {
         let began = SystemClock.uptime()
         let budget = maxRuntime ?? policy.maxRuntime
         return RunSetup(
-            policy: policy,
-            runID: RunID.make(
-                at: SystemClock.now(), random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) }),
-            asOf: asOf, options: options, maxRuntime: budget, clock: SystemClock.now, uptime: SystemClock.uptime,
+            policy: policy, runID: runID, asOf: asOf, options: options, maxRuntime: budget, clock: SystemClock.now,
+            uptime: SystemClock.uptime,
             sleep: SystemClock.sleep,
             savePending: { [log] inserter in
                 try PendingFolder(policy).save(

@@ -26,9 +26,10 @@ struct StoreOpening {
         if PostgresAddress.isURL(name) { return try PostgresReader(try address(name)) }
         guard !name.contains("://") else {
             throw CommandFailure(
-                exitCode: 78, message: "there is no engine for \(SafeURL.text(name))",
+                exitCode: 78, message: "there is no engine for \(Secrets.removed(fromURL: name))",
                 hint: "name the path of a SQLite file, or a postgresql:// URL")
         }
+        guard access(name, F_OK) == 0 || errno != ENOENT else { throw MissingStore(path: name, name: name).error }
         return try SQLiteReader(path: name, modelPath: model)
     }
 
@@ -41,6 +42,7 @@ struct StoreOpening {
             reader.trace = trace
             return reader
         }
+        try requireStore()
         let reader = try SQLiteReader(
             path: try storePath(), busyTimeout: policy.store.busyTimeout, modelPath: policy.store.model)
         reader.trace = trace
@@ -69,8 +71,8 @@ struct StoreOpening {
     private static func address(_ url: String, passwordFile: String? = nil) throws(CommandFailure) -> PostgresAddress {
         guard PostgresStore.isAvailable else {
             throw CommandFailure(
-                exitCode: 78, message: "this build has no PostgreSQL engine for \(SafeURL.text(url))",
-                hint: "build it with `swift build --traits Postgres`")
+                exitCode: 78, message: "this build has no PostgreSQL engine for \(Secrets.removed(fromURL: url))",
+                hint: "install the package retention-postgresql, or build with `swift build --traits Postgres`")
         }
         return PostgresAddress(url: url, passwordFile: passwordFile)
     }
@@ -140,9 +142,9 @@ struct StoreOpening {
         guard stat(path, &facts) != 0 else { return }
         switch errno {
         case ENOENT, ENOTDIR:
-            throw StoreError(
-                .missing, store: policy.store.written, message: "the store is not there",
-                hint: "paths in the policy file are relative to its folder: looked for \(path)")
+            throw MissingStore(
+                path: path, name: policy.store.written, place: "\(policy.file.path), line \(policy.store.mark.line)"
+            ).error
         case EACCES: return
         case let code:
             throw StoreError(
@@ -153,7 +155,23 @@ struct StoreOpening {
     /// The store's file with symbolic links followed, or its URL without the password: by it the ledger knows the store.
     func realStorePath() throws -> String {
         guard case .path(let path) = policy.store.address else { return policy.store.written }
-        guard let real = realpath(path, nil) else { return path }
+        if let real = Self.resolved(path) { return real }
+        // A store that is not there is known by its folder's real path.
+        guard let slash = path.lastIndex(of: "/"), slash > path.startIndex,
+            let folder = Self.resolved(String(path[..<slash]))
+        else { return path }
+        return (folder == "/" ? "" : folder) + path[slash...]
+    }
+
+    /// Whether the store's path is a symbolic link to something that is not there.
+    var isDanglingLink: Bool {
+        guard case .path(let path) = policy.store.address else { return false }
+        var facts = stat()
+        return lstat(path, &facts) == 0 && facts.st_mode & S_IFMT == S_IFLNK && access(path, F_OK) != 0
+    }
+
+    private static func resolved(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }
         return String(cString: real)
     }

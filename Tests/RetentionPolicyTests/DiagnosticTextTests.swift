@@ -110,4 +110,29 @@ struct DiagnosticTextTests {
         #expect(render("a:", Mark(line: 1, column: 300)).contains("\n    | "))
         #expect(render("a:", Mark(line: 7, column: 1)) == "r.yaml:7:1: error: wrong\n1 error")
     }
+
+    @Test func aTerminalGetsWrappedMessagesAndShorterLines() {
+        let message = "'max_agee' is unknown here; " + String(repeating: "and more words ", count: 12)
+        let text = DiagnosticText.render(
+            [Diagnostic(at: Mark(line: 1, column: 50, length: 3), message)],
+            source: PolicySource(path: "r.yaml", sha256: "", lines: [String(repeating: "word ", count: 40)]), width: 60
+        ) { "<\($1.rawValue)>" + $0 }
+        let lines = text.split(separator: "\n")
+        #expect(lines.allSatisfy { $0.count <= 60 + "<error>".count } && lines.count > 5, "\(text)")
+        #expect(lines[0].hasPrefix("r.yaml:1:50: <error>error: 'max_agee'") && lines[1].hasPrefix("    "), "\(text)")
+        #expect(text.contains("<error>") && !text.contains("<error>~"))
+    }
+
+    @Test func passwordsAreMaskedAndTheCaretIsRight() {
+        let line = "store: postgresql://u:secret@h/db"
+        #expect(
+            render(line, Mark(line: 1, column: 8, length: 26)).contains(
+                "  1 | store: postgresql://u:***@h/db\n    |        ^" + String(repeating: "~", count: 22) + "\n"))
+        // A caret behind, and one inside.
+        #expect(
+            render(line, Mark(line: 1, column: 30)).contains("\n    | " + String(repeating: " ", count: 26) + "^\n"))
+        #expect(
+            render(line, Mark(line: 1, column: 25)).contains("\n    | " + String(repeating: " ", count: 25) + "^\n"))
+        #expect(render("x", Mark(line: 1, column: 1), "see \(line)").contains("postgresql://u:***@h/db"))
+    }
 }

@@ -55,7 +55,8 @@ struct ProgressBarTests {
         var time = Duration.zero
 
         var bar: ProgressBar {
-            ProgressBar(show: { self.lines.append($0) }, erase: { self.erasures += 1 }, uptime: { self.time })
+            ProgressBar(
+                show: { self.lines.append($0) }, erase: { self.erasures += 1 }, uptime: { self.time }, width: { 80 })
         }
     }
 
@@ -70,6 +71,19 @@ struct ProgressBarTests {
         #expect(
             ProgressBar.line(label: "r", deletedCount: 7, expiredCount: 5, elapsed: .zero)
                 == "r  [####################]  100.0%  7 of 7 rows")
+    }
+
+    /// What is left to wait for is what people look at: other parts go first.
+    @Test(arguments: [
+        (79, "yahoo-gold  [########------------]  40.0%  200,000 of 500,000 rows  3.0 s left"),
+        (70, "yahoo-gold  40.0%  200,000 of 500,000 rows  3.0 s left"), (40, "yahoo-gold  40.0%  3.0 s left"),
+        (25, "yahoo-gold  3.0 s left"), (16, "yah…  3.0 s left"), (10, "…  3.0 s left"),
+    ])
+    func aNarrowLineKeepsTheTimeLeft(width: Int, line: String) {
+        #expect(
+            ProgressBar.line(
+                label: "yahoo-gold", deletedCount: 200_000, expiredCount: 500_000, elapsed: .seconds(2), width: width)
+                == line)
     }
 
     @Test func showsAtMostTenLinesASecondAndErasesAtTheEnd() {

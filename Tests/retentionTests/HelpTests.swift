@@ -73,4 +73,21 @@ struct HelpTests {
         let lines = end.errors.split(separator: "\n")
         #expect(end.status != 0 && lines.count >= 2 && lines[1].hasPrefix("  "), "\(arguments): \(end)")
     }
+
+    @Test(arguments: ["bash", "zsh", "fish"])
+    func completionsOfferTheWordsOfOptions(shell: String) throws {
+        let script = try help(["--generate-completion-script", shell])
+        for words in [["too_many_rows", "clock_jumped"], ["interrupted", "crashed"], ["json"], ["rebuild_in_place"]] {
+            for word in words { #expect(script.contains(word), "\(word)") }
+        }
+    }
+
+    @Test func everyExitCodeOfThePageIsInTheHelp() throws {
+        let page = try String(contentsOf: LaunchedProgram.project.appending(path: "docs/output.md"), encoding: .utf8)
+        let table = page.components(separatedBy: "## Exit codes").last?.components(separatedBy: "\n## ").first ?? ""
+        let codes = table.matches(of: #/\n\| ([0-9]+)/#).map { String($0.1) }
+        let help = try help(["--help"]).components(separatedBy: "Exit codes:").last ?? ""
+        #expect(codes.count > 10)
+        for code in codes { #expect(help.contains(" \(code) ") || help.contains(" \(code)/"), "\(code)") }
+    }
 }

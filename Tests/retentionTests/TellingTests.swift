@@ -1,4 +1,5 @@
 import Foundation
+import RetentionJob
 import Testing
 
 /// What a run tells others: figures for a monitoring system, and the policy's commands.
@@ -113,6 +114,47 @@ struct TellingTests {
         #expect(try job.retention("run").status == 66)
         let text = try job.text("report.json")
         #expect(text.contains("\"exit_code\": 66") && text.contains("the store is not there"), "\(text)")
+        // What is not known is null; the run is in the ledger under its identifier.
+        #expect(text.contains("\"engine\": null"), "\(text)")
+        let run = try #require(try job.log().first)
+        #expect(run.outcome == "failed" && run.exitCode == 66 && text.contains("\"run\": \"\(run.run)\""), "\(text)")
+        #expect(run.failure?.contains("the store is not there") == true)
+        let shown = try job.retention("log").output
+        #expect(shown.contains("failed: retention: error: prices.sqlite: the store is not there"), "\(shown)")
+    }
+
+    @Test func aRunThatFindsAnotherAtWorkHasNoRecordOfItsOwn() throws {
+        let job = try job("on_failure: [cp, /dev/stdin, report.json]")
+        let lock = try RunLock.acquire(storePath: job.path("prices.sqlite"))
+        defer { withExtendedLifetime(lock) {} }
+        #expect(try job.retention("run").status == 75)
+        let text = try job.text("report.json")
+        #expect(text.contains("\"run\": null") && text.contains("\"engine\": null"), "\(text)")
+        #expect(try job.log().isEmpty)
+    }
+
+    /// A failed run that never looked at the clock must not make a wrong clock acceptable, or stand for a run.
+    @Test func aRunThatCannotBeginCountsForNothing() throws {
+        let job = try job("expected_every: 1d")
+        try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("aside"))
+        #expect(try job.retention("run").status == 66)
+        #expect(try job.number("SELECT clock_believed FROM run", in: "retention.history.sqlite") == 0)
+        let missed = try job.retention("log", "--missed")
+        #expect(missed.status == 65 && missed.output.contains("no run is recorded"), "\(missed)")
+        #expect(try job.retention("log", "--verify").status == 0)
+        try FileManager.default.moveItem(atPath: job.path("aside"), toPath: job.path("prices.sqlite"))
+        #expect(try job.retention("run").status == 0)
+        #expect(try job.log().map(\.outcome) == ["failed", "completed"])
+        #expect(try job.retention("log", "--missed").status == 0)
+    }
+
+    @Test func noLedgerIsMadeWhereOnlyALinkLeads() throws {
+        let job = try job("")
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("prices.sqlite"), withDestinationPath: job.path("unmounted/prices.sqlite"))
+        #expect(try job.retention("run").status == 66)
+        #expect(try !job.listing().contains("retention.history.sqlite"))
     }
 
     @Test func noShellAndNoSecrets() throws {

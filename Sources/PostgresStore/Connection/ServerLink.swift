@@ -212,7 +212,8 @@ import PriceStore
         {
             throw ServerFault(
                 code: nil,
-                message: "this build has no PostgreSQL engine: build it with `swift build --traits Postgres`",
+                message: "this build has no PostgreSQL engine: install the package retention-postgresql, or build with "
+                    + "`swift build --traits Postgres`",
                 isConnectionLost: false)
         }
 

@@ -71,8 +71,11 @@ package struct LedgerProcess: Hashable, Sendable {
 }
 
 extension RunReport {
-    /// Whether no rule was refused because of the clock.
-    package var believesClock: Bool { !rules.contains { $0.refusal == .clockMovedBack || $0.refusal == .clockJumped } }
+    /// Whether the clock was looked at and no rule was refused because of it. A run that ended before its plan was made has
+    /// not looked.
+    package var believesClock: Bool {
+        !rules.isEmpty && !rules.contains { $0.refusal == .clockMovedBack || $0.refusal == .clockJumped }
+    }
 
     /// The outcome of the whole run: the worst of what happened.
     package var ledgerOutcome: LedgerRun.Outcome {

@@ -25,12 +25,14 @@ package struct MissedRuns: Hashable, Sendable {
     /// a little later than its turn.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Those that crashed do not count; one that is at work does.
+    ///   - runs: past runs, in order. Those that crashed, or failed before they got to a rule, do not count; one that is
+    ///     at work does.
     ///   - every: how often a run is expected.
     ///   - zone: of calendar units.
     ///   - since: gaps that end before it are not told; nil: all are.
     package init(_ runs: [LedgerRun], every: MaxAge, zone: CalendarZone, since: Instant? = nil, now: Instant) {
-        let starts = runs.filter { $0.outcome != .crashed }.map(\.report.started)
+        let starts = runs.filter { $0.outcome != .crashed && !($0.outcome == .failed && $0.report.rules.isEmpty) }
+            .map(\.report.started)
         func isGap(_ start: Instant, _ end: Instant) -> Bool {
             let due = Cutoff.instant(asOf: end, maxAge: every, align: nil, zone: zone)
             return start < due.advanced(byMicroseconds: -end.since(due).wholeMicroseconds / 10)

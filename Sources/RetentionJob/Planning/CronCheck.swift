@@ -23,10 +23,10 @@ package struct CronCheck {
 
     /// The crontab's lines, for showing them with what is found.
     package var source: PolicySource {
-        PolicySource(
-            path: path, sha256: "",
-            lines: text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init))
+        PolicySource(path: path, sha256: "", lines: lines)
     }
+
+    private var lines: [String] { text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init) }
 
     /// What is wrong with the lines that run the job; empty if there are none.
     ///
@@ -34,7 +34,6 @@ package struct CronCheck {
     package func diagnostics(ownPath: String) -> [Diagnostic] {
         var found: [Diagnostic] = []
         var searchPath = Self.defaultPath
-        let lines = source.lines
         for (index, line) in lines.enumerated() {
             let trimmed = line.drop { $0 == " " || $0 == "\t" }
             guard !trimmed.isEmpty, !trimmed.hasPrefix("#") else { continue }

@@ -1,4 +1,5 @@
 import PriceStore
+import RetentionPolicy
 
 /// The report of `retention inspect`, for people and as JSON.
 package struct InspectionReport {
@@ -14,28 +15,31 @@ package struct InspectionReport {
     /// The report for people, ending with a line end.
     ///
     /// - Parameters:
-    ///   - width: the columns of the terminal, to which sentences are wrapped; figures are never broken.
+    ///   - width: the columns to which sentences are wrapped.
+    ///   - tableWidth: the columns of a terminal, to which tables are folded between their cells; nil: a row is a line.
     ///   - usesColour: whether the reader is a terminal that shows colours.
-    package func text(width: Int = 100, usesColour: Bool = false) -> String {
+    package func text(width: Int = 100, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
         let paint = { (text: String, style: Style) in usesColour ? style.painted(text) : text }
-        let width = max(60, width)
-        var lines = [
-            [
-                SafeText.line(inspection.store), inspection.engine, Figures.bytes(inspection.sizeBytes),
-                Figures.count(inspection.entities.count, "entity", plural: "entities"),
-            ].joined(separator: " · ")
-        ]
+        let width = max(40, width)
+        let foldWidth = tableWidth.map { max(40, $0) - 2 }
+        let head = [
+            SafeText.line(inspection.store), inspection.engine, Figures.bytes(inspection.sizeBytes),
+            Figures.count(inspection.entities.count, "entity", plural: "entities"),
+        ].joined(separator: " · ")
+        var lines = TextWidth.fit(head, width: width, indent: 4)
         for entity in inspection.entities {
             lines.append("")
             lines.append(paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity))
             lines += wrapped(modelFacts(of: entity.entity.model), width)
             if let trouble = entity.trouble { lines += wrapped("not all could be read: " + trouble, width) }
             if !entity.dates.isEmpty {
-                lines += dateTable(entity.dates).lines(width: width - 2, paint: paint).map(indent)
+                lines += dateTable(entity.dates).lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
             }
             for date in entity.dates { lines += notes(on: date).flatMap { wrapped($0, width) } }
             let relationships = relationshipTable(entity.entity)
-            if !relationships.rows.isEmpty { lines += relationships.lines(width: width - 2, paint: paint).map(indent) }
+            if !relationships.rows.isEmpty {
+                lines += relationships.lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
+            }
         }
         return lines.joined(separator: "\n") + "\n"
     }

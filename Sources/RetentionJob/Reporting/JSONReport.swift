@@ -18,7 +18,7 @@ package struct JSONReport {
     package var value: JSONText {
         .object([
             .init("schema", .string("retention.run/1")),
-            .init("run", .string(report.runID)),
+            .init("run", report.runID.isEmpty ? .null : .string(report.runID)),
             .init("mode", .string(report.mode.rawValue)),
             .init("as_of", .optional(report.asOf)),
             .init("started", .optional(report.started)),
@@ -26,7 +26,7 @@ package struct JSONReport {
             .init("config", .string(report.config)),
             .init("config_sha256", .string(report.configSHA256)),
             .init("store", .string(report.store)),
-            .init("engine", .string(report.engine)),
+            .init("engine", report.engine.isEmpty ? .null : .string(report.engine)),
             .init("pending", pending),
             .init("rules", .array(report.rules.map(rule))),
             .init(

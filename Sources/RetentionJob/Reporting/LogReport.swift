@@ -19,18 +19,25 @@ package struct LogReport {
     /// A table of one line for each rule of each run, ending with a line end. Crashed and missed runs stand out. Below it
     /// is the course of each rule that has run more than once.
     ///
-    /// - Parameter usesBlocks: whether the reader is a terminal, on which blocks show that course.
-    package func table(width: Int = 120, usesColour: Bool = false, usesBlocks: Bool = false) -> String {
+    /// - Parameters:
+    ///   - tableWidth: the columns of a terminal, to which rows are folded; nil: a row is a line.
+    ///   - usesBlocks: whether the reader is a terminal, on which blocks show that course.
+    package func table(
+        width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false, usesBlocks: Bool = false
+    ) -> String {
         guard !runs.isEmpty else { return "No run is recorded that matches.\n" + openGapText }
-        let trend = TrendReport(runs: runs, usesBlocks: usesBlocks).lines
-        let lines = tableLines(width: width, usesColour: usesColour) + (trend.isEmpty ? [] : [""] + trend)
+        let trend = TrendReport(runs: runs, usesBlocks: usesBlocks, width: tableWidth).lines
+        let lines =
+            tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour)
+            + (trend.isEmpty ? [] : [""] + trend)
         return lines.joined(separator: "\n") + "\n"
     }
 
     /// The lines of the runs alone, without heading and course, ending with a line end; empty for no run.
-    package func tableBody(width: Int = 120, usesColour: Bool = false) -> String {
+    package func tableBody(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
         guard !runs.isEmpty else { return "" }
-        return tableLines(width: width, usesColour: usesColour).dropFirst().map { $0 + "\n" }.joined()
+        return tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour, hasHeading: false)
+            .map { $0 + "\n" }.joined()
     }
 
     private var openGapText: String {
@@ -38,7 +45,7 @@ package struct LogReport {
             ?? ""
     }
 
-    private func tableLines(width: Int, usesColour: Bool) -> [String] {
+    private func tableLines(width: Int, tableWidth: Int?, usesColour: Bool, hasHeading: Bool = true) -> [String] {
         let shortLength = shortestDistinctLength
         var table = TextTable(columns: [
             .init("RUN"), .init("STARTED (UTC)"), .init("TIME", .right), .init("EXIT", .right), .init("RULE"),
@@ -77,11 +84,15 @@ package struct LogReport {
             }
         }
         appendGaps(before: nil)
-        return table.lines(width: max(60, width)) { usesColour ? $1.painted($0) : $0 }
+        return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }, hasHeading: hasHeading) {
+            usesColour ? $1.painted($0) : $0
+        }
     }
 
     /// One run in full, ending with a line end.
-    package static func full(_ run: LedgerRun, width: Int = 120, usesColour: Bool = false) -> String {
+    package static func full(
+        _ run: LedgerRun, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
+    ) -> String {
         let process = run.process
         let heading = [
             ("run", run.report.runID), ("outcome", run.outcome.rawValue),
@@ -97,7 +108,7 @@ package struct LogReport {
         guard run.isFinished else {
             return lines.joined(separator: "\n") + "\n" + LogReport([run]).unfinished(run) + "\n"
         }
-        let report = TextReport(run.report, width: width, usesColour: usesColour)
+        let report = TextReport(run.report, width: width, tableWidth: tableWidth, usesColour: usesColour)
         return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + report.text
     }
 

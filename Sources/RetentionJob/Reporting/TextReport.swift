@@ -5,24 +5,27 @@ import RetentionPolicy
 package struct TextReport {
     private let report: RunReport
     private let width: Int
+    private let tableWidth: Int?
     private let usesColour: Bool
 
     /// Makes the text form of a report.
     ///
     /// - Parameters:
-    ///   - width: the columns of the terminal, to which sentences are wrapped; figures are never broken.
+    ///   - width: the columns to which sentences are wrapped.
+    ///   - tableWidth: the columns of a terminal, to which the table is folded between its cells; nil: a row is a line.
     ///   - usesColour: whether the reader is a terminal that shows colours.
-    package init(_ report: RunReport, width: Int = 120, usesColour: Bool = false) {
+    package init(_ report: RunReport, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
         self.report = report
-        self.width = max(60, width)
+        self.width = max(40, width)
+        self.tableWidth = tableWidth.map { max(40, $0) }
         self.usesColour = usesColour
     }
 
     /// The whole report, ending with a line end.
     package var text: String {
-        var lines = [header]
+        var lines = header
         lines += pendingLines
-        if !report.rules.isEmpty { lines += [""] + table.lines(width: width, paint: paint) }
+        if !report.rules.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
         lines += report.rules.flatMap(notes)
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
@@ -36,12 +39,14 @@ package struct TextReport {
 
     // MARK: Head
 
-    private var header: String {
+    private var header: [String] {
         let config = SafeText.line(lastComponent(report.config)) + " " + report.configSHA256.prefix(8)
-        return [
-            paint(isDryRun ? "dry run" : "run", .heading), SafeText.line(report.store),
-            "as of " + Figures.instant(report.asOf), config,
-        ].joined(separator: " · ")
+        let mode = isDryRun ? "dry run" : "run"
+        let line = [mode, SafeText.line(report.store), "as of " + Figures.instant(report.asOf), config]
+            .joined(separator: " · ")
+        var lines = TextWidth.fit(line, width: width, indent: 4)
+        lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
+        return lines
     }
 
     private func lastComponent(_ path: String) -> String {
@@ -63,7 +68,8 @@ package struct TextReport {
             if pending.rejected > 0 { parts.append(Figures.count(pending.rejected, "bad line")) }
             line = parts.joined(separator: ", ")
         }
-        return ["pending   " + line] + pending.problems.flatMap { note("pending", $0, .bad) }
+        return TextWidth.fit("pending   " + line, width: width, indent: 10)
+            + pending.problems.flatMap { note("pending", $0, .bad) }
     }
 
     // MARK: Table
@@ -189,9 +195,10 @@ package struct TextReport {
     private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
         let start = label + ": "
         let indent = min(TextWidth.of(start), 24)
-        let wrapped = TextWidth.wrap(SafeText.line(text), width: max(40, width - TextWidth.of(start)))
-        return wrapped.enumerated().map { index, line in
-            (index == 0 ? start : String(repeating: " ", count: indent)) + paint(line, style)
+        let lines = TextWidth.wrap(start + SafeText.line(text), width: width, indent: indent)
+        return lines.enumerated().map { index, line in
+            let margin = index == 0 ? min(start.count, line.count) : indent
+            return line.prefix(margin) + paint(String(line.dropFirst(margin)), style)
         }
     }
 

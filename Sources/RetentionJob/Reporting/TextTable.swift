@@ -1,3 +1,5 @@
+import RetentionPolicy
+
 /// A table of aligned columns for a terminal. A column in which no row says anything is left out.
 struct TextTable {
     /// How a column stands.
@@ -29,44 +31,87 @@ struct TextTable {
     var rows: [Row] = []
 
     private static let gap = "  "
+    /// The indentation of the lines that a folded row goes on with.
+    private static let foldIndent = "    "
 
     /// The lines of the table.
     ///
     /// - Parameters:
-    ///   - width: the columns of the terminal; only messages are wrapped to it, figures never.
+    ///   - width: the columns to which messages are wrapped.
+    ///   - foldWidth: the columns of a terminal: rows that are wider go on below, broken between cells. Nil: a row is a line,
+    ///     however long.
+    ///   - hasHeading: whether the headings come first.
     ///   - paint: puts a text in a style; widths are measured before.
-    func lines(width: Int, paint: (String, Style) -> String) -> [String] {
-        let shown = columns.indices.filter { index in
-            columns[index].isAlwaysShown || rows.contains { index < $0.cells.count && !$0.cells[index].isEmpty }
-        }
+    func lines(
+        width: Int, foldWidth: Int? = nil, hasHeading: Bool = true, paint: (String, Style) -> String
+    ) -> [String] {
         let widths = columns.indices.map { index in
             rows.reduce(TextWidth.of(columns[index].heading)) { widest, row in
                 index < row.cells.count ? max(widest, TextWidth.of(row.cells[index])) : widest
             }
         }
-        let headings = shown.map { padded(columns[$0].heading, to: widths[$0], columns[$0].alignment) }
-        var lines = [paint(trimmed(headings.joined(separator: Self.gap)), .heading)]
+        let groups = columnGroups(widths, foldWidth)
+        var lines: [String] = []
+        if hasHeading { lines += folded(columns.map(\.heading), groups, widths, foldWidth).map { paint($0, .heading) } }
         for row in rows {
-            let cells = shown.filter { $0 < row.cells.count }
-                .map { padded(row.cells[$0], to: widths[$0], columns[$0].alignment) }
-            let start = cells.joined(separator: Self.gap)
+            let start = folded(row.cells, groups, widths, foldWidth)
             guard let message = row.message else {
-                lines.append(paint(trimmed(start), row.style))
+                lines += start.map { paint($0, row.style) }
                 continue
             }
-            let indent = TextWidth.of(start) + Self.gap.count
+            let last = groups[0].filter { $0 < row.cells.count }.map { padded(row.cells[$0], to: widths[$0], $0) }
+                .joined(separator: Self.gap)
+            let indent = TextWidth.of(last) + Self.gap.count
+            if let foldWidth, groups.count > 1 || foldWidth - indent < 40 {
+                let wrapped = TextWidth.wrap(message, width: foldWidth - Self.foldIndent.count)
+                lines += start + wrapped.map { Self.foldIndent + paint($0, row.style) }
+                continue
+            }
             let wrapped = TextWidth.wrap(message, width: max(40, width - indent))
             for (index, line) in wrapped.enumerated() {
-                let margin = index == 0 ? start + Self.gap : String(repeating: " ", count: indent)
-                lines.append(margin + paint(line, row.style))
+                lines.append(
+                    (index == 0 ? last + Self.gap : String(repeating: " ", count: indent)) + paint(line, row.style))
             }
         }
         return lines
     }
 
-    private func padded(_ text: String, to width: Int, _ alignment: Alignment) -> String {
+    /// The columns that are shown, in groups that stand on one line each.
+    private func columnGroups(_ widths: [Int], _ foldWidth: Int?) -> [[Int]] {
+        let shown = columns.indices.filter { index in
+            columns[index].isAlwaysShown || rows.contains { index < $0.cells.count && !$0.cells[index].isEmpty }
+        }
+        guard let foldWidth else { return [shown] }
+        var groups: [[Int]] = [[]]
+        var used = 0
+        for index in shown {
+            if !groups[groups.count - 1].isEmpty, used + Self.gap.count + widths[index] > foldWidth {
+                groups.append([])
+                used = Self.foldIndent.count - Self.gap.count
+            }
+            used += (groups == [[]] ? 0 : Self.gap.count) + widths[index]
+            groups[groups.count - 1].append(index)
+        }
+        return groups
+    }
+
+    /// The cells of a row, a line for each group of columns that has any. A cell that is wider than the terminal is wrapped.
+    private func folded(_ cells: [String], _ groups: [[Int]], _ widths: [Int], _ foldWidth: Int?) -> [String] {
+        groups.enumerated().flatMap { number, group -> [String] in
+            let present = group.filter { $0 < cells.count }
+            guard groups.count == 1 || present.contains(where: { !cells[$0].isEmpty }) else { return [] }
+            let indent = number == 0 ? "" : Self.foldIndent
+            let line = indent + present.map { padded(cells[$0], to: widths[$0], $0) }.joined(separator: Self.gap)
+            guard let foldWidth, group.count == 1, TextWidth.of(trimmed(line)) > foldWidth else {
+                return [trimmed(line)]
+            }
+            return TextWidth.wrap(cells[group[0]], width: foldWidth - indent.count).map { indent + $0 }
+        }
+    }
+
+    private func padded(_ text: String, to width: Int, _ column: Int) -> String {
         let padding = String(repeating: " ", count: max(0, width - TextWidth.of(text)))
-        return alignment == .left ? text + padding : padding + text
+        return columns[column].alignment == .left ? text + padding : padding + text
     }
 
     private func trimmed(_ line: String) -> String {
@@ -77,11 +122,11 @@ struct TextTable {
 }
 
 /// How a piece of a report looks on a terminal that shows colours.
-enum Style {
+package enum Style {
     case plain, heading, good, caution, bad
 
     /// The text in this style.
-    func painted(_ text: String) -> String {
+    package func painted(_ text: String) -> String {
         let code =
             switch self {
             case .plain: ""
@@ -91,54 +136,5 @@ enum Style {
             case .bad: "31"
             }
         return code.isEmpty ? text : "\u{1B}[\(code)m\(text)\u{1B}[0m"
-    }
-}
-
-/// How many columns of a terminal a text takes.
-enum TextWidth {
-    /// The width of a text on one line: combining marks take none, East Asian characters and emoji two.
-    static func of(_ text: String) -> Int {
-        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
-        return text.reduce(0) { width, character in
-            width + (character.unicodeScalars.contains(where: isWide) ? 2 : isMark(character) ? 0 : 1)
-        }
-    }
-
-    /// The text in lines of at most `width` columns, broken at spaces; a word that is longer stands alone.
-    static func wrap(_ text: String, width: Int) -> [String] {
-        var lines: [String] = []
-        var line = ""
-        var lineWidth = 0
-        for word in text.split(separator: " ") {
-            let wordWidth = of(String(word))
-            if !line.isEmpty, lineWidth + 1 + wordWidth > width {
-                lines.append(line)
-                line = ""
-                lineWidth = 0
-            }
-            line += line.isEmpty ? String(word) : " " + word
-            lineWidth += wordWidth + (lineWidth == 0 ? 0 : 1)
-        }
-        if !line.isEmpty || lines.isEmpty { lines.append(line) }
-        return lines
-    }
-
-    private static func isMark(_ character: Character) -> Bool {
-        character.unicodeScalars.allSatisfy {
-            switch $0.properties.generalCategory {
-            case .nonspacingMark, .enclosingMark, .format, .control: true
-            default: false
-            }
-        }
-    }
-
-    private static func isWide(_ scalar: Unicode.Scalar) -> Bool {
-        switch scalar.value {
-        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
-            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF,
-            0x20000...0x3FFFD:
-            true
-        default: false
-        }
     }
 }

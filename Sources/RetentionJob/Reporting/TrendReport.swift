@@ -1,8 +1,12 @@
+import RetentionPolicy
+
 /// How many rows each rule has deleted from run to run, a line a rule.
 struct TrendReport {
     let runs: [LedgerRun]
     /// Whether the reader is a terminal, on which a line of blocks shows the course; else the numbers do.
     var usesBlocks: Bool
+    /// The columns of the terminal; nil: there is none.
+    var width: Int?
 
     private static let blocks = Array("▁▂▃▄▅▆▇█")
     /// More runs than this do not fit on a line.
@@ -20,7 +24,7 @@ struct TrendReport {
             let counts: [Int?] = runs.compactMap { run -> Int?? in
                 if run.outcome == .crashed { return .some(nil) }
                 return run.report.rules.first { $0.name == name && $0.outcome != .disabled }.map { .some($0.deleted) }
-            }.suffix(Self.mostRuns)
+            }.suffix(shownRuns)
             let known = counts.compactMap(\.self)
             guard known.count > 1, let last = known.last, let most = known.max() else { continue }
             table.rows.append(
@@ -29,7 +33,14 @@ struct TrendReport {
                 ]))
         }
         guard !table.rows.isEmpty else { return [] }
-        return table.lines(width: 0) { text, _ in text }
+        return table.lines(width: 0, foldWidth: width) { text, _ in text }
+    }
+
+    /// How many runs have room beside the longest name and the figures.
+    private var shownRuns: Int {
+        guard let width else { return Self.mostRuns }
+        let longest = runs.flatMap(\.report.rules).map { TextWidth.of(SafeText.line($0.name)) }.max() ?? 0
+        return max(10, min(Self.mostRuns, width - max(longest, 20) - 32))
     }
 
     /// One character a run, or its number; `x` for a run that crashed.

@@ -61,6 +61,18 @@ struct TextReportTests {
         for line in text[start...end] { #expect(line.count <= max(width, column + 40)) }
     }
 
+    @Test(arguments: [40, 60, 80, 100])
+    func aTerminalFoldsRowsBetweenCells(width: Int) {
+        let report = dryRun([ReportSample.gold, ReportSample.refused])
+        let text = TextReport(report, width: width, tableWidth: width).text
+        for line in text.split(separator: "\n") { #expect(line.count <= width, "\(line)") }
+        for cell in ["yahoo-gold", "543,200", "500,000", "92.0%", "CUTOFF (UTC)", "2026-10-22 00:00:00"] {
+            #expect(text.contains(cell), "\(cell)\n\(text)")
+        }
+        let wide = TextReport(report, width: 300, tableWidth: 300).text
+        #expect(wide == TextReport(report, width: 300).text)
+    }
+
     @Test func closingSentenceOfADryRunSaysWhatARunWouldDo() {
         var report = dryRun([ReportSample.gold, ReportSample.refused])
         report.exitCode = 65

@@ -1,0 +1,57 @@
+/// How many columns of a terminal a text takes.
+package enum TextWidth {
+    /// The width of a text on one line: combining marks take none, East Asian characters and emoji two.
+    package static func of(_ text: String) -> Int {
+        if text.utf8.allSatisfy({ $0 < 0x80 }) { return text.utf8.count }
+        return text.reduce(0) { width, character in
+            width + (character.unicodeScalars.contains(where: isWide) ? 2 : isMark(character) ? 0 : 1)
+        }
+    }
+
+    /// The text in lines of at most `width` columns, broken at spaces; a word that is longer stands alone.
+    ///
+    /// - Parameter indent: the spaces before each line but the first.
+    package static func wrap(_ text: String, width: Int, indent: Int = 0) -> [String] {
+        let margin = String(repeating: " ", count: indent)
+        var lines: [String] = []
+        var line = ""
+        var lineWidth = 0
+        for word in text.split(separator: " ") {
+            let wordWidth = of(String(word))
+            if !line.isEmpty, lineWidth + 1 + wordWidth > width {
+                lines.append(line)
+                line = ""
+            }
+            let start = line.isEmpty ? (lines.isEmpty ? "" : margin) : line + " "
+            lineWidth = (line.isEmpty ? start.count : lineWidth + 1) + wordWidth
+            line = start + word
+        }
+        if !line.isEmpty || lines.isEmpty { lines.append(line) }
+        return lines
+    }
+
+    /// The line as it is if it fits, else wrapped.
+    package static func fit(_ line: String, width: Int, indent: Int = 0) -> [String] {
+        of(line) <= width ? [line] : wrap(line, width: width, indent: indent)
+    }
+
+    private static func isMark(_ character: Character) -> Bool {
+        character.unicodeScalars.allSatisfy {
+            switch $0.properties.generalCategory {
+            case .nonspacingMark, .enclosingMark, .format, .control: true
+            default: false
+            }
+        }
+    }
+
+    /// Whether a terminal gives the character two columns: East Asian wide characters and emoji.
+    static func isWide(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.value {
+        case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,
+            0xFF00...0xFF60, 0xFFE0...0xFFE6, 0x1F300...0x1F64F, 0x1F680...0x1F6FF, 0x1F900...0x1F9FF,
+            0x20000...0x3FFFD:
+            true
+        default: false
+        }
+    }
+}
