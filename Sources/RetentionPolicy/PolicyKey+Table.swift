@@ -62,7 +62,9 @@ extension PolicyKey {
     static let log: [PolicyKey] = [
         PolicyKey("file", .path, "The log file; default: standard error"),
         PolicyKey("format", .word(PolicyWord.of(Policy.LogSettings.Format.self)), "The form of a line; default text"),
-        PolicyKey("level", .word(PolicyWord.of(Policy.LogSettings.Level.self)), "The least that is told; default info, on a terminal warning"),
+        PolicyKey(
+            "level", .word(PolicyWord.of(Policy.LogSettings.Level.self)),
+            "The least that is told; default info (terminal: warning)"),
     ]
 
     static let metrics: [PolicyKey] = [

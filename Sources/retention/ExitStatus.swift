@@ -52,7 +52,7 @@ struct ExitStatus: Hashable {
         default:
             self.init(
                 code: 70, message: "a defect in the program: \(error)",
-                hint: "please report it with the command and the configuration")
+                hint: "please report it with the command and the policy")
         }
     }
 
@@ -72,7 +72,7 @@ struct ExitStatus: Hashable {
         case .cannotCreate: "check the folder and its permissions"
         case .replaced: "run it again, on the file that is there now"
         case .historyMissing: "read the store anew"
-        case .defect: "please report it with the command and the configuration"
+        case .defect: "please report it with the command and the policy"
         }
     }
 

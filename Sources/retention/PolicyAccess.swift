@@ -2,7 +2,7 @@
 import RetentionJob
 import RetentionPolicy
 
-/// Reads the configuration and looks at who may write it, and what it takes rows from.
+/// Reads the policy and looks at who may write it, and what it takes rows from.
 enum PolicyAccess {
     /// Reads a policy file and looks at who may write it and the folders of its pending files.
     ///
