@@ -45,7 +45,12 @@ struct StoreIdentity {
         guard now.device == device, now.inode == inode else {
             throw Self.replaced(path, "another file is at its path")
         }
-        guard !now.isLinked else { throw Self.replaced(path, "its file was given a second name (a hard link)") }
+        guard !now.isLinked else {
+            throw StoreError(
+                .replaced, store: path,
+                message: "the store was given a second name (a hard link) while it was open",
+                hint: "nothing more is deleted; remove the other name and run again")
+        }
         guard !header.isEmpty else {
             header = now.header
             return

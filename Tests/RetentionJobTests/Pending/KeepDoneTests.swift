@@ -94,6 +94,21 @@ struct KeepDoneTests {
         #expect(try fixture.dates() == [1, 7])
     }
 
+    @Test func aRunThatDiedAfterTheMoveIsMadeUpForByTheNext() throws {
+        try take("a.csv", "a.csv")
+        // As if the second run had died before it noted where the file is.
+        let moved = FetchRequest(
+            entity: TakenFiles.entityName,
+            predicate: .compare("path", .equal, .text(fixture.folder.path("pending/done/a-2.csv"))))
+        let pending = StoreValue.text(fixture.folder.path("pending/a.csv"))
+        #expect(try fixture.writer().update(moved, set: ["path": pending]) == 1)
+        try fixture.save()
+        #expect(done == ["a-2.csv"])
+        try fixture.save()
+        #expect(done.isEmpty)
+        #expect(try !fixture.hasTakenRecord())
+    }
+
     @Test func aFileOfTheSameTextIsTakenAgain() throws {
         fixture.source.onConflict = .ignore
         try fixture.folder.write("pending/a.csv", "updateTime\n1\n")
