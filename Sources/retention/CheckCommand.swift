@@ -56,7 +56,7 @@ struct CheckCommand: ConsoleCommand {
         try opening.checkLock()
         let completed = try policy.completed(from: reader)
         let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
-        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)
+        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)
         return (found + advice + reclaim).sorted { $0.mark < $1.mark }
     }
 
