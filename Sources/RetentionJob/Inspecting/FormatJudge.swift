@@ -25,7 +25,9 @@ struct FormatJudge {
         guard words.hint != nil else {
             // Any whole numbers can be read as something: with neither a name nor a type that speaks of a date, they must
             // lie in the last 20 years, in a format that small numbers do not fit.
-            guard isStrong, ![.unixDays, .iso8601].contains(best.encoding) else { return nil }
+            guard isStrong, ![.unixDays, .iso8601].contains(best.encoding), rivals.isEmpty || !words.speaksOfElse else {
+                return nil
+            }
             return rivals.isEmpty && canBeSure && !words.speaksOfElse ? .likely : .unsure
         }
         guard rivals.isEmpty || isClearlyBest, !words.contradicts(best.encoding) else { return .unsure }
