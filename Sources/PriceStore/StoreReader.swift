@@ -45,7 +45,7 @@ public protocol StoreReader: AnyObject {
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
 
     /// Whether the room of deleted rows can be given back to the file system bit by bit; nil: that is none of this store's
-    /// matters.
+    /// matters, or it happens with every commit.
     func reclaimsIncrementally() throws(StoreError) -> Bool?
 
     /// The place behind the last transaction that the store remembers; nil: it keeps no history.

@@ -183,6 +183,12 @@ public struct Survey: Hashable, Sendable {
     public var strategyObstacles: [DeleteStrategy: String] = [:]
     /// The index that gives the rows in the order of their dates; nil: none.
     public var index: String?
+    /// Why an index that leads by the date does not give the rows in the order of their dates, as a clause; nil: there is
+    /// no such index, or it does.
+    public var indexObstacle: String?
+    /// Whether all texts of a text format are of one shape, so that an index on them would be in the order of the dates;
+    /// false where that was not looked at.
+    public var hasUniformText = false
     /// Why the history that the store keeps cannot be continued; nil: it can, or there is none.
     public var historyObstacle: String?
     /// Why the delete cannot be done at all in this schema; nil: it can.

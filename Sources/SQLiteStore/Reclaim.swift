@@ -19,17 +19,21 @@ extension SQLiteConnection {
                 warning =
                     try isIncremental(db)
                     ? try reclaimSlices(request, db)
-                    : "the file was not made for incremental reclaim: run 'PRAGMA auto_vacuum=INCREMENTAL; VACUUM;' on it once"
+                    : try isFull(db)
+                        ? nil
+                        : "the file was not made for incremental reclaim: run 'PRAGMA auto_vacuum=INCREMENTAL; VACUUM;' on it once"
             case .vacuum: warning = try vacuum(sizeBytes: before, db)
             }
             return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: try sizeBytes(db), warning: warning)
         }
     }
 
-    /// Whether the file was made for incremental reclaim.
-    func reclaimsIncrementally() throws(StoreError) -> Bool {
-        try run("reading the schema") { db in try isIncremental(db) }
+    /// Whether the file was made for incremental reclaim. Nil: every commit gives the room back at once (`auto_vacuum = FULL`).
+    func reclaimsIncrementally() throws(StoreError) -> Bool? {
+        try run("reading the schema") { db in try isFull(db) ? nil : try isIncremental(db) }
     }
+
+    private func isFull(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 1 }
 
     private func isIncremental(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 2 }
 

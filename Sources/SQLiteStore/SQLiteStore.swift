@@ -62,7 +62,7 @@ public class SQLiteStore {
         try connection.run("reading the size") { try connection.sizeBytes($0) }
     }
 
-    /// Whether the file was made with `auto_vacuum = INCREMENTAL`.
+    /// Whether the file was made with `auto_vacuum = INCREMENTAL`; nil: with `FULL`.
     public func reclaimsIncrementally() throws(StoreError) -> Bool? { try connection.reclaimsIncrementally() }
 
     /// The room that the rows and indexes of a table take in bytes; nil for a view, and where SQLite was built without

@@ -55,7 +55,7 @@ struct CheckCommand: ConsoleCommand {
         try opening.checkLock()
         let completed = try policy.completed(from: reader)
         let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
-        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader)
+        let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)
         // What has to be changed comes before what might be.
         return (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }
     }

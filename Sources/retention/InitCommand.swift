@@ -9,8 +9,8 @@ struct InitCommand: ConsoleCommand {
         commandName: "init",
         abstract: "Writes a commented policy for a store to standard output.",
         discussion: """
-            One disabled rule for each entity with dates that can be read; only the ages are left to choose. Opens the \
-            store read-only and changes nothing.
+            One disabled rule for each entity with a date that says how old its rows are; only the ages are left to \
+            choose. Opens the store read-only and changes nothing.
 
             EXAMPLES
               retention init prices.sqlite

@@ -37,6 +37,7 @@ struct RunSession {
         let notes = Notes()
         let setup = setup(try policy.completed(from: reader), signal: { nil }, notes: notes)
         var report = try DryRun(setup: setup, memory: memory ?? RunMemory()).perform(rehearsal: reader)
+        for warning in report.warnings { log.logger.warning("dry run", metadata: ["reason": "\(warning)"]) }
         report.warnings = notes.lines + report.warnings
         return report
     }

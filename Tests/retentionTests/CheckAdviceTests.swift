@@ -35,6 +35,18 @@ struct CheckAdviceTests {
         #expect(try !job.retention("check").output.contains("auto_vacuum"))
     }
 
+    /// What a run refuses, `check` refuses with the same words.
+    @Test func aUnitThatTheRunRefusesIsRefused() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(60, daysAgo: 40) + Sample.rows(5, daysAgo: 0),
+            policy: Sample.policy(
+                "{ name: gold, entity: Price, date_attribute: at, date_format: unix_milliseconds, max_age: 30d }"))
+        let end = try job.retention("check")
+        #expect(end.status == 78 && end.output.contains("error: the rule is refused (wrong_unit)"), "\(end)")
+        #expect(end.output.contains("in unix_seconds it is \(Sample.date(0))"), "\(end)")
+        #expect(try job.retention("run", "--dry-run").output.contains("in unix_seconds it is \(Sample.date(0))"))
+    }
+
     @Test(arguments: [
         ("max_age: 60d", true), ("max_age: 10d", false), ("max_age: 30d", true),
         ("max_age: 60d, where: { symbol: XAUUSD }", true), ("max_age: 60d, keep_last: { count: 5 }", true),

@@ -136,6 +136,20 @@ struct DocsTests {
             #expect(FileManager.default.fileExists(atPath: target.path), "\(page): \(match.1)")
         }
     }
+
+    /// Installed pages lie in one folder, without the files that only the source has.
+    @Test func noLinkOfAnInstalledPageIsDead() throws {
+        let folder = try TemporaryFolder()
+        let pages = LaunchedProgram.project.appending(path: "scripts/pages").path(percentEncoded: false)
+        try folder.write("{}", to: "share/retention/retention.schema.json")
+        try folder.write("", to: "share/doc/retention/examples/retention.yaml")
+        let made = try LaunchedProgram.shell(
+            "'\(pages)' share/doc/retention && '\(pages)' --check share/doc/retention", in: folder.url)
+        #expect(made.status == 0 && made.errors.isEmpty, "\(made)")
+        try folder.write("See [that](docs/output.md).", to: "share/doc/retention/extra.md")
+        let dead = try LaunchedProgram.shell("'\(pages)' --check share/doc/retention", in: folder.url)
+        #expect(dead.status == 65 && dead.errors.contains("extra.md: the link to docs/output.md is dead"), "\(dead)")
+    }
 }
 
 /// A fenced block of a Markdown page.

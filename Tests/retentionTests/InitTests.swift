@@ -88,10 +88,48 @@ struct InitTests {
             INSERT INTO Session(expires_at, created_at) VALUES (unixepoch() + 8640000, unixepoch() - 100);
             """, policy: "")
         let draft = try draft(job)
-        #expect(draft.contains("#   Licence: its dates lie ahead: they say when something ends"), "\(draft)")
+        #expect(
+            draft.contains("#   Licence: expires_at: all of its dates lie ahead: it says when something ends"),
+            "\(draft)")
         #expect(draft.contains("date_attribute: created_at") && !draft.contains("date_attribute: expires_at"))
         let seen = try job.retention("inspect", "prices.sqlite")
         #expect(seen.output.contains("all of them lie ahead"), "\(seen.output)")
+    }
+
+    /// Tables as others have them, and the date by which a rule is proposed; nil: none is.
+    @Test(arguments: [
+        (
+            "created_at INTEGER, modified_at INTEGER, expires_at INTEGER", "now - n * 9, now - n, now - n * 3",
+            "created_at"
+        ),
+        ("OrderDate TEXT, RequiredDate TEXT, ShippedDate TEXT", "day, day, day", "OrderDate"),
+        ("birth_date TEXT, hire_date TEXT, registered_on TEXT", "day, day, day", "registered_on"),
+        ("creation_utc INTEGER, last_access_utc INTEGER", "(now + 11644473600 - n) * 1000000, now", "creation_utc"),
+        ("received_ts INTEGER, seen_ts INTEGER", "(now - n * 60) * 1000, now - n", "received_ts"),
+        ("mtime INTEGER, ctime INTEGER", "now - n, now - n * 100", "ctime"),
+        ("event_time INTEGER, indexed_time INTEGER", "now - n, now - n", "indexed_time"),
+        ("deleted_at INTEGER, updated_at INTEGER", "NULL, now - n", "updated_at"),
+        ("created_at INTEGER", "NULL", nil), ("session_id INTEGER", "1700000000 + n", nil),
+        ("session_id INTEGER", "now - n * 77", nil),
+        ("duration INTEGER, run_time INTEGER", "18000 + n * 7, 20000 + n", nil),
+        ("birth_date TEXT", "day", nil), ("expires_at INTEGER", "now - n", nil),
+        ("at TEXT", "CASE n % 2 WHEN 0 THEN day ELSE 'x' || n END", nil),
+    ])
+    func proposesTheDateOnWhichARowWasMade(columns: String, values: String, date: String?) throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE T(\(columns));
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 80),
+                d AS (SELECT n, unixepoch() AS now, date('now', '-' || n || ' days') AS day FROM c)
+            INSERT INTO T SELECT \(values) FROM d;
+            \(columns.contains("indexed_time") ? "CREATE INDEX T_i ON T(indexed_time);" : "")
+            CREATE TABLE Other(at INTEGER);
+            INSERT INTO Other VALUES (unixepoch());
+            """, policy: "")
+        let draft = try draft(job)
+        let proposed = draft.firstMatch(of: /entity: T\n +date_attribute: (\w+)/).map { String($0.1) }
+        #expect(proposed == date, "\(draft)")
+        #expect(date != nil || draft.contains("\n#   T: "), "\(draft)")
     }
 
     @Test func aStoreWithoutDatesIsTold() throws {

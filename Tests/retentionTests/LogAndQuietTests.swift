@@ -16,6 +16,24 @@ struct LogAndQuietTests {
                 Sample.rule("enabled: false", name: "off", age: "400d"), head: head))
     }
 
+    // MARK: Columns without a date
+
+    @Test func aColumnInWhichNoDateCanBeReadIsToldThoughQuiet() throws {
+        struct Report: Decodable { var warnings: [String] }
+        let job = try LaunchedJob(
+            Sample.price + "INSERT INTO Price(at) VALUES (NULL), (5);", policy: Sample.policy(Sample.rule()))
+        let sentence = "gold deletes nothing, because it can read no value of Price.at as a date: "
+        let quiet = try job.retention("run", "--quiet")
+        #expect(quiet.status == 0 && quiet.output.isEmpty && quiet.errors.contains(sentence), "\(quiet)")
+        #expect(
+            quiet.errors.contains("1 row with no value; 1 row with a date before `earliest`, such as 5"), "\(quiet)")
+        for mode in [["run"], ["run", "--dry-run"]] {
+            let end = try job.launch(mode + ["--format", "json"])
+            let report = try JSONDecoder().decode(Report.self, from: Data(end.output.utf8))
+            #expect(end.status == 0 && report.warnings.contains { $0.contains(sentence) }, "\(end)")
+        }
+    }
+
     // MARK: The log
 
     @Test func eachRuleHasOneLineOfText() throws {

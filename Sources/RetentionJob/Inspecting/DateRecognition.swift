@@ -1,46 +1,56 @@
 package import PriceStore
+import RetentionPolicy
 
-/// What an attribute looks like as a date: in which format its values make sense, and how sure that is. For people: no
-/// delete ever depends on it.
+/// What an attribute looks like as a date: in which format its values make sense, and how sure that is. For people: the
+/// only thing that depends on it is that a rule in another format is refused.
+///
+/// The values decide. "Sure" means that exactly one format gives nearly all of them a plausible reading, most of them in
+/// the past; a name never makes a format sure. Decision 0021 tells why.
 package struct DateRecognition: Hashable, Sendable {
     /// How sure a format is.
     package enum Certainty: String, Hashable, Sendable, CaseIterable {
         /// The store itself says it, as a Core Data model does.
         case declared
-        /// The values say it, and nothing speaks against it.
+        /// One format gives nearly all values a plausible reading, and no other format does.
         case sure
-        /// The values say it, with a doubt that the reason names.
+        /// One format is clearly the best, with a doubt that the reason names.
         case likely
-        /// Another format fits as well, or nothing but the values speaks for a date.
+        /// Two or more formats fit, or little but the values speaks for a date.
         case unsure
+        /// The values are of two or more formats or shapes.
+        case mixed
+        /// The name or the type speaks of a date, but no format reads the values.
+        case none
     }
 
-    /// The sampled values, read in one format.
-    package struct Reading: Hashable, Sendable {
-        package var encoding: DateEncoding
-        /// The newest of the dates.
-        package var newest: Instant
-        /// How many of the values are dates in it.
+    /// Values of one kind in an attribute that holds several kinds.
+    package struct Shape: Hashable, Sendable {
+        /// The format that reads them; nil: none does.
+        package var encoding: DateEncoding?
+        /// How many of the sampled values are of this kind.
         package var valueCount: Int
-        /// Whether the newest date lies in the 20 years before the clock.
-        package var isRecent: Bool
-        /// Whether values of its kind are hardly anything but dates.
-        package var isPlain: Bool
-        /// Whether even the oldest of the dates is more than a day after the clock.
-        package var isInFuture = false
+        package var example: StoreValue
     }
 
-    /// The format; nil: the attribute's name or type speaks of a date, but no format reads its values.
+    /// The format; nil: the values are mixed, or no format reads them.
     package var encoding: DateEncoding?
     package var certainty: Certainty
     /// Why, as a sentence without a full stop.
     package var reason: String
     /// Some of the values.
     package var examples: [StoreValue]
-    /// Other formats in which at least nine tenths of the values are dates, the likeliest first.
-    package var alternatives: [Reading]
+    /// Other formats in which at least half of the values are dates, the likeliest first.
+    package var alternatives: [FormatReading] = []
+    /// Values that stand for no date.
+    package var sentinels: [StoreValue] = []
+    /// Values that are dates in the format, but far from the others.
+    package var outliers: [StoreValue] = []
+    /// The kinds of values of a mixed attribute, the commonest first.
+    package var shapes: [Shape] = []
     /// Whether all of the dates are more than a day after the clock: they say when something ends, or the format is wrong.
     package var isInFuture = false
+    /// Whether the store, the name or the type says that the values are dates.
+    package var isNamedAsDate: Bool
 
     /// Judges an attribute by its values, its name and its type; nil: nothing speaks of a date.
     ///
@@ -48,161 +58,97 @@ package struct DateRecognition: Hashable, Sendable {
     ///   - samples: values from across the entity; NULL does not count.
     ///   - clock: by which it is judged whether dates are plausible.
     package init?(_ attribute: Attribute, samples: [StoreValue], clock: Instant) {
-        let values = samples.filter { !$0.isNull }
-        let hint = Self.hint(attribute)
+        var values: [StoreValue] = []
+        for value in samples where !value.isNull && !values.contains(value) { values.append(value) }
+        let words = AttributeWords(attribute)
         examples = Array(values.prefix(3))
-        alternatives = []
+        isNamedAsDate = words.hint != nil || attribute.dateEncoding != nil
         if let declared = attribute.dateEncoding {
             (encoding, certainty, reason) = (declared, .declared, "the store says so")
             return
         }
-        guard !values.isEmpty else {
-            guard let hint else { return nil }
-            (encoding, certainty, reason) = (nil, .unsure, "its \(hint) speaks of a date, but it has no values")
-            return
-        }
-        let readings = Self.readings(values, clock: clock, hasHint: hint != nil)
-        guard let best = readings.first else {
-            guard let hint else { return nil }
-            reason =
-                "its \(hint) speaks of a date, but no format reads its values, "
-                + "such as \(SafeText.example(values[0]))"
-            (encoding, certainty) = (nil, .unsure)
-            return
-        }
-        alternatives = Array(readings.dropFirst())
-        encoding = best.encoding
-        isInFuture = best.isInFuture
-        certainty = Self.certainty(best, of: values.count, alternatives: alternatives, hasHint: hint != nil)
-        reason = Self.reason(best, values, alternatives, hint)
-    }
-
-    /// The formats in which at least nine tenths of the values are dates, the likeliest first.
-    private static func readings(_ values: [StoreValue], clock: Instant, hasHint: Bool) -> [Reading] {
-        let recent = clock.advanced(byMicroseconds: -20 * year)...clock.advanced(byMicroseconds: day)
-        var readings = DateEncoding.recognise(values, now: clock, zone: .utc).map { encoding, newest, share in
-            Reading(
-                encoding: encoding, newest: newest, valueCount: Int((share * Double(values.count)).rounded()),
-                isRecent: recent.contains(newest), isPlain: isPlain(encoding, values))
-        }
-        // Dates that are written out are dates however old they are.
-        for encoding in [DateEncoding.iso8601, .yyyymmdd, .yyyymmddhhmmss] where isPlain(encoding, values) {
-            let dates = values.compactMap { encoding.read($0, zone: .utc).start }
-            guard let newest = dates.max(), let oldest = dates.min() else { continue }
-            readings.removeAll { $0.encoding == encoding }
-            readings.append(
-                Reading(
-                    encoding: encoding, newest: newest, valueCount: dates.count, isRecent: recent.contains(newest),
-                    isPlain: true, isInFuture: oldest > clock.advanced(byMicroseconds: day)))
-        }
-        // Numbers that a name or a type calls dates may be dates ahead, such as those on which something expires.
-        if hasHint {
-            readings += future(values, clock: clock).filter { reading in
-                !readings.contains { $0.encoding == reading.encoding }
-            }
-        }
-        readings = readings.filter { reading in
-            guard reading.valueCount * 10 >= values.count * 9, !isAtEpoch(reading) else { return false }
-            if hasHint || reading.isPlain { return true }
-            // Any whole numbers can be read as something: without a name or type that speaks of a date all of them must
-            // lie in the last years, and in a format that small numbers do not fit.
-            let oldest = values.compactMap { reading.encoding.read($0, zone: .utc).start }.min()
-            return reading.isRecent && reading.encoding != .unixDays && reading.valueCount == values.count
-                && oldest.map(recent.contains) == true
-        }
-        return readings.sorted { a, b in
-            if a.isRecent != b.isRecent { return a.isRecent }
-            if a.isPlain != b.isPlain { return a.isPlain }
-            if a.isInFuture != b.isInFuture { return b.isInFuture }
-            return (a.valueCount, a.newest) > (b.valueCount, b.newest)
-        }
-    }
-
-    /// The formats in which all of the values are dates of the 20 years after the clock.
-    private static func future(_ values: [StoreValue], clock: Instant) -> [Reading] {
-        let ahead = clock.advanced(byMicroseconds: day)...clock.advanced(byMicroseconds: 20 * year)
-        return DateEncoding.allCases.filter { $0 != .native && $0 != .unixDays }.compactMap { encoding in
-            let dates = values.compactMap { encoding.read($0, zone: .utc).start }
-            guard dates.count == values.count, let newest = dates.max(), dates.allSatisfy(ahead.contains) else {
-                return nil
-            }
-            return Reading(
-                encoding: encoding, newest: newest, valueCount: dates.count, isRecent: false,
-                isPlain: isPlain(encoding, values), isInFuture: true)
-        }
-    }
-
-    /// Whether the dates are the first year after Apple's epoch: so are any numbers that are small for the format.
-    private static func isAtEpoch(_ reading: Reading) -> Bool {
-        [.appleSeconds, .appleNanoseconds].contains(reading.encoding)
-            && reading.newest < Instant(unixSeconds: 1_009_843_200)
-    }
-
-    private static func certainty(
-        _ best: Reading, of count: Int, alternatives: [Reading], hasHint: Bool
-    ) -> Certainty {
-        if alternatives.contains(where: { $0.isRecent == best.isRecent && $0.isPlain == best.isPlain }) {
-            return .unsure
-        }
-        guard best.isPlain || (hasHint && best.isRecent) else { return .unsure }
-        return best.valueCount == count && (best.isPlain || alternatives.isEmpty) ? .sure : .likely
-    }
-
-    private static func reason(
-        _ best: Reading, _ values: [StoreValue], _ alternatives: [Reading], _ hint: String?
-    ) -> String {
-        var reason =
-            "\(best.valueCount) of \(values.count) sampled values are dates in it, such as "
-            + SafeText.example(values[0])
-        if hint == nil, !best.isPlain { reason += "; its name and type say nothing of a date" }
-        if best.isInFuture {
-            reason += "; all of them lie ahead of the clock"
-        } else if !best.isRecent, !best.isPlain {
-            reason += "; the newest is more than 20 years old"
-        }
-        if let other = alternatives.first {
-            reason += "; in \(other.encoding.rawValue) the newest is \(Figures.instant(other.newest))"
+        (certainty, reason) = (.none, "")
+        let regular = values.filter { !FormatReading.isFiller($0) }
+        sentinels = values.filter(FormatReading.isFiller)
+        let readings = FormatReading.all(regular, clock: clock)
+        let candidates = readings.filter { $0.covers(tenths: 5) }
+        if let shapes = Self.shapes(regular, readings, isNamed: isNamedAsDate) {
+            (self.shapes, certainty) = (shapes, .mixed)
+            reason = Self.reason(shapes, of: regular.count)
+        } else if let best = candidates.first {
+            let rivals = readings.filter { $0.encoding != best.encoding && $0.possibleCount * 2 >= $0.regularCount }
+            let judge = FormatJudge(best: best, rivals: rivals, values: regular, words: words, clock: clock)
+            guard let certainty = judge.certainty else { return nil }
+            (encoding, self.certainty, alternatives) = (best.encoding, certainty, rivals)
+            sentinels += best.sentinels
+            outliers = best.outliers
+            isInFuture = best.pastCount == 0
+            reason = judge.reason
         } else {
-            reason += "; no other format fits"
-        }
-        return reason
-    }
-
-    /// Whether the values that a format reads are hardly anything but dates: written out with year, month and day.
-    private static func isPlain(_ encoding: DateEncoding, _ values: [StoreValue]) -> Bool {
-        switch encoding {
-        case .iso8601:
-            values.contains { if case .text(let text) = $0 { text.utf8.count >= 7 } else { false } }
-        case .yyyymmdd, .yyyymmddhhmmss: values.contains { encoding.read($0, zone: .utc).start != nil }
-        default: false
+            guard let hint = words.hint else { return nil }
+            reason = Self.reason(hint: hint, values: values, regular: regular)
         }
     }
 
-    /// What speaks of a date beside the values: `type`, `name`, or nil.
-    private static func hint(_ attribute: Attribute) -> String? {
-        let type = attribute.declaredType.uppercased()
-        if type.contains("DATE") || type.contains("TIME") { return "type" }
-        return words(attribute.name).contains(where: dateWords.contains) ? "name" : nil
-    }
+    /// How many values of an attribute are looked at.
+    static let sampleCount = 60
 
-    private static let dateWords: Set<String> = [
-        "at", "created", "date", "datetime", "day", "expires", "expiry", "modified", "seen", "since", "time",
-        "timestamp", "ts", "updated", "until", "when",
-    ]
-
-    /// The words of a name, in lower case: `updateTime`, `update_time` and `UPDATE TIME` have the same.
-    private static func words(_ name: String) -> [String] {
-        var words = [""]
-        var wasLower = false
-        for character in name {
-            let isLetter = character.isLetter
-            if !isLetter || (character.isUppercase && wasLower) { words.append("") }
-            if isLetter { words[words.count - 1] += character.lowercased() }
-            wasLower = character.isLowercase
+    /// What a sample of a rule's date attribute looks like; nil: the store itself says the format, or nothing speaks of a
+    /// date.
+    static func ofSample(
+        rule: Rule, _ date: DateAttribute, _ entity: Entity, _ reader: any StoreReader, clock: Instant
+    ) throws(StoreError) -> DateRecognition? {
+        guard !rule.isFormatStored, date.encoding != .native, let attribute = entity.attribute(named: date.name) else {
+            return nil
         }
-        return words
+        let samples = try reader.sample(entity: entity.name, attribute: attribute.name, limit: sampleCount)
+        return DateRecognition(attribute, samples: samples, clock: clock)
     }
 
-    private static let day: Int64 = 86_400_000_000
-    private static let year: Int64 = 365 * day
+    /// Takes the counts of all rows into account, where the sample has seen only some: a format that cannot read a tenth of
+    /// the rows is not sure.
+    mutating func weigh(_ survey: Survey) {
+        let unread = survey.unreadable.filter { [.wrongType, .notADate].contains($0.reason) }.reduce(0) {
+            $0 + $1.rowCount
+        }
+        guard certainty == .sure, unread * 10 > unread + (survey.readableCount ?? 0) else { return }
+        certainty = .likely
+        reason += "; among all rows \(Figures.count(unread, "value")) cannot be read in it"
+    }
+
+    // MARK: Mixed values
+
+    /// The kinds of the values, if no single format explains them and two kinds together do; nil: they are not mixed.
+    private static func shapes(_ values: [StoreValue], _ readings: [FormatReading], isNamed: Bool) -> [Shape]? {
+        guard let first = readings.max(by: { $0.pastCount < $1.pastCount }), first.pastCount * 10 >= values.count,
+            first.pastCount > 0, !readings.contains(where: { $0.covers(tenths: 9) })
+        else { return nil }
+        let plausible = first.plausible(of: values)
+        var found = [Shape(encoding: first.encoding, valueCount: plausible.count, example: plausible[0])]
+        var rest = (first.unread + first.outliers).filter { !first.doubtful.contains($0) }
+        let others = readings.filter { $0.pastCount > 0 && !$0.hasUnit(of: first) }
+        while let (next, read) = others.map({ ($0, $0.plausible(of: rest)) }).max(by: { $0.1.count < $1.1.count }),
+            isKind(read, of: values)
+        {
+            found.append(Shape(encoding: next.encoding, valueCount: read.count, example: read[0]))
+            rest.removeAll(where: read.contains)
+        }
+        // What no format reads is a kind of its own where the name says that dates are meant.
+        let unread = rest.filter { first.unread.contains($0) && ($0.isText || plausible[0].isText) }
+        if isNamed, isKind(unread, of: values) {
+            found.append(Shape(encoding: nil, valueCount: unread.count, example: unread[0]))
+        }
+        let explained = found.reduce(0) { $0 + $1.valueCount }
+        guard found.count > 1, isNamed || explained * 10 >= values.count * 9 else { return nil }
+        return found.sorted { $0.valueCount > $1.valueCount }
+    }
+
+    /// Whether some of the values are enough to be a kind of their own: two, and a tenth of all.
+    private static func isKind(_ some: [StoreValue], of values: [StoreValue]) -> Bool {
+        some.count > 1 && some.count * 10 >= values.count
+    }
+}
+
+extension StoreValue {
+    fileprivate var isText: Bool { if case .text = self { true } else { false } }
 }

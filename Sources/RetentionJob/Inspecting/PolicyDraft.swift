@@ -51,23 +51,53 @@ package struct PolicyDraft {
 
     // MARK: What a rule is made of
 
-    /// The date by which an entity's rows are most likely to expire; nil: it has none that can be read.
+    /// The date that says best how old an entity's rows are; nil: it has none that a rule should use.
+    ///
+    /// The date on which a row was made goes before the date of its last change, and a date with an index before one
+    /// without. Of two that are alike the later one is taken: by it less is deleted.
     private func date(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
         guard entity.entity.kind == .table, entity.entity.name != "retention_taken", !inheritsDate(entity) else {
             return nil
         }
         if entity.rowCount == 0, hasRows { return nil }
-        let order: [DateRecognition.Certainty] = [.declared, .sure, .likely, .unsure]
-        // Of two dates that are as sure the later one says when a row was last of use: by it less is deleted.
-        func isBetter(_ a: StoreInspection.DateInspection, _ b: StoreInspection.DateInspection) -> Bool {
-            if (a.newest == nil) != (b.newest == nil) { return a.newest != nil }
-            let ranks = [a, b].map { order.firstIndex(of: $0.recognition.certainty) ?? order.count }
-            if ranks[0] != ranks[1] { return ranks[0] < ranks[1] }
+        func rank(_ date: StoreInspection.DateInspection) -> [Int] {
+            let certainties: [DateRecognition.Certainty] = [.declared, .sure, .likely]
+            return [
+                (date.readableCount ?? 0) * 2 >= entity.rowCount ?? 0 ? 0 : 1,
+                AttributeWords(date.attribute).role.rawValue,
+                date.index == nil ? 1 : 0, certainties.firstIndex(of: date.recognition.certainty) ?? certainties.count,
+            ]
+        }
+        let usable = entity.dates.filter { obstacle(to: $0, of: entity) == nil }
+        return usable.min { a, b in
+            let ranks = (rank(a), rank(b))
+            if ranks.0 != ranks.1 { return ranks.0.lexicographicallyPrecedes(ranks.1) }
             return (a.newest ?? .distantPast) > (b.newest ?? .distantPast)
         }
-        // Dates that all lie ahead say when something ends, not how old it is.
-        let usable = entity.dates.filter { $0.recognition.encoding != nil && !$0.recognition.isInFuture }
-        return usable.reduce(nil) { best, date in best.map { isBetter(date, $0) ? date : $0 } ?? date }
+    }
+
+    /// Why no rule is proposed by a date, as a sentence without a full stop; nil: one may be.
+    private func obstacle(
+        to date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection
+    ) -> String? {
+        let recognition = date.recognition
+        switch recognition.certainty {
+        case .mixed, .none: return recognition.reason
+        case .unsure:
+            return "NOT SURE of the format \(recognition.encoding?.rawValue ?? ""): \(recognition.reason)"
+        case .declared, .sure, .likely: break
+        }
+        if recognition.isInFuture {
+            return "all of its dates lie ahead: it says when something ends, not how old a row is"
+        }
+        if AttributeWords(date.attribute).role == .other {
+            return "its name says when something ends, is due or began, not how old a row is"
+        }
+        guard recognition.isNamedAsDate || date.recognition.encoding == .iso8601 else {
+            return "its values look like \(recognition.encoding?.rawValue ?? ""), but neither its name nor its type "
+                + "speaks of a date"
+        }
+        return date.newest == nil && entity.rowCount != 0 ? "none of its rows has a date that can be read" : nil
     }
 
     /// Whether any entity has rows with a date: then those that are empty need no rule.
@@ -91,10 +121,10 @@ package struct PolicyDraft {
         if entity.entity.name == "retention_taken" { return "the job's own record of pending files" }
         if inheritsDate(entity) { return "its rows are those of \(entity.entity.model?.parent ?? ""), too" }
         if entity.rowCount == 0 { return "it has no rows" }
-        if entity.dates.contains(where: \.recognition.isInFuture) {
-            return "its dates lie ahead: they say when something ends, not how old it is"
+        let reasons = entity.dates.compactMap { date in
+            obstacle(to: date, of: entity).map { "\(date.attribute.name): \($0)" }
         }
-        return entity.dates.isEmpty ? "no attribute looks like a date" : "no format reads its dates"
+        return reasons.isEmpty ? "no attribute looks like a date" : reasons.joined(separator: ". ")
     }
 
     private func rule(
@@ -132,15 +162,22 @@ package struct PolicyDraft {
         case .declared: notes.append("The store itself says the format: \(date.recognition.encoding?.rawValue ?? "").")
         case .sure: notes.append("The format is sure: \(date.recognition.reason).")
         case .likely: notes.append("The format is likely: \(date.recognition.reason).")
-        case .unsure: notes.append("NOT SURE of the format: \(date.recognition.reason).")
+        case .unsure, .mixed, .none: break
         }
         let unreadable = date.unreadable.reduce(0) { $0 + $1.rowCount }
         if unreadable > 0 {
             notes.append("\(Figures.count(unreadable, "row")) whose date cannot be read would be kept.")
         }
-        let others = entity.dates.filter { $0.attribute.name != date.attribute.name }.map(\.attribute.name)
-        if !others.isEmpty { notes.append("Other dates: \(others.joined(separator: ", ")).") }
-        if date.index == nil { notes.append("No index leads by \(date.attribute.name): each run reads all rows.") }
+        let others = entity.dates.filter {
+            $0.attribute.name != date.attribute.name && $0.newest != nil && $0.recognition.certainty != .unsure
+        }
+        if !others.isEmpty { notes.append("Other dates: \(others.map(\.attribute.name).joined(separator: ", ")).") }
+        if let obstacle = date.indexObstacle {
+            notes.append("No index serves \(date.attribute.name), and each run reads all rows: \(obstacle).")
+        } else if date.index == nil {
+            notes.append("No index leads by \(date.attribute.name): each run reads all rows.")
+        }
+        for reference in entity.references { notes.append(reference.sentence + ".") }
         if let model = entity.entity.model {
             if !model.subentities.isEmpty {
                 notes.append("The rows of \(model.subentities.joined(separator: ", ")) are meant, too.")

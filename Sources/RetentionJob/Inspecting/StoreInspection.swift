@@ -19,6 +19,8 @@ package struct StoreInspection: Hashable, Sendable {
         package var sizeBytes: Int64?
         /// Its date attributes.
         package var dates: [DateInspection] = []
+        /// Attributes of other entities that look like references to it without being declared as such.
+        package var references: [UndeclaredReference] = []
         /// Why something could not be read; nil: all was.
         package var trouble: String?
     }
@@ -36,10 +38,9 @@ package struct StoreInspection: Hashable, Sendable {
         package var unreadable: [Survey.UnreadableRows] = []
         /// The index that gives the rows in the order of their dates; nil: there is none.
         package var index: String?
+        /// Why an index that leads by the date does not serve, as a clause; nil: there is no such index, or it serves.
+        package var indexObstacle: String?
     }
-
-    /// How many values of an attribute are looked at.
-    private static let sampleCount = 50
 
     /// Looks through a store. Counts are exact, each of one state of the store; formats are recognised in a sample.
     ///
@@ -61,6 +62,11 @@ package struct StoreInspection: Hashable, Sendable {
                     EntityInspection(entity: Entity(name: name, attributes: []), trouble: error.message))
             }
         }
+        let entities = inspection.entities.map(\.entity)
+        for index in entities.indices where !inspection.entities[index].dates.isEmpty {
+            inspection.entities[index].references = try UndeclaredReference.found(
+                to: entities[index], among: entities, in: reader)
+        }
         return inspection
     }
 }
@@ -76,7 +82,7 @@ extension StoreInspection.EntityInspection {
             guard entity.kind == .table else { return inspection }
             for attribute in entity.attributes {
                 let samples = try reader.sample(
-                    entity: entity.name, attribute: attribute.name, limit: StoreInspection.sampleCount)
+                    entity: entity.name, attribute: attribute.name, limit: DateRecognition.sampleCount)
                 guard let recognition = DateRecognition(attribute, samples: samples, clock: clock) else { continue }
                 inspection.dates.append(try .read(attribute, recognition, of: entity, reader))
             }
@@ -100,11 +106,13 @@ extension StoreInspection.DateInspection {
                 entity: entity.name,
                 date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest))
         guard survey.unsupported == nil else { return inspection }
+        inspection.recognition.weigh(survey)
         inspection.oldest = survey.oldest
         inspection.newest = survey.newest
         inspection.readableCount = survey.readableCount
         inspection.unreadable = survey.unreadable
         inspection.index = survey.isInDateOrder ? survey.index : nil
+        inspection.indexObstacle = survey.indexObstacle
         return inspection
     }
 }

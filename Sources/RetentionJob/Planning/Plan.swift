@@ -63,6 +63,28 @@ package struct Plan: Sendable {
     }
 }
 
+extension Survey {
+    /// What is to be told of a rule that can read the date of no row, as a sentence without a full stop; nil: it can read
+    /// one, or there is no row.
+    func warningOfUnreadable(_ rule: Rule) -> String? {
+        guard newest == nil, unreadableCount > 0 else { return nil }
+        let kinds = unreadable.map { rows in
+            "\(Figures.count(rows.rowCount, "row")) with \(rows.reason.reportPhrase)"
+                + (rows.example.isNull ? "" : ", such as \(SafeText.example(rows.example))")
+        }
+        return
+            "\(rule.name) deletes nothing, because it can read no value of \(rule.entity).\(rule.dateAttribute) as a date: "
+            + kinds.joined(separator: "; ")
+    }
+}
+
+extension Plan {
+    /// What is to be told of the rules that can read the date of no row.
+    var warningsOfUnreadable: [String] {
+        steps.compactMap { $0.disposition == .planned ? $0.survey.warningOfUnreadable($0.rule) : nil }
+    }
+}
+
 extension Plan.Step {
     /// The step as a report tells it before anything is deleted: all that is expired is residue.
     package var report: RunReport.RuleReport {

@@ -97,10 +97,14 @@ package struct Planner {
 
         var request = surveyRequest(for: rule, date: date, cutoff: cutoff, preceding: preceding)
         var survey = try answer(request, reader)
+        // Nothing can go wrong by a wrong format where nothing goes.
+        let recognition =
+            survey.expiredAloneCount > 0
+            ? try DateRecognition.ofSample(rule: rule, date, entity, reader, clock: clock) : nil
         func refusals() -> [Refusal] {
             Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, clock: clock, memory: memory,
-                hasRowsSinceLastRun: hasRowsSinceLastRun
+                hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition
             ).all()
         }
         var holding = refusals()

@@ -19,11 +19,14 @@ package struct Refusals {
     /// Whether an entity of the rules has a believable row newer than the last run. Matters only where
     /// ``ClockGuard/isJump(clock:memory:)`` holds.
     package var hasRowsSinceLastRun: Bool
+    /// What a sample of the date attribute looks like; nil: it was not looked at.
+    package var recognition: DateRecognition?
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant,
-        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true
+        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil
     ) {
+        self.recognition = recognition
         self.rule = rule
         self.date = date
         self.cutoff = cutoff
@@ -45,6 +48,9 @@ package struct Refusals {
             futureDates(), mixedFormats(), relationshipDenied(), historyTracking(),
         ].compactMap { $0 }
     }
+
+    /// The refusals that hold because of the dates themselves, whatever the cutoff is: those that `check` tells.
+    package func ofDates() -> [Refusal] { [wrongUnit(), futureDates(), mixedFormats()].compactMap { $0 } }
 
     // MARK: The schema
 
@@ -149,11 +155,27 @@ package struct Refusals {
 
     // MARK: The dates
 
-    /// Judged on the newest value before `earliest` is applied; not where the store itself gives the format.
+    /// Judged on the newest value before `earliest` is applied, on the newest that the rule believes, since a value that
+    /// stands for "never" may hide it, and on a sample. Not where the store itself gives the format.
     private func wrongUnit() -> Refusal? {
-        guard !rule.isFormatStored, date.encoding != .native, let value = survey.newestValue, !value.isNull else {
-            return nil
-        }
+        guard !rule.isFormatStored, date.encoding != .native else { return nil }
+        let believed = survey.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
+        return survey.newestValue.flatMap(wrongUnit) ?? believed.flatMap(wrongUnit) ?? wrongUnitOfSample()
+    }
+
+    /// Holds where another format is sure, so that the declared one gives hardly any value a possible date.
+    private func wrongUnitOfSample() -> Refusal? {
+        guard let recognition, recognition.certainty == .sure, let encoding = recognition.encoding,
+            encoding != date.encoding
+        else { return nil }
+        return refusal(
+            .wrongUnit,
+            "the values of \(rule.dateAttribute) are no plausible dates in \(date.encoding.rawValue), but in "
+                + "\(encoding.rawValue) they are (\(recognition.reason)). Is date_format right?")
+    }
+
+    private func wrongUnit(_ value: StoreValue) -> Refusal? {
+        guard !value.isNull else { return nil }
         let declared: String
         switch date.encoding.read(value, zone: date.zone) {
         case .span(let read, _):

@@ -9,10 +9,13 @@ package enum SchemaAdvice {
         entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship]
     ) -> [String] {
         var advice: [String] = []
-        // Text is left out: whether an index helps depends on whether the text's order is the order of the dates. A plan
-        // that deletes everything in one statement does not say whether there is an index.
-        if entity.kind == .table, date.encoding.isNumeric || date.encoding == .native, survey.unsupported == nil,
-            survey.index == nil,
+        // Text of mixed shapes is left out: no index on it is in the order of the dates. A plan that deletes everything in
+        // one statement does not say whether there is an index.
+        let hasOrder = date.encoding.isNumeric || date.encoding == .native || survey.hasUniformText
+        if let obstacle = survey.indexObstacle, survey.unsupported == nil {
+            advice.append(
+                "no index serves \(entity.name).\(date.name), so that every run reads all rows: \(obstacle)")
+        } else if entity.kind == .table, hasOrder, survey.unsupported == nil, survey.index == nil,
             survey.strategy != .whole
         {
             advice.append(

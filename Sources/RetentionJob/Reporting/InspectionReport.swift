@@ -36,6 +36,7 @@ package struct InspectionReport {
                 lines += dateTable(entity.dates).lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
             }
             for date in entity.dates { lines += notes(on: date).flatMap { wrapped($0, width) } }
+            for reference in entity.references { lines += wrapped(reference.sentence, width) }
             let relationships = relationshipTable(entity.entity)
             if !relationships.rows.isEmpty {
                 lines += relationships.lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
@@ -84,21 +85,34 @@ package struct InspectionReport {
             rows: dates.map { date in
                 .init(
                     cells: [
-                        SafeText.line(date.attribute.name), date.recognition.encoding?.rawValue ?? "not recognised",
+                        SafeText.line(date.attribute.name), format(date.recognition),
                         date.recognition.certainty.rawValue, date.oldest?.toSecond.plain ?? "",
                         date.newest?.toSecond.plain ?? "", SafeText.line(date.index ?? ""),
                     ])
             })
     }
 
+    private func format(_ recognition: DateRecognition) -> String {
+        recognition.encoding?.rawValue ?? (recognition.certainty == .mixed ? "several" : "not recognised")
+    }
+
     private func notes(on date: StoreInspection.DateInspection) -> [String] {
         var notes: [String] = []
-        if date.recognition.certainty != .declared {
-            notes.append("\(date.attribute.name): \(date.recognition.reason)")
+        let recognition = date.recognition
+        if recognition.certainty != .declared {
+            notes.append("\(date.attribute.name): \(recognition.reason)")
         }
+        if !recognition.sentinels.isEmpty, recognition.encoding != nil {
+            notes.append(
+                "\(date.attribute.name): left out as values that stand for no date: "
+                    + recognition.sentinels.prefix(3).map { SafeText.example($0) }.joined(separator: ", ")
+                    + (recognition.sentinels.count > 3 ? ", …" : ""))
+        }
+        if let obstacle = date.indexObstacle { notes.append("\(date.attribute.name): \(obstacle)") }
         for rows in date.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
-            let reason = rows.reason == .beforeEarliest ? "before 1971 (see `earliest`)" : rows.reason.reportPhrase
+            let reason =
+                rows.reason == .beforeEarliest ? "a date before 1971 (see `earliest`)" : rows.reason.reportPhrase
             notes.append(
                 "\(date.attribute.name): \(Figures.count(rows.rowCount, "unreadable row")): \(reason)\(example)")
         }
@@ -168,6 +182,16 @@ package struct InspectionReport {
             .init("dates", .array(entity.dates.map(value))),
             .init("relationships", .array(relationships)),
             .init("trouble", .optional(entity.trouble)),
+            .init(
+                "undeclared_references",
+                .array(
+                    entity.references.map { reference in
+                        .object([
+                            .init("entity", .string(reference.source)),
+                            .init("attribute", .string(reference.sourceAttribute)),
+                            .init("destination_attribute", .string(reference.destinationAttribute)),
+                        ])
+                    })),
         ])
     }
 
@@ -187,6 +211,8 @@ package struct InspectionReport {
                         .object([
                             .init("date_format", .string(other.encoding.rawValue)),
                             .init("newest", .optional(other.newest)),
+                            .init("oldest", .optional(other.oldest)),
+                            .init("values", .count(other.possibleCount)),
                         ])
                     })),
             .init("oldest", .optional(date.oldest)),
@@ -203,6 +229,19 @@ package struct InspectionReport {
                         ])
                     })),
             .init("index", .optional(date.index)),
+            .init("sentinels", .strings(recognition.sentinels.map { SafeText.example($0) })),
+            .init("outliers", .strings(recognition.outliers.map { SafeText.example($0) })),
+            .init(
+                "shapes",
+                .array(
+                    recognition.shapes.map { shape in
+                        .object([
+                            .init("date_format", .optional(shape.encoding?.rawValue)),
+                            .init("values", .count(shape.valueCount)),
+                            .init("example", .string(SafeText.example(shape.example))),
+                        ])
+                    })),
+            .init("index_obstacle", .optional(date.indexObstacle)),
         ])
     }
 

@@ -129,8 +129,8 @@ extension Survey.Unreadable {
         case .wrongType: "a value of another type than the format's"
         case .notADate: "not a date in the declared format"
         case .sentinel: "a value that stands for no date"
-        case .beforeEarliest: "before `earliest`"
-        case .afterLatest: "after `latest`"
+        case .beforeEarliest: "a date before `earliest`"
+        case .afterLatest: "a date after `latest`"
         }
     }
 }

@@ -23,8 +23,9 @@ package struct DryRun {
         // All counts are of one state of the store, whatever others write meanwhile.
         try rehearsal.transaction(.normal) {
             report.pending = try setup.pending(rehearsal)
-            report.rules = try setup.plan(rehearsal, memory: memory, countsAllRows: true).steps
-                .map(\.foretellingReport)
+            let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
+            report.rules = plan.steps.map(\.foretellingReport)
+            report.warnings = plan.warningsOfUnreadable.map { "no date can be read: \($0)" }
         }
         var status = RunStatus()
         status.note(report)

@@ -60,6 +60,7 @@ package final class Run {
             let others = try writer.changeMark()?.byOthers
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
             report.rules = plan.steps.map(\.report)
+            for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
             planned = try writer.changeMark()
             if planned?.byOthers != others { planned = nil }
             measureStore(before: plan)

@@ -61,17 +61,50 @@ extension SQLiteConnection {
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") { db in
             let scope = try scope(entity, db)
-            let column = scope.column(try scope.attribute(attribute, store: name))
+            let attribute = try scope.attribute(attribute, store: name)
+            let column = scope.column(attribute)
+            let select = "SELECT \(column) FROM \(scope.from()) WHERE \(column) IS NOT NULL"
             var found: [StoreValue] = []
-            // The first and the last rows, so that a change of format in the middle of a store's life shows.
+            func add(_ query: String, _ arguments: [DatabaseValue] = [], upTo count: Int) throws {
+                let end = found.count + count
+                for row in try rows(SQLFragment(query, arguments), db)
+                where found.count < end && !found.contains(row[0]) {
+                    found.append(row[0])
+                }
+            }
+            // The first and the last rows, so that a change of format in the middle of a store's life shows. Many rows may
+            // have the same value.
+            let part = max(1, limit / 3)
             for direction in scope.key.isEmpty ? [""] : ["ASC", "DESC"] {
-                var query = SQLFragment("SELECT \(column) FROM \(scope.from()) WHERE \(column) IS NOT NULL")
-                if let key = scope.key.first { query = query + " ORDER BY \(key) \(direction)" }
-                query += SQLFragment(" LIMIT ?", [max(1, limit / 2).databaseValue])
-                for row in try rows(query, db) where !found.contains(row[0]) { found.append(row[0]) }
+                let order = scope.key.first.map { " ORDER BY \($0) \(direction)" } ?? ""
+                try add(select + order + " LIMIT \(part * 4)", upTo: part)
+            }
+            // The least and the greatest, where an index leads to them: what stands for no date is mostly there.
+            if scope.isTable, scope.table.dateAccess(attribute, filter: .all) != nil {
+                for direction in ["ASC", "DESC"] {
+                    try add(select + " ORDER BY \(column) \(direction) LIMIT 2", upTo: 2)
+                }
+            }
+            for place in try placesAcross(scope, count: max(0, limit - found.count), db) {
+                try add(
+                    select + " AND \(scope.key[0]) >= ? ORDER BY \(scope.key[0]) LIMIT 1", [place.databaseValue],
+                    upTo: 1)
             }
             return found
         }
+    }
+
+    /// Rowids from across a table, at the same distance from each other; empty where it has none.
+    private func placesAcross(_ scope: RowScope, count: Int, _ db: Database) throws -> [Int64] {
+        guard count > 0, scope.isTable, !scope.table.isWithoutRowID, let rowID = scope.key.first,
+            let ends = try row(
+                SQLFragment(
+                    "SELECT (SELECT min(\(rowID)) FROM \(scope.from())), (SELECT max(\(rowID)) FROM \(scope.from()))"),
+                db),
+            case .integer(let first) = ends[0], case .integer(let last) = ends[1], last > first
+        else { return [] }
+        let step = (Double(last) - Double(first)) / Double(count + 1)
+        return (1...count).map { Int64(Double(first) + step * Double($0)) }
     }
 
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {

@@ -47,6 +47,17 @@ extension SQLiteTable {
         }
         return best?.access
     }
+
+    /// Why an index that begins with the date does not lead to the rows by their dates, as a clause; nil: there is none.
+    func indexObstacle(_ attribute: Attribute) -> String? {
+        guard let index = indexes.first(where: { $0.columns.first?.name == attribute.name }) else { return nil }
+        if index.isPartial { return "the index \(index.name) is there, but it holds only some of the rows" }
+        guard index.columns[0].collation.uppercased() == "BINARY" else {
+            return
+                "the index \(index.name) is there, but it is in the order of the collation \(index.columns[0].collation)"
+        }
+        return nil
+    }
 }
 
 extension Predicate {

@@ -34,6 +34,7 @@ extension SQLiteConnection {
             try surveyByScan(request, rows, into: &survey, db)
         }
         try chooseStrategy(request, scope.table, access, into: &survey, db)
+        if access == nil { survey.indexObstacle = scope.table.indexObstacle(attribute) }
         if values != nil {
             survey.index = "primary key"
             survey.allowsSharedPass = false

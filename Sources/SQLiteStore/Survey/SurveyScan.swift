@@ -32,7 +32,7 @@ extension SQLiteConnection {
 
         let function = try tallyFunction ?? TallyFunction(db)
         tallyFunction = function
-        let tally = try function.tally(request, rows.date) { _ = try row(query, db) }
+        let tally = try function.tally(request, rows.date, hasIndex: walked != nil) { _ = try row(query, db) }
         tally.fill(&survey)
         if rowID == nil { (survey.expiredRowIDs, survey.stayingRows) = (nil, nil) }
         // A text index is in the order of the dates only if the scan has seen so; a number index always is.
@@ -40,6 +40,12 @@ extension SQLiteConnection {
             rows.date.function == nil
             ? rows.access != nil
             : walked.map { $0.isDescending ? tally.isDescending : tally.isAscending } ?? false
+        survey.hasUniformText = tally.hasUniformText
+        if let walked, !survey.isInDateOrder {
+            survey.indexObstacle =
+                "the index \(walked.label) is there, but the order of its values is not the order of their dates, since "
+                + "they differ in shape or offset"
+        }
     }
 }
 
@@ -66,8 +72,10 @@ final class TallyFunction {
     }
 
     /// What the function counts while a query runs that calls it once for each row.
-    func tally(_ request: SurveyRequest, _ date: DateSQL, during query: () throws -> Void) rethrows -> SurveyTally {
-        let empty = SurveyTally(request, function: date.function)
+    func tally(
+        _ request: SurveyRequest, _ date: DateSQL, hasIndex: Bool, during query: () throws -> Void
+    ) rethrows -> SurveyTally {
+        let empty = SurveyTally(request, function: date.function, hasIndex: hasIndex)
         place.pointee = empty
         defer { place.pointee = nil }
         try query()

@@ -10,6 +10,7 @@ struct SurveyTally {
     private let request: SurveyRequest
     private let function: DateFunction?
     private let isText: Bool
+    private let notesShape: Bool
     private let lower: NumericBound
     private let cutoff: NumericBound
     private let latest: NumericBound?
@@ -28,6 +29,11 @@ struct SurveyTally {
     private(set) var isAscending = true
     /// Whether no date came after an earlier one. Formats that are parsed only.
     private(set) var isDescending = true
+    /// The shape of the first text, and whether all others have it. ISO 8601 only.
+    private var shape: TextShape?
+    private var isOneShape = true
+    /// Whether all texts are of one shape, in which the order of the bytes is the order of the dates.
+    var hasUniformText: Bool { shape != nil && isOneShape }
 
     /// Readable rows, in the ways in which they are counted.
     private struct Counts {
@@ -43,12 +49,14 @@ struct SurveyTally {
         var newestOfEntity: DateKey?
     }
 
-    init(_ request: SurveyRequest, function: DateFunction?) {
+    /// - Parameter hasIndex: whether the rows come by an index, which shows itself whether it is in the order of the dates.
+    init(_ request: SurveyRequest, function: DateFunction?, hasIndex: Bool) {
         self.request = request
         self.function = function
         let date = request.date
         let encoding = date.encoding
         isText = encoding == .iso8601
+        notesShape = isText && !hasIndex
         if function == nil {
             lower = encoding.lowerBound(date.earliest)
             cutoff = encoding.cutoffBound(request.cutoff)
@@ -77,6 +85,7 @@ struct SurveyTally {
             guard !isText || sqlite3_value_type(value) == SQLITE_TEXT, let span = function.span(value) else {
                 return addUnparsed(value, rowID, bits)
             }
+            if notesShape, isOneShape { noteShape(value) }
             isAscending = isAscending && span.start >= previous
             isDescending = isDescending && span.start <= next
             (previous, next) = (span.start, span.start)
@@ -102,6 +111,15 @@ struct SurveyTally {
         }
         guard isPlain else { return addNumber(value, rowID, bits) }
         note(rowID, goes: isExpired)
+    }
+
+    /// Compares the shape of a text that is a date with that of the first.
+    @inline(__always)
+    private mutating func noteShape(_ value: OpaquePointer) {
+        guard let text = sqlite3_value_text(value) else { return }
+        let found = TextShape(UnsafeBufferPointer(start: text, count: Int(sqlite3_value_bytes(value))))
+        if shape == nil { shape = found }
+        isOneShape = shape == found
     }
 
     @inline(__always)
@@ -219,6 +237,27 @@ struct SurveyTally {
     private func instant(_ key: DateKey) -> Instant? {
         if function != nil, case .integer(let start) = key { return Instant(microseconds: start) }
         return request.date.encoding.read(key.storeValue, zone: request.date.zone).start
+    }
+}
+
+/// What two ISO 8601 texts must have in common to be in the order of their dates: the length, what stands between date and
+/// time, and the offset.
+private struct TextShape: Equatable {
+    private let length: Int
+    private let separator: UInt8
+    /// Where the offset begins; the length: there is none.
+    private var offsetPlace: Int
+    private var offset: UInt64 = 0
+
+    init(_ text: UnsafeBufferPointer<UInt8>) {
+        length = text.count
+        separator = length > 10 ? text[10] : 0
+        offsetPlace = min(16, length)
+        // Before the 16th byte are the date, the hour and the minute, whose dashes are no signs.
+        while offsetPlace < length, text[offsetPlace] < 0x40, text[offsetPlace] != 0x2B, text[offsetPlace] != 0x2D {
+            offsetPlace += 1
+        }
+        for byte in text[offsetPlace...] { offset = offset << 8 | UInt64(byte) }
     }
 }
 

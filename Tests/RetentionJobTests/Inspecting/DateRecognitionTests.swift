@@ -34,25 +34,30 @@ import Testing
         Column("updateTime", "INTEGER", days(86_400), .unixSeconds, .sure),
         Column("at", "REAL", days(86_400_000), .unixMilliseconds, .sure),
         Column("x", "TIMESTAMP", days(86_400, from: -11_323), .appleSeconds, .likely),
-        Column("modified", "INTEGER", days(1), .unixDays, .sure),
-        Column("stamp_day", "INTEGER", [.integer(20_261_120), .integer(19_990_101)], .yyyymmdd, .sure),
+        Column("modified", "INTEGER", days(1), .unixDays, .likely),
+        Column("stamp_day", "INTEGER", [20_261_120, 20_190_101, 19_990_101].map { .integer($0) }, .yyyymmdd, .sure),
+        Column("stamp_day", "INTEGER", [.integer(20_261_120), .integer(19_990_101)], .yyyymmdd, .likely),
         Column("d", "TEXT", [.text("2026-11-20"), .text("1833-01-01")], .iso8601, .sure),
-        Column("month", "TEXT", [.text("1833-01"), .text("1833-02")], .iso8601, .sure),
-        Column("created", "TEXT", [.text("20261120")], .yyyymmdd, .sure),
+        Column("month", "TEXT", [.text("1833-01"), .text("1833-02")], .iso8601, .likely),
+        Column("month", "TEXT", (1...9).map { .text("2026-0\($0)") }, .iso8601, .sure),
+        Column("created", "TEXT", [.text("20261120")], .yyyymmdd, .likely),
         // Ticks of .NET read as Apple's nanoseconds are near the clock too.
-        Column("when", "INTEGER", days(864_000_000_000, from: 719_162), .dotnetTicks, .unsure),
+        Column("when", "INTEGER", days(864_000_000_000, from: 719_162), .dotnetTicks, .likely),
         // Only the values speak for it.
-        Column("n", "INTEGER", days(86_400), .unixSeconds, .unsure),
-        // One of twenty is no date.
-        Column("seen", "INTEGER", days(86_400, count: 19) + [.text("never")], .unixSeconds, .likely),
+        Column("n", "INTEGER", days(86_400), .unixSeconds, .likely),
+        Column("account_id", "INTEGER", days(86_400), .unixSeconds, .unsure),
+        // One of twenty is no date; one stands for none.
+        Column("seen", "INTEGER", days(86_400, count: 19) + [.text("x")], .unixSeconds, .sure),
+        Column("seen", "INTEGER", days(86_400, count: 19) + [.integer(0)], .unixSeconds, .sure),
+        Column("time_ms", "INTEGER", days(86_400), .unixSeconds, .unsure),
         // Dates of long ago.
-        Column("since", "INTEGER", [.integer(700_000_000), .integer(690_000_000)], .appleSeconds, .likely),
+        Column("since", "INTEGER", [.integer(700_000_000), .integer(690_000_000)], .appleSeconds, .unsure),
         Column("until", "INTEGER", [.integer(1_000_000_000)], .unixSeconds, .unsure),
         // Numbers that are small.
-        Column("expires", "INTEGER", (1...9).map { .integer($0) }, nil, .unsure),
-        Column("time", "TEXT", [.text("soon")], nil, .unsure),
-        Column("deletedAt", "INTEGER", [.null], nil, .unsure),
-        Column("date", "", [], nil, .unsure),
+        Column("expires", "INTEGER", (1...9).map { .integer($0) }, nil, .none),
+        Column("time", "TEXT", [.text("soon")], nil, .none),
+        Column("deletedAt", "INTEGER", [.null], nil, .none),
+        Column("date", "", [], nil, .none),
     ]
 
     @Test(arguments: columns)
@@ -85,7 +90,7 @@ import Testing
             DateRecognition(
                 attribute, samples: Self.days(864_000_000_000, from: 719_162), clock: Self.clock))
         #expect(found.alternatives.map(\.encoding) == [.appleNanoseconds, .unixNanoseconds])
-        #expect(found.reason.contains("in apple_nanoseconds the newest is 2021-"), "\(found.reason)")
+        #expect(found.reason.contains("in apple_nanoseconds 20 of them are dates, from 2021-"), "\(found.reason)")
         #expect(found.reason.hasPrefix("20 of 20 sampled values are dates in it, such as 6393"), "\(found.reason)")
     }
 }

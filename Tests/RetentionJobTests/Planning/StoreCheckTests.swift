@@ -106,4 +106,215 @@ import Testing
         let found = try check(file, .prices { $0.entity = "note" }, includingAdvice: false)
         #expect(found.map(\.severity) == [.warning])
     }
+
+    // MARK: What a run would refuse
+
+    @Test func aWrongUnitIsAnErrorWithTheRightFormat() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<60)
+        let wrong = Rule.prices { $0.dateFormat = .unixMilliseconds }
+        let found = try check(file, wrong)
+        #expect(found.map(\.severity) == [.error])
+        #expect(
+            found[0].message.contains("(wrong_unit)") && found[0].message.contains("in unix_seconds it is 2026-11-21"))
+        // A run has its plan for that, and refuses the rule alone.
+        #expect(try check(file, wrong, includingAdvice: false).isEmpty)
+        #expect(
+            try check(
+                file,
+                .prices {
+                    $0.dateFormat = .unixMilliseconds; $0.accept = [.wrongUnit]
+                }
+            ).allSatisfy { $0.severity != .error })
+        #expect(
+            try check(
+                file,
+                .prices {
+                    $0.dateFormat = .unixMilliseconds; $0.isEnabled = false
+                }
+            ).map(\.severity) == [.warning])
+    }
+
+    /// The cookies of a browser: a date in the year 9999 hides that all others are read as 2001, and would go.
+    @Test(arguments: [true, false]) func aDateOfNeverHidesNoWrongUnit(isIndexed: Bool) throws {
+        let file = try PriceFile(indexed: isIndexed)
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
+            INSERT INTO price (at) SELECT 13241804625000000 + i * 1700000000000 FROM n;
+            INSERT INTO price (at) VALUES (265034982388000000), (820000000000000000);
+            """)
+        let wrong = Rule.prices {
+            $0.dateFormat = .appleNanoseconds; $0.accept = [.futureDates]; $0.allowEmpty = true
+        }
+        let found = try check(file, wrong).filter { $0.severity == .error }
+        #expect(
+            found.count == 1 && found.first?.message.contains("in webkit_microseconds they are") == true, "\(found)")
+        let plan = try Planner(
+            policy: file.policy(wrong), asOf: PriceFile.now, clock: PriceFile.now, countsAllRows: false
+        )
+        .plan(reader: try file.reader())
+        #expect(plan.steps[0].report.refusal == .wrongUnit && plan.steps[0].survey.expiredCount > 0)
+    }
+
+    @Test func theNewestDateThatIsBelievedShowsAWrongUnit() throws {
+        let file = try PriceFile()
+        // Seconds since 2001, and one far ahead that `latest` leaves out.
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
+            INSERT INTO price (at) SELECT 816912000 - i * 86400 FROM n;
+            INSERT INTO price (at) VALUES (63113904000);
+            """)
+        let found = try check(file, .prices { $0.latest = Instant(iso8601: "2030-01-01") })
+        #expect(found.first?.severity == .error && found.first?.message.contains("in apple_seconds it is 2026") == true)
+    }
+
+    @Test(arguments: [
+        ("NULL", "10 rows with no value"), ("100000 + i", "10 rows with a date before `earliest`, such as 100000"),
+        ("0", "10 rows with a value that stands for no date, such as 0"),
+    ])
+    func aColumnWithoutAnyReadableDateIsTold(value: String, kind: String) throws {
+        let file = try PriceFile()
+        #expect(try check(file, .prices()).isEmpty)
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9)
+            INSERT INTO price (at) SELECT \(value) FROM n;
+            """)
+        let found = try check(file, .prices())
+        #expect(found.map(\.severity) == [.warning])
+        #expect(
+            found.first?.message
+                == "prices deletes nothing, because it can read no value of price.at as a date: \(kind)", "\(found)")
+    }
+
+    @Test func valuesOfAnotherKindAreAnError() throws {
+        let file = try PriceFile("CREATE TABLE note (at TEXT)")
+        try file.execute("INSERT INTO note VALUES ('never'), ('soon')")
+        let found = try check(
+            file,
+            .prices {
+                $0.entity = "note"; $0.dateFormat = .iso8601
+            })
+        #expect(found.map(\.severity) == [.error] && found[0].message.contains("(mixed_formats)"), "\(found)")
+    }
+
+    // MARK: References that are not declared
+
+    @Test func aReferenceWithoutAKeyIsToldWithItsRows() throws {
+        let file = try PriceFile(
+            """
+            CREATE TABLE visit (id INTEGER PRIMARY KEY, price INTEGER, price_id INTEGER REFERENCES price, other_id INTEGER);
+            CREATE INDEX visit_price ON visit (price_id);
+            """)
+        try file.addPrices(daysOld: 0..<60)
+        try file.execute("INSERT INTO visit (price, price_id, other_id) SELECT id, NULL, id + 1000 FROM price")
+        let found = try check(file, .prices()).filter { $0.message.contains("looks like a reference") }
+        #expect(
+            found.map(\.message) == [
+                "visit.price looks like a reference to price.id, but no foreign key is declared: 29 rows of visit would point "
+                    + "at rows that the rule deletes; declare the key, or add a rule for visit"
+            ])
+        // Numbers that are no keys of it are no reference.
+        try file.execute("UPDATE visit SET price = price + 1000")
+        #expect(try check(file, .prices()).allSatisfy { !$0.message.contains("looks like a reference") })
+    }
+
+    @Test func aReferenceByGuidIsRecognisedByItsValues() throws {
+        let file = try PriceFile(
+            """
+            CREATE TABLE transactions (guid TEXT PRIMARY KEY, at INTEGER);
+            CREATE TABLE accounts (guid TEXT PRIMARY KEY);
+            CREATE TABLE splits (guid TEXT PRIMARY KEY, tx_guid TEXT, account_guid TEXT);
+            INSERT INTO transactions VALUES ('a', 1700000000), ('b', 1795000000);
+            INSERT INTO accounts VALUES ('x');
+            INSERT INTO splits VALUES ('1', 'a', 'x'), ('2', 'a', 'x'), ('3', 'b', 'x');
+            """)
+        let found = try check(file, .prices { $0.entity = "transactions" }).filter { $0.message.contains("looks like") }
+        #expect(found.count == 1 && found[0].message.hasPrefix("splits.tx_guid looks like a reference"), "\(found)")
+        #expect(found[0].message.contains(": 2 rows of splits would point"))
+        let seen = try StoreInspection.read(try file.reader(), clock: PriceFile.now).entities
+        #expect(seen.flatMap(\.references).map(\.sourceAttribute) == ["tx_guid"])
+    }
+
+    @Test func whatIsTooMuchIsNotCounted() throws {
+        let file = try PriceFile("CREATE TABLE visit (price INTEGER)")
+        try file.addPrices(daysOld: 0..<60)
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+            INSERT INTO visit SELECT 1 + i % 60 FROM n;
+            """)
+        let found = try check(file, .prices())
+        #expect(found.contains { $0.message.contains("was not counted, since there are too many") }, "\(found)")
+    }
+
+    // MARK: Indexes
+
+    @Test(arguments: [
+        ("'Z'", "CREATE INDEX"), ("'+00:00'", "CREATE INDEX"), ("''", "CREATE INDEX"),
+        ("CASE WHEN i % 2 THEN '+05:00' ELSE '-03:00' END", nil),
+        ("CASE WHEN i % 2 THEN '+01' ELSE '+05' END", nil), ("CASE WHEN i % 2 THEN '+01' ELSE '.12' END", nil),
+    ])
+    func textOfOneShapeGetsTheAdviceOfAnIndex(end: String, advice: String?) throws {
+        let file = try PriceFile("CREATE TABLE note (at TEXT)")
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
+            INSERT INTO note SELECT strftime('%Y-%m-%dT%H:%M:%S', 1795000000 - i * 3600, 'unixepoch') || \(end) FROM n;
+            """)
+        let rule = Rule.prices {
+            $0.entity = "note"; $0.dateFormat = .iso8601
+        }
+        let found = try check(file, rule)
+        #expect(found.map { $0.message.contains("CREATE INDEX") } == (advice == nil ? [] : [true]), "\(found)")
+        // And the index of the advice serves.
+        try file.execute("CREATE INDEX note_at ON note (at)")
+        let served = try check(file, rule)
+        #expect(served.isEmpty == (advice != nil), "\(served)")
+        if advice == nil {
+            #expect(served.first?.message.contains("the index note_at is there, but the order of its values") == true)
+        }
+        let seen = try StoreInspection.read(try file.reader(), clock: PriceFile.now).entities.last?.dates.first
+        #expect((seen?.index == nil) == (advice == nil) && (seen?.indexObstacle == nil) == (advice != nil))
+    }
+
+    @Test func anIndexOnSomeRowsIsNamedWithTheReason() throws {
+        let file = try PriceFile("CREATE INDEX price_part ON price (at) WHERE symbol = 'XAU'", indexed: false)
+        try file.addPrices(daysOld: 0..<60)
+        let found = try check(file, .prices())
+        #expect(
+            found.map(\.message).first?.hasSuffix("the index price_part is there, but it holds only some of the rows")
+                == true)
+    }
+
+    @Test func autoVacuumIsNotAdvisedWhereTheNextRunGivesRoomBack() throws {
+        let file = try PriceFile()
+        func advice(_ change: @escaping (inout Rule) -> Void) throws -> [Diagnostic] {
+            try StoreCheck.reclaimAdvice(
+                policy: file.policy(.prices(line: 4, change)), reader: try file.reader(), clock: PriceFile.now)
+        }
+        #expect(try advice { _ in }.count == 1)
+        #expect(try advice { $0.reclaim = .vacuum }.isEmpty)
+        try file.execute("PRAGMA journal_mode = WAL")
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99999)
+            INSERT INTO price (at) SELECT 1795219200 - i * 600 FROM n;
+            """)
+        try file.close()
+        // A rebuild, for which nine of ten rows go.
+        #expect(try advice { _ in }.isEmpty)
+        #expect(try advice { $0.maxAge.days = 9000 }.count == 1)
+    }
+
+    @Test func aFileThatGivesRoomBackWithEachCommitNeedsNoAdvice() throws {
+        let file = try PriceFile("PRAGMA auto_vacuum = FULL; VACUUM")
+        for mode in [ReclaimMode.auto, .incremental] {
+            let policy = file.policy(.prices { $0.reclaim = mode })
+            #expect(
+                try StoreCheck.reclaimAdvice(policy: policy, reader: try file.reader(), clock: PriceFile.now).isEmpty)
+        }
+    }
 }

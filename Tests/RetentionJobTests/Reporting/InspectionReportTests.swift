@@ -87,7 +87,8 @@ import Testing
         let file = try PriceFile("CREATE TABLE tick (at INTEGER, created_at TEXT, n INTEGER)")
         try file.execute("INSERT INTO tick VALUES (1795219200, '2026-11-20', 1795219200)")
         let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
-        #expect(text.split(separator: "\n").allSatisfy { $0.count <= 100 }, "\(text)")
+        // The first line has the path of the store, however long it is.
+        #expect(text.split(separator: "\n").dropFirst().allSatisfy { $0.count <= 100 }, "\(text)")
     }
 
     @Test func namesThatWouldTurnALineAreEscaped() throws {

@@ -1,0 +1,146 @@
+package import PriceStore
+
+/// The sampled values of an attribute, read in one format. Pure: the clock is an argument, and no delete depends on it.
+package struct FormatReading: Hashable, Sendable {
+    package var encoding: DateEncoding
+    /// Values that are plausible dates: from 1990 to 20 years after the clock. Text that is written out as a date is
+    /// plausible in any year.
+    package var plausibleCount = 0
+    /// Plausible dates that are not later than a day after the clock.
+    package var pastCount = 0
+    /// Values that are dates from 1971 to 20 years after the clock: enough to cast doubt on another format.
+    package var possibleCount = 0
+    /// The oldest and the newest plausible date; nil: there is none.
+    package var oldest: Instant?
+    package var newest: Instant?
+    /// The newest plausible date that is not later than a day after the clock; nil: all lie ahead.
+    package var newestPast: Instant?
+    /// Values that stand for no date in this format, such as 9999-12-31.
+    package var sentinels: [StoreValue] = []
+    /// Values that are dates in this format, but not plausible ones.
+    package var outliers: [StoreValue] = []
+    /// Those of the ``outliers`` that are possible dates.
+    package var doubtful: [StoreValue] = []
+    /// Values that this format cannot read at all.
+    package var unread: [StoreValue] = []
+
+    /// Values that are meant as dates, as far as this format tells.
+    package var regularCount: Int { plausibleCount + outliers.count + unread.count }
+
+    /// Whether at least so many tenths of the regular values are plausible.
+    func covers(tenths: Int) -> Bool { plausibleCount * 10 >= regularCount * tenths && plausibleCount > 0 }
+
+    /// Reads values in one format; nil: not one of them is a plausible date.
+    ///
+    /// - Parameter values: different values, none of them NULL or a ``isFiller(_:)``.
+    init?(_ encoding: DateEncoding, _ values: [StoreValue], clock: Instant) {
+        self.encoding = encoding
+        for value in values {
+            switch encoding.read(value, zone: .utc) {
+            case .unreadable(.sentinel): sentinels.append(value)
+            case .unreadable: unread.append(value)
+            case .span(let date, _): add(date, value, clock: clock)
+            }
+        }
+        guard plausibleCount > 0 || possibleCount > 0, sentinels.count * 2 <= values.count else { return nil }
+    }
+
+    private mutating func add(_ date: Instant, _ value: StoreValue, clock: Instant) {
+        if Self.standsForNoDate(date) { return sentinels.append(value) }
+        let end = clock.advanced(byMicroseconds: 20 * Self.year)
+        let isSmall = isApple && (Self.appleEpoch - Self.year...Self.appleEpoch + Self.year).contains(date.microseconds)
+        let isPossible = !isSmall && date >= Self.firstPossible && date <= end
+        if isPossible { possibleCount += 1 }
+        let isWritten = encoding == .iso8601 && Self.isWrittenOut(value)
+        guard isWritten || isPossible && date >= Self.firstPlausible else {
+            if isPossible { doubtful.append(value) }
+            return outliers.append(value)
+        }
+        plausibleCount += 1
+        (oldest, newest) = (min(oldest ?? date, date), max(newest ?? date, date))
+        guard date <= clock.advanced(byMicroseconds: Self.day) else { return }
+        pastCount += 1
+        newestPast = max(newestPast ?? date, date)
+    }
+
+    /// The formats that read at least one value as a date, those that explain the values best first.
+    static func all(_ values: [StoreValue], clock: Instant) -> [FormatReading] {
+        let lately = clock.advanced(byMicroseconds: -400 * day)
+        // How well a reading explains the values: most of them, lately, in the past.
+        func rank(_ reading: FormatReading) -> (Int, Int, Int, Int64) {
+            let isCurrent = reading.newestPast.map { $0 >= lately } ?? false
+            let share = reading.plausibleCount * 20 / max(1, reading.regularCount)
+            return (
+                share, isCurrent ? 1 : 0, reading.pastCount * 4 / max(1, reading.regularCount),
+                (reading.newestPast ?? .distantPast).microseconds
+            )
+        }
+        return DateEncoding.allCases.filter { $0 != .native }
+            .compactMap { FormatReading($0, values, clock: clock) }
+            .sorted { rank($0) > rank($1) }
+    }
+
+    private var isApple: Bool { encoding == .appleSeconds || encoding == .appleNanoseconds }
+
+    /// Whether every value is written out with year, month and day, so that it is hardly anything but a date.
+    var isWrittenOut: Bool {
+        switch encoding {
+        case .iso8601, .yyyymmdd, .yyyymmddhhmmss: true
+        default: false
+        }
+    }
+
+    /// The values that are plausible dates, of those that were read.
+    func plausible(of values: [StoreValue]) -> [StoreValue] {
+        let others = Set(unread + outliers + sentinels)
+        return values.filter { !others.contains($0) }
+    }
+
+    /// Whether both formats count the same units from another epoch, so that numbers of one may be of the other.
+    func hasUnit(of other: FormatReading) -> Bool {
+        let units = [self, other].map { $0.encoding.rawValue.split(separator: "_").last }
+        return encoding.isNumeric && units[0] == units[1]
+    }
+
+    // MARK: Values that stand for no date
+
+    /// Whether a value stands for "no date" whatever the format is: 0, -1, the largest and the smallest number of a kind,
+    /// and the words for it.
+    static func isFiller(_ value: StoreValue) -> Bool {
+        switch value {
+        case .null: true
+        case .integer(let number): fillers.contains(number)
+        case .real(let number):
+            !number.isFinite || number.magnitude >= 0x1p63 || Int64(exactly: number).map(fillers.contains) ?? false
+        case .text(let text):
+            ["", "0", "-1", "-", "null", "none", "never", "n/a", "infinity", "-infinity"].contains(text.lowercased())
+                || text.hasPrefix("0000-00-00")
+        case .blob(let bytes): bytes.isEmpty
+        }
+    }
+
+    /// Among them Core Data's distant past and future in seconds.
+    private static let fillers: Set<Int64> = [
+        0, -1, .min, .max, Int64(Int32.min), Int64(Int32.max), Int64(UInt32.max), -63_114_076_800, 63_113_904_000,
+    ]
+
+    /// Whether a date is in the year 9999 or at the very beginning of the calendar, where programs put "never".
+    private static func standsForNoDate(_ date: Instant) -> Bool {
+        let seconds = date.microseconds / 1_000_000
+        return (253_370_764_800...253_402_473_600).contains(seconds)
+            || (-62_135_769_600 ... -62_135_424_000).contains(seconds)
+    }
+
+    /// Whether a text has a year and a month at least, with a dash between them.
+    static func isWrittenOut(_ value: StoreValue) -> Bool {
+        if case .text(let text) = value { text.utf8.count >= 7 } else { false }
+    }
+
+    static let day: Int64 = 86_400_000_000
+    static let year: Int64 = 365 * day
+    private static let appleEpoch: Int64 = 978_307_200_000_000
+    /// 1990-01-01.
+    static let firstPlausible = Instant(unixSeconds: 631_152_000)
+    /// 1971-01-01.
+    private static let firstPossible = Instant(unixSeconds: 31_536_000)
+}

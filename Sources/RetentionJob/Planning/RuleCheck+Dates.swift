@@ -1,0 +1,59 @@
+import PriceStore
+import RetentionPolicy
+
+extension RuleCheck {
+    /// Tells what a run would refuse because of the dates, and a column in which no date can be read.
+    mutating func tellOfDates(
+        _ entity: Entity, _ date: DateAttribute, _ survey: Survey
+    ) throws(StoreError) {
+        let recognition = try DateRecognition.ofSample(rule: rule, date, entity, reader, clock: clock)
+        let refusals = Refusals(
+            rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock, recognition: recognition
+        ).ofDates().filter { !rule.accept.contains($0.code) }
+        for refusal in refusals {
+            let cause = refusal.reason.replacing(
+                "refusing to delete from \(rule.entity): ", with: "", maxReplacements: 1)
+            diagnostics.append(
+                Diagnostic(
+                    rule.isEnabled ? .error : .warning, at: rule.marks.value("date_format"),
+                    "the rule is refused (\(refusal.code.rawValue)): \(cause)"))
+        }
+        if refusals.isEmpty, let sentence = survey.warningOfUnreadable(rule) {
+            diagnostics.append(Diagnostic(.warning, at: rule.marks.value("date_attribute"), sentence))
+        }
+        guard refusals.isEmpty, let recognition, recognition.certainty == .likely, recognition.isNamedAsDate,
+            let encoding = recognition.encoding, encoding != date.encoding,
+            !recognition.alternatives.contains(where: { $0.encoding == date.encoding })
+        else { return }
+        diagnostics.append(
+            Diagnostic(
+                .warning, at: rule.marks.value("date_format"),
+                "\(entity.name).\(date.name) does not look like \(date.encoding.rawValue), but like \(encoding.rawValue): "
+                    + recognition.reason))
+    }
+
+    /// Tells of rows that would point at nothing, since their reference is not declared.
+    mutating func tellOfReferences(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
+        guard entity.model == nil else { return }
+        var entities: [Entity] = []
+        for name in entityNames { entities += try reader.entity(named: name).map { [$0] } ?? [] }
+        for reference in try UndeclaredReference.found(to: entity, among: entities, in: reader) {
+            let cutoff = Cutoff.instant(asOf: clock, maxAge: rule.maxAge, align: rule.align, zone: zone)
+            let request = SurveyRequest(
+                entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
+                keepLast: rule.keepLast.map {
+                    KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
+                })
+            let rows = try reference.danglingCount(request.deletion, in: reader)
+            let count =
+                rows.map {
+                    "\(Figures.count($0, "row")) of \(reference.source) would point at rows that the rule deletes"
+                }
+                ?? "how many rows would point at nothing was not counted, since there are too many"
+            diagnostics.append(
+                Diagnostic(
+                    .advice, at: rule.marks.value("entity"),
+                    "\(reference.sentence): \(count); declare the key, or add a rule for \(reference.source)"))
+        }
+    }
+}
