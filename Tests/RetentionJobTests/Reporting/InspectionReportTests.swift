@@ -88,7 +88,8 @@ import Testing
         try file.execute("INSERT INTO tick VALUES (1795219200, '2026-11-20', 1795219200)")
         let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
         // The first line has the path of the store, however long it is.
-        #expect(text.split(separator: "\n").dropFirst().allSatisfy { $0.count <= 100 }, "\(text)")
+        let lines: [Substring] = text.split(separator: "\n")
+        #expect(lines.dropFirst().allSatisfy { $0.count <= 100 }, "\(text)")
     }
 
     @Test func namesThatWouldTurnALineAreEscaped() throws {
