@@ -44,11 +44,11 @@ enum LedgerRow {
     // MARK: To rows
 
     /// What is known of a run at its start.
-    static func values(starting report: RunReport, number: Int, store: String, process: LedgerProcess)
+    static func values(starting report: RunReport, number: Int64, store: String, process: LedgerProcess)
         -> [String: StoreValue]
     {
         var values: [String: StoreValue] = [
-            "number": .count(number), "run": .text(report.runID), "mode": .text(report.mode.rawValue),
+            "number": .integer(number), "run": .text(report.runID), "mode": .text(report.mode.rawValue),
             "store": .text(store), "engine": .text(report.engine), "config": .text(report.config),
             "config_sha256": .text(report.configSHA256), "pid": .count(process.pid), "host": .text(process.host),
             "user": .text(process.user), "version": .text(process.version),
@@ -80,9 +80,9 @@ enum LedgerRow {
     }
 
     /// A rule of a run.
-    static func values(of rule: RunReport.RuleReport, position: Int, runNumber: Int) -> [String: StoreValue] {
+    static func values(of rule: RunReport.RuleReport, position: Int, runNumber: Int64) -> [String: StoreValue] {
         var values: [String: StoreValue] = [
-            "run_number": .count(runNumber), "position": .count(position), "name": .text(rule.name),
+            "run_number": .integer(runNumber), "position": .count(position), "name": .text(rule.name),
             "entity": .text(rule.entity), "date_attribute": .text(rule.dateAttribute),
             "date_format": .optional(rule.dateFormat?.rawValue), "max_age": .text(rule.maxAge),
             "outcome": .text(rule.outcome.rawValue), "refusal": .optional(rule.refusal?.rawValue),
