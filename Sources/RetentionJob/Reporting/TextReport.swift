@@ -53,7 +53,7 @@ package struct TextReport {
         let pending = report.pending
         guard report.hasPendingSources || pending != RunReport.Pending() else { return [] }
         let line: String
-        if pending.files == 0 {
+        if pending.files + pending.saved + pending.ignored + pending.rejected == 0 {
             line = "no file"
         } else {
             var parts = [
