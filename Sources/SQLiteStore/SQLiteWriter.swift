@@ -16,11 +16,14 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
         path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil,
         owner: FileOwner? = nil
     ) throws(StoreError) {
-        // A connection that may write recovers and removes side files: before that the file is only read.
+        // The last connection that may write empties a WAL into the file when it is closed: first the file is only read.
         if let owner {
             do {
                 _ = try SQLiteReader(path: path, busyTimeout: busyTimeout, owner: owner)
-            } catch  where create && error.kind == .missing {}
+            } catch  where create && error.kind == .missing {
+            } catch  where error.kind == .permission && StoreFile.hasJournal(path) {
+                // What a crash left has to be rolled back before anything can be read.
+            }
         }
         super.init(
             try SQLiteConnection(

@@ -16,7 +16,6 @@ struct LogCommand: ConsoleCommand {
               retention log --last 5 --rule yahoo-gold
               retention log --since 2026-11-01 --outcome refused --format json
               retention log --verify
-              retention log --verify --head 9d5e…
             """)
 
     @OptionGroup var policyOption: PolicyOption
