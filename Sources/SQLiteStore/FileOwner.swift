@@ -62,8 +62,8 @@ extension SQLiteConnection {
         let entries = try Row.fetchAll(db, sql: "SELECT type, name, rootpage FROM main.sqlite_schema ORDER BY rowid")
         guard applicationID == owner.applicationID else {
             throw StoreError(
-                .inputOutput, store: name, message: "the file is a database of another program, no \(owner.title)",
-                hint: "nothing was written to it; name a file of its own, which is created")
+                .inputOutput, store: name, message: "the file is a database of another program, not a \(owner.title)",
+                hint: "nothing was written to it; give a path where there is no file, and it is created")
         }
         for entry in entries {
             let (type, entryName): (String, String) = (entry[0], entry[1])

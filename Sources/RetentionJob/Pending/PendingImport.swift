@@ -88,7 +88,7 @@ struct PendingImport {
         while progress.savedBytes > 0, place != progress.savedBytes {
             guard count % 1000 != 0 || pauses.mayContinue() else { return false }
             guard let record = try reader.next(), record.bytes.upperBound <= progress.savedBytes else {
-                throw FileProblem("a run that was interrupted saved its rows up to a place where no line ends now")
+                throw FileProblem("an interrupted run saved its rows up to a place that is no longer the end of a line")
             }
             place = record.bytes.upperBound
             count += 1

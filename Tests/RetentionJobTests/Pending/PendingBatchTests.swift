@@ -88,7 +88,7 @@ struct PendingBatchTests {
         #expect(report.isInterrupted && report.files == 0)
         #expect(try report.saved == fixture.dates().count)
         #expect(report.saved > 600 && report.saved < 1200)
-        #expect(notes == ["pending/a.csv is saved in part; the next run goes on with it"])
+        #expect(notes == ["pending/a.csv is saved in part; the next run continues with the rest"])
         #expect(fixture.pendingFiles().contains("a.csv"))
         let rest = try fixture.save()
         #expect(rest.saved + report.saved == Self.good.count && !rest.isInterrupted)
@@ -114,29 +114,37 @@ struct PendingBatchTests {
 
     // MARK: Another file in its place
 
-    @Test(arguments: [
-        ("updateTime\n9999\n", "a short one"),
-        (text.replacing("\n1\n", with: "\n9\n"), "another first row"),
-        (text.replacing("\n1700\n", with: "\n1709\n"), "another last row"),
-        (String(text.dropLast(10)), "one that was cut"),
-    ])
-    func anotherFileIsNotGoneOnWith(text: String, _ name: String) throws {
+    /// What has the name of an unfinished file now.
+    enum Replacement: String, CaseIterable, CustomTestStringConvertible {
+        case short, otherFirstRow, otherLastRow, cut
+        var testDescription: String { rawValue }
+        var text: String {
+            switch self {
+            case .short: "updateTime\n9999\n"
+            case .otherFirstRow: PendingBatchTests.text.replacing("\n1\n", with: "\n9\n")
+            case .otherLastRow: PendingBatchTests.text.replacing("\n1700\n", with: "\n1709\n")
+            case .cut: String(PendingBatchTests.text.dropLast(10))
+            }
+        }
+    }
+
+    @Test(arguments: Replacement.allCases) func anotherFileIsNotGoneOnWith(_ replacement: Replacement) throws {
         try fixture.folder.write("pending/a.csv", Self.text)
         try die(atCommit: 4)
         let saved = try fixture.dates()
         #expect(!saved.isEmpty)
-        try fixture.folder.write("pending/a.csv", text)
+        try fixture.folder.write("pending/a.csv", replacement.text)
         for inserter in [try SQLiteReader(path: fixture.storePath), nil] as [(any StoreInserter)?] {
             let report = try fixture.save(into: inserter)
-            #expect(report.problems.count == 1 && report.problems[0].contains("has changed, since a run saved"))
+            #expect(report.problems.count == 1 && report.problems[0].contains("was replaced or changed after"))
         }
-        #expect(try fixture.dates() == saved, "\(name)")
+        #expect(try fixture.dates() == saved)
         // Under another name it is another file.
         try fixture.folder.write("pending/b.csv", "updateTime\n9999\n")
         try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
         var notes: [String] = []
         #expect(try fixture.save(note: { notes.append($0) }).saved == 1)
-        #expect(notes.count == 1 && notes[0].contains("is gone, and only its first"))
+        #expect(notes.count == 1 && notes[0].contains("is missing, and only its first"))
         // The very file is gone on with when it is back.
         try fixture.folder.write("pending/a.csv", Self.text)
         try fixture.save()
