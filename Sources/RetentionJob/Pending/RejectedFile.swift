@@ -1,4 +1,6 @@
 @preconcurrency import Glibc
+// Owns stat where it is loaded before Glibc.
+import SwiftOverlayShims
 import PriceStore
 
 /// The bad lines of a pending file, for `<file>.rejected`: for each a line `# line 12: reason`, then the line itself.
