@@ -5,6 +5,8 @@
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
+    /// Whether rows of the entity's sub-entities are meant too; see ``FetchRequest/includesSubentities``.
+    public var includesSubentities = true
     /// The rows to change.
     public var predicate: Predicate
     /// The attributes to set, and their values.

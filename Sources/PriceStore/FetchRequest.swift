@@ -10,8 +10,8 @@ public struct FetchRequest: Hashable, Sendable {
     public var fetchLimit: Int?
     /// How many rows are passed over first, in the order of the sort descriptors; 0: none.
     public var fetchOffset: Int
-    /// Whether rows of the entity's sub-entities are meant too. Only stores that know sub-entities heed it: a table of
-    /// a plain SQLite store has none, so it changes nothing there.
+    /// Whether rows of the entity's sub-entities are meant too. A table of a plain SQLite file or of a server has none,
+    /// so that it changes nothing there.
     public var includesSubentities: Bool
 
     /// Makes a request for the rows of an entity.

@@ -2,6 +2,8 @@
 public struct SurveyRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
+    /// Whether rows of the entity's sub-entities are meant too; see ``FetchRequest/includesSubentities``.
+    public var includesSubentities = true
     /// The date attribute and how it is read.
     public var date: DateAttribute
     /// Rows before it are expired.

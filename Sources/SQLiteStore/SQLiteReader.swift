@@ -12,11 +12,15 @@ public final class SQLiteReader: SQLiteStore, StoreInserter {
     ///   - path: the file.
     ///   - busyTimeout: how long a locked store is waited for.
     ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store that lacks its own model.
-    /// - Throws: ``StoreError`` if the file is not there, cannot be read or is no SQLite database.
-    public init(path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil) throws(StoreError) {
+    ///   - owner: whose file it must be, unless it is empty.
+    /// - Throws: ``StoreError`` if the file is not there, cannot be read, is no SQLite database or is not the owner's.
+    public init(
+        path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil, owner: FileOwner? = nil
+    ) throws(StoreError) {
         super.init(
             try SQLiteConnection(
                 path: path, readOnly: true, create: false, busyTimeout: busyTimeout, modelPath: modelPath))
+        if let owner { try connection.check(owner) }
     }
 
     /// Adds a row to the rehearsal and tells what a writer would do with it.

@@ -9,13 +9,26 @@ public final class SQLiteWriter: SQLiteStore, StoreWriter {
     ///   - create: whether a missing file is made, readable by its owner and group.
     ///   - busyTimeout: how long a locked store is waited for.
     ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store that lacks its own model.
-    /// - Throws: ``StoreError`` if the file is not there, cannot be written or is no SQLite database.
+    ///   - owner: whose file it must be; a file that is absent or empty becomes the owner's.
+    /// - Throws: ``StoreError`` if the file is not there, cannot be written, is no SQLite database, or is not the
+    ///   owner's: it is then left as it is.
     public init(
-        path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil
+        path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil,
+        owner: FileOwner? = nil
     ) throws(StoreError) {
+        // The last connection that may write empties a WAL into the file when it is closed: first the file is only read.
+        if let owner {
+            do {
+                _ = try SQLiteReader(path: path, busyTimeout: busyTimeout, owner: owner)
+            } catch  where create && error.kind == .missing {
+            } catch  where error.kind == .permission && StoreFile.hasJournal(path) {
+                // What a crash left has to be rolled back before anything can be read.
+            }
+        }
         super.init(
             try SQLiteConnection(
                 path: path, readOnly: false, create: create, busyTimeout: busyTimeout, modelPath: modelPath))
+        if let owner { try connection.claim(for: owner) }
     }
 
     /// Throws what opening the file would throw if it is not there, cannot be written or is no SQLite database. The file

@@ -98,7 +98,8 @@ enum StoreFile {
         }
     }
 
-    private static func hasJournal(_ path: String) -> Bool {
+    /// Whether a rollback journal is beside the file that is not empty.
+    static func hasJournal(_ path: String) -> Bool {
         var status = stat()
         return stat(identifier(of: path) + "-journal", &status) == 0 && status.st_size > 0
     }

@@ -58,7 +58,9 @@ struct StoreIdentity {
         guard now.header.starts(with: Self.magic) else {
             throw Self.replaced(path, "its file no longer begins like a database")
         }
-        for (name, bytes) in [("page size", 16..<18), ("text encoding", 56..<60), ("application id", 68..<72)]
+        // A database has no text encoding until it has a table.
+        let encoding = header[56..<60].allSatisfy { $0 == 0 } ? [] : [("text encoding", 56..<60)]
+        for (name, bytes) in [("page size", 16..<18), ("application id", 68..<72)] + encoding
         where now.header[bytes] != header[bytes] {
             throw Self.replaced(path, "its file has another \(name)")
         }

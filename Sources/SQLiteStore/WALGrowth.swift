@@ -1,4 +1,6 @@
 @preconcurrency import Glibc
+// Owns stat where it is loaded before Glibc.
+import SwiftOverlayShims
 import GRDB
 import GRDBSQLite
 import PriceStore

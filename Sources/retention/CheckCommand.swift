@@ -53,6 +53,7 @@ struct CheckCommand: ConsoleCommand {
         guard !offline else { return advice.sorted { $0.mark < $1.mark } }
         let reader = try opening.reader()
         try opening.checkLock()
+        _ = try opening.ledgerReader()
         let completed = try policy.completed(from: reader)
         let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)

@@ -40,6 +40,11 @@ struct LogCommand: ConsoleCommand {
     var missed = false
     @Flag(help: "Look for a record that was changed, removed or moved; exit with 74 if there is one.")
     var verify = false
+    @Option(
+        help: ArgumentHelp(
+            "With --verify: a hash that an earlier run has told, kept outside of the ledger. The chain must still hold it.",
+            valueName: "hash"))
+    var head: String?
 
     func run(_ console: Console) throws -> Int32 {
         guard last > 0 else {
@@ -47,6 +52,10 @@ struct LogCommand: ConsoleCommand {
         }
         guard [follow, missed, verify].count(where: { $0 }) < 2 else {
             throw CommandFailure.usage("--follow, --missed and --verify cannot be had at once", hint: "ask one by one")
+        }
+        let head = try head.map(Self.hash)
+        guard head == nil || verify else {
+            throw CommandFailure.usage("--head is compared only by --verify", hint: "add --verify")
         }
         let outcome = try outcome.map { try OptionValue.word($0, option: "--outcome", of: Self.outcomes) }
         let policy = try policyOption.read()
@@ -57,7 +66,8 @@ struct LogCommand: ConsoleCommand {
                 hint: "take the line out of the policy: runs are recorded from then on")
         }
         let opening = StoreOpening(policy)
-        if verify { return try showVerification(opening, console) }
+        if verify { return try showVerification(opening, head, console) }
+        try warnOfFault(opening, console)
         if missed { return try showMissed(policy, opening, since: since, console) }
         let query = LedgerHistory.Query(
             last: runID == nil ? last : nil, rule: rule, since: since, outcome: outcome, run: runID)
@@ -100,14 +110,34 @@ struct LogCommand: ConsoleCommand {
 
     // MARK: Verify
 
-    private func showVerification(_ opening: StoreOpening, _ console: Console) throws -> Int32 {
+    private func showVerification(_ opening: StoreOpening, _ head: String?, _ console: Console) throws -> Int32 {
         guard let reader = try opening.ledgerReader() else {
             throw CommandFailure(
                 exitCode: 66, message: "there is no ledger yet", hint: "the first run makes it; see `history`")
         }
-        let verification = try LedgerVerification.read(reader)
+        let verification = try LedgerVerification.read(reader, witness: head)
         try console.report(verification.text)
         return verification.fault == nil ? 0 : 74
+    }
+
+    /// A hash as runs tell it.
+    private static func hash(_ text: String) throws(CommandFailure) -> String {
+        guard text.utf8.count == 64, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
+            throw .usage(
+                "--head: a hash has 64 hexadecimal digits",
+                hint: "take it from `ledger_hash` in a log or a JSON report, or from the end of a run's report")
+        }
+        return text.lowercased()
+    }
+
+    /// Says so where the records that are about to be shown are not what was recorded.
+    private func warnOfFault(_ opening: StoreOpening, _ console: Console) throws {
+        guard let reader = try opening.ledgerReader(),
+            let fault = try LedgerVerification.read(reader).fault
+        else { return }
+        console.diagnose(
+            "retention: warning: the ledger is not what was recorded: \(SafeText.line(fault.message)); "
+                + "see retention log --verify")
     }
 
     // MARK: Missed

@@ -107,7 +107,8 @@ struct RunSession {
             sleep: SystemClock.sleep,
             savePending: { [log] inserter in
                 try PendingFolder(policy).save(
-                    into: inserter, now: SystemClock.now(), logger: log.logger,
+                    into: inserter, now: SystemClock.now(), logger: log.logger, uptime: SystemClock.uptime,
+                    sleep: SystemClock.sleep,
                     mayContinue: { signal() == nil && !(budget.map { SystemClock.uptime() - began >= $0 } ?? false) },
                     note: { notes.lines.append($0) })
             },

@@ -98,7 +98,8 @@ struct StoreOpening {
     func ledgerWriter() throws -> (any StoreWriter)? {
         guard let path = try historyPath() else { return nil }
         do {
-            return try SQLiteWriter(path: path, create: true, busyTimeout: policy.store.busyTimeout)
+            return try SQLiteWriter(
+                path: path, create: true, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
         } catch {
             guard error.kind == .permission || error.kind == .missing else { throw error }
             throw StoreError(
@@ -107,11 +108,17 @@ struct StoreOpening {
         }
     }
 
+    /// What tells a ledger from any other database.
+    private static let ledgerOwner = FileOwner(
+        applicationID: RunLedger.applicationID, tables: RunLedger.entityNames, title: "ledger of retention")
+
     /// Opens the ledger for reading; nil if the policy turns it off or no run has made it yet.
-    func ledgerReader() throws -> (any StoreReader)? {
+    ///
+    /// - Throws: ``StoreError`` if the file cannot be read, or is not a ledger.
+    func ledgerReader() throws -> (any StoreInserter)? {
         guard let path = try historyPath() else { return nil }
         do {
-            return try SQLiteReader(path: path, busyTimeout: policy.store.busyTimeout)
+            return try SQLiteReader(path: path, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
         } catch {
             guard error.kind == .missing else { throw error }
             return nil

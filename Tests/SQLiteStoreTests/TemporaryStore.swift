@@ -74,7 +74,8 @@ extension StoreWriter {
             fetchRequest: FetchRequest(
                 entity: request.entity, predicate: request.deletion,
                 sortDescriptors: [SortDescriptor(request.date.name)],
-                fetchLimit: strategy.isInBatches ? batchRows : nil),
+                fetchLimit: strategy.isInBatches ? batchRows : nil,
+                includesSubentities: request.includesSubentities),
             resultType: .count, strategy: strategy, relationships: request.relationships)
         repeat {
             let result = try execute(batch)

@@ -63,7 +63,8 @@ package enum Laws {
         var batch = BatchDeleteRequest(
             fetchRequest: FetchRequest(
                 entity: request.entity, predicate: request.deletion,
-                sortDescriptors: [SortDescriptor(request.date.name)], fetchLimit: batchRows),
+                sortDescriptors: [SortDescriptor(request.date.name)], fetchLimit: batchRows,
+                includesSubentities: request.includesSubentities),
             resultType: .count, strategy: strategy,
             // What `deny` forbids was looked for before.
             relationships: request.relationships == .deny ? .asDeclared : request.relationships)

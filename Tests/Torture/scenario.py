@@ -208,10 +208,12 @@ class Scenario:
         require(gone <= self.expired, "rows are gone that are not expired:", sorted(gone - self.expired)[:5])
         for name, rows in self.pending.items():
             there = set(rows) & tags
-            is_saved = bool(there) or bool(gone)
-            if is_saved:
-                require(set(rows) - there <= self.expired, name, "is saved in part")
-            self._check_file(folder, name, is_saved=is_saved or not set(rows) - self.expired, tags=tags)
+            # Rows are saved in batches in the order of the file, and deleted only after all of them are saved.
+            is_saved = set(rows) - there <= self.expired
+            if not is_saved:
+                require(there == set(list(rows)[:len(there)]), name, "is saved in part, and not from its beginning")
+                require(not gone, "rows are gone before", name, "was saved")
+            self._check_file(folder, name, is_saved=is_saved, tags=tags)
         if gone:
             deleted = self.expired - tags
             self._check_batches(deleted)

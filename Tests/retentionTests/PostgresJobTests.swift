@@ -69,6 +69,30 @@ struct PostgresJobTests {
         #expect(try number("SELECT count(*) FROM pg_class WHERE relname = 'retention_taken'") == 0)
     }
 
+    @Test func aPendingFileOfAKilledRunIsGoneOnWith() throws {
+        let job = try job(
+            head: """
+                pending:
+                  - { files: "pending/*.csv", entity: price, constants: { symbol: XAUEUR } }
+                """)
+        try FileManager.default.createDirectory(atPath: job.path("pending"), withIntermediateDirectories: true)
+        let rows = (1...40_000).map { "\(Sample.date(1)),\($0)\n" }.joined()
+        try job.folder.write("at,price\n" + rows, to: "pending/a.csv")
+        let saved = "SELECT count(*) FROM price WHERE symbol = 'XAUEUR'"
+        let killed = try RunningProgram(job, "run")
+        #expect(try eventually { try number(saved) > 0 })
+        killed.send(SIGKILL)
+        #expect(killed.wait() == 128 + SIGKILL)
+        let before = try number(saved)
+        #expect((1..<40_000).contains(before))
+        let dry = try job.report("--dry-run")
+        let run = try job.report()
+        #expect(run.pending == dry.pending && run.pending.saved == 40_000 - before && run.pending.files == 1)
+        #expect(try number(saved) == 40_000)
+        #expect(try number("SELECT count(DISTINCT price) FROM price WHERE symbol = 'XAUEUR'") == 40_000)
+        #expect(try number("SELECT count(*) FROM pg_class WHERE relname = 'retention_taken'") == 0)
+    }
+
     @Test func everyTroubleHasItsExitStatusAndNoPasswordIsShown() throws {
         func ending(_ store: String, _ rule: String = "") throws -> (status: Int32, text: String) {
             let end = try job(rule, store: store).retention("run")

@@ -5,8 +5,8 @@ import PriceStore
 /// link before it.
 ///
 /// A run has a link for its start and one for its end, because its record is completed when it ends; one that died has a
-/// link for its start and one that says so. Links are never changed. Runs that were recorded before there was a chain have
-/// none: the chain begins with its first link.
+/// link for its start and one that says so. Links are never changed. The chain begins with the ledger's first run, and
+/// what is hashed is what the run knows, never what the ledger reads back.
 struct LedgerChain {
     /// What a link stands for.
     enum Kind: String {
@@ -22,15 +22,18 @@ struct LedgerChain {
 
     /// A link as it is stored.
     struct Link {
-        var position: Int64
-        /// The run; nil for ``Kind/trimmed``.
-        var run: Int64?
-        var kind: String
+        /// The whole row but the hash.
+        var values: [String: StoreValue]
         var hash: String
+
+        var position: Int64 { values["position"]?.number ?? 0 }
+        /// The run; nil for ``Kind/trimmed``.
+        var run: Int64? { values["run_number"]?.number }
+        var kind: String { values["kind"]?.string ?? "" }
         /// Of ``Kind/trimmed``: the newest run that went, and the last link that went.
-        var throughRun: Int64?
-        var basePosition: Int64?
-        var baseHash: String?
+        var throughRun: Int64? { values["through_run"]?.number }
+        var basePosition: Int64? { values["base_position"]?.number }
+        var baseHash: String? { values["base_hash"]?.string }
     }
 
     /// The hash before the first link.
@@ -45,20 +48,32 @@ struct LedgerChain {
         primaryKey: ["position"])
 
     /// What a run's record holds at its start. The rest is added, or changes, when it ends.
-    static let beginNames: Set<String> = [
+    private static let beginNames: Set<String> = [
         "number", "run", "mode", "store", "engine", "config", "config_sha256", "pid", "host", "user", "uid", "login",
         "sudo_user", "version", "as_of", "as_of_us", "started", "started_us",
     ]
 
-    /// The hash of a link: SHA-256 over the hash before it, a line end, the kind, a line end, and the record.
-    static func hash(after previous: String, kind: String, record: String) -> String {
-        HexText.text(SHA256.hash(data: Array("\(previous)\n\(kind)\n\(record)".utf8)))
+    /// The hash of a link: SHA-256 over the hash before it, a line end, the link's own values, a line end, and the record.
+    static func hash(after previous: String, link: [String: StoreValue], record: String) -> String {
+        HexText.text(SHA256.hash(data: Array("\(previous)\n\(LedgerRecord.text(link))\n\(record)".utf8)))
     }
 
-    /// Adds a link for a run whose rows are as they are to stay. To be called in the transaction that wrote them.
-    static func append(_ kind: Kind, run number: Int, in writer: any StoreWriter) throws {
-        guard let record = try record(of: kind.rawValue, run: Int64(number), in: writer) else { return }
-        try append(kind, ["run_number": .integer(Int64(number))], record: record, in: writer)
+    /// The record of a run that has begun and not ended, or has crashed, whatever its row says of an end.
+    static func record(_ outcome: LedgerRun.Outcome, of run: [String: StoreValue]) -> String {
+        var values = run.filter { beginNames.contains($0.key) }
+        values["outcome"] = .text(outcome.rawValue)
+        values["clock_believed"] = .integer(1)
+        return LedgerRecord.text(values)
+    }
+
+    /// The record of a run with its rules, in their order.
+    static func record(of run: [String: StoreValue], rules: [[String: StoreValue]]) -> String {
+        ([run] + rules).map(LedgerRecord.text).joined(separator: "\n")
+    }
+
+    /// Adds a link for a run. To be called in the transaction that writes its rows.
+    static func append(_ kind: Kind, run number: Int64, record: String, in writer: any StoreWriter) throws {
+        try append(kind, ["run_number": .integer(number)], record: record, in: writer)
     }
 
     /// Adds the link that says which records went.
@@ -67,7 +82,7 @@ struct LedgerChain {
             "through_run": .integer(throughRun), "base_position": .integer(last.position),
             "base_hash": .text(last.hash),
         ]
-        try append(.trimmed, values, record: LedgerRecord.text(values), in: writer)
+        try append(.trimmed, values, record: "", in: writer)
     }
 
     private static func append(
@@ -75,39 +90,23 @@ struct LedgerChain {
     ) throws {
         let last = try links(in: writer, ascending: false, limit: 1).first
         var values = values
-        values["position"] = .integer((last?.position ?? 0) + 1)
+        values["position"] = .integer(try RunLedger.number(after: last?.position ?? 0, in: writer))
         values["kind"] = .text(kind.rawValue)
-        values["hash"] = .text(hash(after: last?.hash ?? origin, kind: kind.rawValue, record: record))
+        values["hash"] = .text(hash(after: last?.hash ?? origin, link: values, record: record))
         if case .rejected(let reason) = try writer.insert(entity: entityName, values: values, onConflict: .fail) {
             throw StoreError(.inputOutput, store: writer.name, message: "the ledger did not take a link: \(reason)")
         }
     }
 
-    /// The record that a link of a run stands for, made of the rows as they are now; nil: the run is not there.
-    static func record(of kind: String, run number: Int64, in reader: any StoreReader) throws -> String? {
-        let isRun = Predicate.compare("number", .equal, .integer(number))
-        guard var run = try rows(LedgerRow.runEntityName, where: isRun, in: reader).first else { return nil }
-        switch Kind(rawValue: kind) {
-        case .begin: run = run.filter { beginNames.contains($0.key) }
-        case .crashed: run = run.filter { beginNames.contains($0.key) || $0.key == "outcome" }
-        case .end, .trimmed, nil: break
-        }
-        var text = LedgerRecord.text(run)
-        guard kind == Kind.end.rawValue else { return text }
-        let rules = try rows(
-            LedgerRow.ruleEntityName, where: .compare("run_number", .equal, .integer(number)),
-            order: [SortDescriptor("position")], in: reader)
-        for rule in rules { text += "\n" + LedgerRecord.text(rule) }
-        return text
-    }
-
-    /// Rows with all the attributes that they have, known here or not.
-    private static func rows(
-        _ entity: String, where predicate: Predicate, order: [SortDescriptor] = [], in reader: any StoreReader
+    /// Rows of an entity of the ledger with all the attributes that they have, known here or not.
+    static func rows(
+        _ entity: String, where predicate: Predicate, order: [SortDescriptor] = [], limit: Int? = nil,
+        in reader: any StoreReader
     ) throws -> [[String: StoreValue]] {
         guard let names = try reader.entity(named: entity)?.attributes.map(\.name) else { return [] }
         return try reader.fetch(
-            FetchRequest(entity: entity, predicate: predicate, sortDescriptors: order), attributes: names
+            FetchRequest(entity: entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
+            attributes: names
         ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
 
@@ -115,16 +114,13 @@ struct LedgerChain {
     static func links(
         in reader: any StoreReader, where predicate: Predicate = .all, ascending: Bool = true, limit: Int? = nil
     ) throws -> [Link] {
-        guard try reader.entity(named: entityName) != nil else { return [] }
-        return try reader.fetch(
-            FetchRequest(
-                entity: entityName, predicate: predicate,
-                sortDescriptors: [SortDescriptor("position", ascending: ascending)], fetchLimit: limit),
-            attributes: ["position", "run_number", "kind", "hash", "through_run", "base_position", "base_hash"]
+        try rows(
+            entityName, where: predicate, order: [SortDescriptor("position", ascending: ascending)], limit: limit,
+            in: reader
         ).map { row in
-            Link(
-                position: row[0].number ?? 0, run: row[1].number, kind: row[2].string ?? "", hash: row[3].string ?? "",
-                throughRun: row[4].number, basePosition: row[5].number, baseHash: row[6].string)
+            var values = row
+            let hash = values.removeValue(forKey: "hash")
+            return Link(values: values, hash: hash?.string ?? "")
         }
     }
 }

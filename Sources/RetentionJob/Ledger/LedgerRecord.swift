@@ -24,6 +24,16 @@ package enum LedgerRecord {
     }
 }
 
+extension [String: StoreValue] {
+    /// The values as a store gives them back: SQLite's text ends at a NUL character.
+    var recordable: Self {
+        mapValues { value in
+            guard case .text(let text) = value, text.utf8.contains(0) else { return value }
+            return .text(text.replacing("\0", with: "\u{FFFD}"))
+        }
+    }
+}
+
 /// Bytes as hexadecimal digits in lower case.
 package enum HexText {
     private static let digits = Array("0123456789abcdef".unicodeScalars)

@@ -44,11 +44,11 @@ enum LedgerRow {
     // MARK: To rows
 
     /// What is known of a run at its start.
-    static func values(starting report: RunReport, number: Int, store: String, process: LedgerProcess)
+    static func values(starting report: RunReport, number: Int64, store: String, process: LedgerProcess)
         -> [String: StoreValue]
     {
         var values: [String: StoreValue] = [
-            "number": .count(number), "run": .text(report.runID), "mode": .text(report.mode.rawValue),
+            "number": .integer(number), "run": .text(report.runID), "mode": .text(report.mode.rawValue),
             "store": .text(store), "engine": .text(report.engine), "config": .text(report.config),
             "config_sha256": .text(report.configSHA256), "pid": .count(process.pid), "host": .text(process.host),
             "user": .text(process.user), "version": .text(process.version),
@@ -80,9 +80,9 @@ enum LedgerRow {
     }
 
     /// A rule of a run.
-    static func values(of rule: RunReport.RuleReport, position: Int, runNumber: Int) -> [String: StoreValue] {
+    static func values(of rule: RunReport.RuleReport, position: Int, runNumber: Int64) -> [String: StoreValue] {
         var values: [String: StoreValue] = [
-            "run_number": .count(runNumber), "position": .count(position), "name": .text(rule.name),
+            "run_number": .integer(runNumber), "position": .count(position), "name": .text(rule.name),
             "entity": .text(rule.entity), "date_attribute": .text(rule.dateAttribute),
             "date_format": .optional(rule.dateFormat?.rawValue), "max_age": .text(rule.maxAge),
             "outcome": .text(rule.outcome.rawValue), "refusal": .optional(rule.refusal?.rawValue),
@@ -120,15 +120,15 @@ enum LedgerRow {
             engine: row.string("engine") ?? "")
         report.finished = row.instant("finished") ?? started
         report.hasPendingSources = row.int("pending_sources") == 1
-        report.pending.files = row.int("pending_files") ?? 0
-        report.pending.saved = row.int("pending_saved") ?? 0
-        report.pending.ignored = row.int("pending_ignored") ?? 0
-        report.pending.rejected = row.int("pending_rejected") ?? 0
+        report.pending.files = row.count("pending_files") ?? 0
+        report.pending.saved = row.count("pending_saved") ?? 0
+        report.pending.ignored = row.count("pending_ignored") ?? 0
+        report.pending.rejected = row.count("pending_rejected") ?? 0
         report.pending.problems = row.lines("pending_problems")
-        report.reclaimedBytes = Int64(row.int("reclaimed_bytes") ?? 0)
+        report.reclaimedBytes = Int64(row.count("reclaimed_bytes") ?? 0)
         report.warnings = row.lines("warnings")
         report.failure = row.string("failure")
-        report.storeSizeBytes = row.int("store_bytes").map(Int64.init)
+        report.storeSizeBytes = row.count("store_bytes").map(Int64.init)
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
         return LedgerRun(
             number: row.int("number") ?? 0, report: report,
@@ -150,20 +150,20 @@ enum LedgerRow {
         rule.refusal = row.string("refusal").flatMap(RefusalCode.init)
         rule.message = row.string("message")
         rule.accepted = (row.string("accepted") ?? "").split(separator: ",").compactMap { .init(rawValue: String($0)) }
-        rule.rows = row.int("rows")
-        rule.expired = row.int("expired") ?? 0
-        rule.keptByRule = row.int("kept_by_rule") ?? 0
-        rule.deleted = row.int("deleted") ?? 0
-        rule.cascaded = row.int("cascaded") ?? 0
-        rule.nullified = row.int("nullified") ?? 0
+        rule.rows = row.count("rows")
+        rule.expired = row.count("expired") ?? 0
+        rule.keptByRule = row.count("kept_by_rule") ?? 0
+        rule.deleted = row.count("deleted") ?? 0
+        rule.cascaded = row.count("cascaded") ?? 0
+        rule.nullified = row.count("nullified") ?? 0
         rule.unreadable = (row.string("unreadable_kinds") ?? "").split(separator: ",").compactMap { kind in
             let parts = kind.split(separator: ":")
             guard parts.count == 2, let reason = Survey.Unreadable(rawValue: String(parts[0])),
                 let count = Int(parts[1])
             else { return nil }
-            return .init(reason: reason, rowCount: count, example: .null)
+            return .init(reason: reason, rowCount: min(max(0, count), 1 << 48), example: .null)
         }
-        rule.residue = row.int("residue") ?? 0
+        rule.residue = row.count("residue") ?? 0
         rule.oldest = row.instant("oldest")
         rule.newest = row.instant("newest")
         rule.newestExpired = row.instant("newest_expired")
@@ -171,11 +171,11 @@ enum LedgerRow {
         rule.newestDeleted = row.instant("newest_deleted")
         rule.oldestOverdue = row.instant("oldest_overdue")
         rule.digest = row.string("digest")
-        rule.entitySizeBytes = row.int("entity_bytes").map(Int64.init)
+        rule.entitySizeBytes = row.count("entity_bytes").map(Int64.init)
         rule.strategy = row.string("strategy").flatMap(DeleteStrategy.init)
         rule.index = row.string("index_name")
-        rule.batches = row.int("batches") ?? 0
-        rule.elapsed = Duration(wholeMicroseconds: Int64(row.int("elapsed_us") ?? 0))
+        rule.batches = row.count("batches") ?? 0
+        rule.elapsed = Duration(wholeMicroseconds: Int64(row.count("elapsed_us") ?? 0))
         rule.advice = row.lines("advice")
         return rule
     }
@@ -205,6 +205,9 @@ extension [String: StoreValue] {
         guard case .integer(let number) = self[name] else { return nil }
         return Int(number)
     }
+
+    /// A number of rows or bytes, or a length of time. One that somebody wrote into the ledger must not overflow a sum.
+    fileprivate func count(_ name: String) -> Int? { int(name).map { Swift.min(Swift.max(0, $0), 1 << 48) } }
 
     fileprivate func instant(_ name: String) -> Instant? {
         int(name + "_us").map { Instant(microseconds: Int64($0)) }

@@ -11,7 +11,8 @@ struct LedgerTrim {
     /// Deletes the records of runs that began before an instant, their rules and their links, in one transaction.
     ///
     /// Whole beginnings of the chain go and nothing from its midst: up to the first run that is young enough, and no
-    /// further than the links of what stays allow.
+    /// further than the links of what stays allow. Records that are not what was recorded stay, so that
+    /// `log --verify` goes on to find them.
     ///
     /// - Returns: how many runs went.
     func deleteRuns(before cutoff: Instant) throws -> Int {
@@ -28,7 +29,7 @@ struct LedgerTrim {
                 entity: LedgerRow.runEntityName, predicate: .notTrue(expired),
                 sortDescriptors: [SortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
         ).first?.first?.number
-        let through = min((firstYoung ?? newest) - 1, newest - Int64(Self.fewestRuns))
+        let through = min(max(firstYoung ?? newest, 1) - 1, newest - Int64(Self.fewestRuns))
         return try writer.transaction(.normal) { try deleteRuns(through: through, expired: expired) }
     }
 
@@ -47,7 +48,7 @@ struct LedgerTrim {
                     && .compare("position", .greater, .integer(firstKept.position)), limit: 1
             ).first
             if let run = straggler?.run {
-                through = run - 1
+                through = max(run, 1) - 1
                 continue
             }
             last = try LedgerChain.links(
@@ -57,6 +58,7 @@ struct LedgerTrim {
             break
         }
         guard through > 0 else { return 0 }
+        if let last, try LedgerVerification.read(writer, through: last.position).fault != nil { return 0 }
         func delete(_ entity: String, _ predicate: Predicate) throws -> Int {
             try writer.execute(
                 BatchDeleteRequest(

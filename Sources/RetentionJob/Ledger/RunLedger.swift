@@ -11,8 +11,15 @@ package final class RunLedger: RunRecorder {
     private let process: LedgerProcess
     private let keep: MaxAge?
     private let zone: CalendarZone
-    /// The run that this process has begun.
-    private var number: Int?
+    /// The run that this process has begun, as it was recorded.
+    private var begun: [String: StoreValue]?
+
+    /// What tells a ledger's file from another database: `RtnL` in the header of the file.
+    package static let applicationID: Int32 = 0x5274_6E4C
+    /// All that a ledger's file holds.
+    package static let entityNames: Set<String> = [
+        LedgerRow.runEntityName, LedgerRow.ruleEntityName, LedgerChain.entityName,
+    ]
 
     /// Opens the ledger in a store and makes or completes its entities.
     ///
@@ -44,38 +51,55 @@ package final class RunLedger: RunRecorder {
 
     /// Records the start of a run.
     package func begin(_ report: RunReport) throws {
-        number = try writer.transaction(.normal) {
+        begun = try writer.transaction(.normal) {
             let last = try writer.fetch(
                 FetchRequest(
                     entity: LedgerRow.runEntityName, sortDescriptors: [SortDescriptor("number", ascending: false)],
                     fetchLimit: 1), attributes: ["number"])
-            var number = 1
-            if case .integer(let highest)? = last.first?.first { number = Int(highest) + 1 }
+            let number = try Self.number(after: last.first?.first?.number ?? 0, in: writer)
             let values = LedgerRow.values(starting: report, number: number, store: store, process: process)
+                .recordable
             try insert(LedgerRow.runEntityName, values)
-            try LedgerChain.append(.begin, run: number, in: writer)
-            return number
+            try LedgerChain.append(
+                .begin, run: number, record: LedgerChain.record(.running, of: values), in: writer)
+            return values
         }
     }
 
     /// Records the end of the run that was begun, with its rules. Nothing happens if none was.
     package func finish(_ report: RunReport) throws {
-        guard let number else { return }
+        guard let begun, let number else { return }
         try writer.transaction(.normal) {
+            let end = LedgerRow.values(finishing: report).recordable
             _ = try writer.update(
-                FetchRequest(
-                    entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(Int64(number)))),
-                set: LedgerRow.values(finishing: report))
-            for (position, rule) in report.rules.enumerated() {
-                try insert(
-                    LedgerRow.ruleEntityName, LedgerRow.values(of: rule, position: position, runNumber: number))
+                FetchRequest(entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
+                set: end)
+            let rules = report.rules.enumerated().map { position, rule in
+                LedgerRow.values(of: rule, position: position, runNumber: number).recordable
             }
-            try LedgerChain.append(.end, run: number, in: writer)
+            for rule in rules { try insert(LedgerRow.ruleEntityName, rule) }
+            let whole = begun.merging(end) { $1 }
+            try LedgerChain.append(
+                .end, run: number, record: LedgerChain.record(of: whole, rules: rules), in: writer)
         }
         // A clock that is in doubt says nothing about the age of a record.
         guard let keep, report.believesClock else { return }
         _ = try LedgerTrim(writer: writer).deleteRuns(
             before: Cutoff.instant(asOf: report.finished, maxAge: keep, align: nil, zone: zone))
+    }
+
+    /// The number of the run that was begun.
+    private var number: Int64? { begun?["number"]?.number }
+
+    /// The number that follows one that was read from a ledger.
+    static func number(after number: Int64, in writer: any StoreWriter) throws(StoreError) -> Int64 {
+        let (next, isTooLarge) = number.addingReportingOverflow(1)
+        guard !isTooLarge else {
+            throw StoreError(
+                .inputOutput, store: writer.name, message: "the ledger has used up its numbers: someone has changed it",
+                hint: "see what `retention log --verify` says; move the file away to start a new one")
+        }
+        return next
     }
 
     /// The hash of the last link of the ledger's chain; nil: there is none yet.
@@ -94,23 +118,28 @@ package final class RunLedger: RunRecorder {
             predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
             sortDescriptors: [SortDescriptor("number")])
         return try writer.transaction(.normal) {
-            let numbers = try writer.fetch(running, attributes: ["number"]).compactMap(\.first?.number)
-            guard !numbers.isEmpty else { return 0 }
+            let runs = try LedgerChain.rows(
+                LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors, in: writer)
+            guard !runs.isEmpty else { return 0 }
             _ = try writer.update(running, set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
-            for number in numbers { try LedgerChain.append(.crashed, run: Int(number), in: writer) }
-            return numbers.count
+            for run in runs {
+                guard let number = run["number"]?.number else { continue }
+                try LedgerChain.append(
+                    .crashed, run: number, record: LedgerChain.record(.crashed, of: run), in: writer)
+            }
+            return runs.count
         }
     }
 
     /// What the guards need to know of the runs before the one in hand.
     package func memory() throws -> RunMemory {
-        try LedgerHistory(reader: writer).memory(store: store, before: number)
+        try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
     }
 
     /// Rows of this store, the run in hand left out.
     private var ofThisStore: Predicate {
         let sameStore = Predicate.compare("store", .equal, .text(store))
-        return number.map { sameStore && .compare("number", .notEqual, .integer(Int64($0))) } ?? sameStore
+        return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
     }
 
     private func insert(_ entity: String, _ values: [String: StoreValue]) throws {

@@ -105,7 +105,7 @@ package struct ReviewPage {
             if let fault = verification.fault {
                 facts.append(("Ledger", HTMLText.escaped(fault.kind.rawValue), HTMLText.escaped(fault.message), "bad"))
             } else if verification.head == nil {
-                facts.append(("Ledger", "no chain yet", "the next run begins it", "caution"))
+                facts.append(("Ledger", "empty", "no run is recorded yet", "plain"))
             } else {
                 facts.append(("Ledger", "whole", Figures.count(verification.runCount, "run") + " verified", "good"))
             }

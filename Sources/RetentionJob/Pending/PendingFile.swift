@@ -4,7 +4,7 @@ import Crypto
 import SwiftOverlayShims
 import PriceStore
 
-/// A pending file that is open for reading: read once from front to back, and hashed on the way.
+/// A pending file that is open for reading. What is appended after it was opened is not part of it.
 final class PendingFile {
     /// What tells a file from another one, and from itself after a change.
     private struct Identity: Equatable {
@@ -26,7 +26,8 @@ final class PendingFile {
     let path: String
     private let descriptor: Int32
     private let identity: Identity
-    private var hash = SHA256()
+    /// How far it was read.
+    private var place: Int64 = 0
 
     /// Opens a regular file; a symbolic link is not followed.
     ///
@@ -50,35 +51,32 @@ final class PendingFile {
     /// The size when the file was opened.
     var sizeBytes: Int64 { identity.sizeBytes }
 
-    /// Reads on. Returns the number of bytes read; 0: the end.
+    /// Reads on, up to the size that the file had when it was opened. Returns the number of bytes read; 0: the end.
     func read(into buffer: UnsafeMutableRawBufferPointer) throws(StoreError) -> Int {
-        while true {
-            let count = Glibc.read(descriptor, buffer.baseAddress, buffer.count)
+        let limit = Int(min(Int64(buffer.count), sizeBytes - place))
+        while limit > 0 {
+            let count = pread(descriptor, buffer.baseAddress, limit, Int(place))
             if count >= 0 {
-                hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: buffer[..<count]))
+                place += Int64(count)
                 return count
             }
             guard errno == EINTR else { throw StoreError(file: path, "cannot be read", errno) }
         }
+        return 0
     }
 
-    /// SHA-256 of what was read so far, as 64 lower-case hexadecimal digits.
-    func sha256() -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: hash.finalize().flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-
-    /// Reads on, up to a number of bytes in all from here, for the sake of the hash alone.
-    func readThrough(_ sizeBytes: Int64) throws(StoreError) {
-        let buffer = UnsafeMutableRawBufferPointer.allocate(byteCount: 1 << 16, alignment: 16)
-        defer { buffer.deallocate() }
-        var rest = sizeBytes
-        while rest > 0 {
-            let count = try read(into: .init(rebasing: buffer[..<Int(min(rest, Int64(buffer.count)))]))
-            if count == 0 { return }
-            rest -= Int64(count)
+    /// SHA-256 of the first bytes, as 64 lower-case hexadecimal digits; nil: it was told to stop.
+    func sha256(through end: Int64, mayContinue: () -> Bool = { true }) throws -> String? {
+        var hash = SHA256()
+        var isStopped = false
+        var place: Int64 = 0
+        while place < end, !isStopped {
+            let next = min(end, place + 1 << 24)
+            try withBytes(of: place..<next) { hash.update(bufferPointer: $0) }
+            place = next
+            isStopped = place < end && !mayContinue()
         }
+        return isStopped ? nil : HexText.text(hash.finalize())
     }
 
     /// Whether the open file and the file at its path are both as they were when it was opened.
@@ -125,8 +123,8 @@ extension PendingFile {
 
     /// Whether this is the file of an entry: the same size and the same bytes. Reads it to its end.
     func holds(_ entry: TakenFiles.Entry) -> Bool {
-        guard sizeBytes == entry.sizeBytes, (try? readThrough(sizeBytes)) != nil else { return false }
-        return sha256() == entry.sha256
+        guard sizeBytes == entry.sizeBytes, let hash = try? sha256(through: sizeBytes) else { return false }
+        return hash == entry.sha256
     }
 
     /// Whether a name in an open folder is of this very file, as it was when it was opened.

@@ -26,36 +26,39 @@ package struct PendingFolder {
 
     /// Saves the rows of all pending files, in the order of the sources and of the files' names.
     ///
-    /// Each file is one transaction, which is on disk before the file moves to `done/`; a file whose rows an earlier,
-    /// interrupted run saved is only moved. Bad lines are in `<file>.rejected` before the rest is committed. Memory
-    /// does not grow with the file.
+    /// Files are saved in short batches, which record how far they reach; all of a file is on disk before it moves to
+    /// `done/`. A file that an earlier run saved in part is gone on with, and one that it saved wholly is only moved. Bad
+    /// lines are on disk before the rows around them are committed. Memory does not grow with the file.
     ///
     /// - Parameters:
     ///   - inserter: A `StoreWriter`, or a rehearsal: then nothing is moved or written, and the result tells what
     ///     would be saved.
     ///   - now: The time of the run; `keep_done` counts back from it.
-    ///   - mayContinue: Asked between files; after a false the other files wait for the next run.
+    ///   - uptime: A clock that never jumps; `sleep` waits for a time. Both are for the pauses between batches.
+    ///   - mayContinue: Asked between batches; after a false the rest waits for the next run.
     ///   - note: Told what the operator should know and what is no error, each a sentence.
     /// - Returns: What became of the files. Lines in `rejected` and files in `problems` are for exit status 65.
-    /// - Throws: `StoreError`. Files before the one in hand are saved, which the message says; the one in hand is
-    ///   saved wholly or not at all and is not lost.
+    /// - Throws: `StoreError`. What was saved before stays so, which the message says; the next run goes on behind it.
     package func save(
         into inserter: any StoreInserter, now: Instant, logger: Logger, observer: (any RunObserver)? = nil,
-        mayContinue: () -> Bool = { true }, note: (String) -> Void = { _ in }
+        uptime: @escaping () -> Duration = { .zero }, sleep: @escaping (Duration) -> Void = { _ in },
+        mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
         guard !sources.isEmpty else { return RunReport.Pending() }
         observer?.runDidBegin(stage: "reading pending files")
         defer { observer?.runDidEnd() }
-        return try withoutActuallyEscaping(note) { note in
-            let step = PendingStep(inserter: inserter, now: now, dates: dates, logger: logger, note: note)
-            do {
-                try save(with: step, mayContinue: mayContinue)
-            } catch var error as StoreError where step.report.saved > 0 {
-                error.message += "; \(step.report.saved) rows of pending files were saved before"
-                throw error
-            }
-            return step.report
+        let pauses = BatchPauses(uptime: uptime, sleep: sleep, mayContinue: mayContinue) { reason in
+            logger.notice("store asks to wait", metadata: ["reason": "\(reason)"])
         }
+        let step = PendingStep(
+            inserter: inserter, now: now, dates: dates, pauses: pauses, logger: logger, note: note)
+        do {
+            try save(with: step, mayContinue: mayContinue)
+        } catch var error as StoreError where step.report.saved > 0 {
+            error.message += "; \(step.report.saved) rows of pending files were saved before"
+            throw error
+        }
+        return step.report
     }
 
     private func save(with step: PendingStep, mayContinue: () -> Bool) throws {
@@ -68,7 +71,7 @@ package struct PendingFolder {
             let (files, problems) = PendingPattern(source, databases: databases).files()
             problems.forEach(step.report(problem:))
             for file in files {
-                guard mayContinue() else { return }
+                guard mayContinue() else { return step.noteInterruption() }
                 try step.take(file, of: source, into: entity)
             }
         }

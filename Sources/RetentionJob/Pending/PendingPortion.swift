@@ -1,18 +1,20 @@
 import PriceStore
 
-/// A bounded number of rows on their way from a file into the store.
+/// A bounded number of rows on their way from a file into the store: a batch.
 struct PendingPortion {
     private struct Line {
         var number: Int
         var bytes: Range<Int64>
     }
 
-    /// What became of the rows of all portions so far; bad lines are among the rejected.
+    /// What became of the rows of all portions that were saved; bad lines are among the rejected.
     private(set) var counts = StoreContext.SaveResult()
     /// Lines of this portion.
     private(set) var count = 0
     /// Bytes of the file that this portion stands for.
     private(set) var sizeBytes = 0
+    /// Where in the file the last record ends.
+    private(set) var end: Int64 = 0
 
     private let context: StoreContext
     private let onConflict: ConflictPolicy
@@ -33,6 +35,7 @@ struct PendingPortion {
     mutating func add(_ record: PendingRecord, _ mapping: RowMapping) {
         let line = Line(number: record.line, bytes: record.bytes)
         count += 1
+        end = record.bytes.upperBound
         sizeBytes += min(record.bytes.count, ByteWindow.recordLimit)
         do {
             let object = context.insert(entity: mapping.entityName, values: try mapping.values(record.content))
@@ -59,6 +62,7 @@ struct PendingPortion {
         for (line, reason) in bad {
             try rejectedFile?.add(line: line.number, bytes: line.bytes, reason: reason, from: bytes)
         }
+        try rejectedFile?.sync()
         bad.removeAll(keepingCapacity: true)
         lines.removeAll(keepingCapacity: true)
         count = 0

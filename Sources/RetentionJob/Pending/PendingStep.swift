@@ -1,32 +1,33 @@
 @preconcurrency import Glibc
+// Owns timespec where it is loaded before Glibc.
+import SwiftOverlayShims
 import Logging
 import PriceStore
 import RetentionPolicy
 
 /// The pending step of one run: takes file after file and counts.
 final class PendingStep {
-    /// Rows are saved in portions of so many, or of a record's greatest size, so that memory does not grow.
-    private static let portionRows = 2000
-
     let inserter: any StoreInserter
     private(set) var report = RunReport.Pending()
     /// Nil in a dry run.
     private let writer: (any StoreWriter)?
     private let now: Instant
     private let dates: PendingDates
+    private let pauses: BatchPauses
     private let logger: Logger
     private let note: (String) -> Void
     private var taken: [String: TakenFiles.Entry] = [:]
     private var seen: Set<String> = []
 
     init(
-        inserter: any StoreInserter, now: Instant, dates: PendingDates, logger: Logger,
+        inserter: any StoreInserter, now: Instant, dates: PendingDates, pauses: BatchPauses, logger: Logger,
         note: @escaping (String) -> Void
     ) {
         self.inserter = inserter
         writer = inserter as? any StoreWriter
         self.now = now
         self.dates = dates
+        self.pauses = pauses
         self.logger = logger
         self.note = note
     }
@@ -42,29 +43,89 @@ final class PendingStep {
         logger.warning("pending file left", metadata: ["reason": "\(problem)"])
     }
 
+    /// Notes that files, or rows of one, wait for the next run, because this one was told to stop.
+    func noteInterruption() { report.isInterrupted = true }
+
     /// Saves the rows of a file and moves it to `done/`. A file that another source named before is passed over.
     func take(_ file: PendingPattern.File, of source: PendingSource, into entity: Entity) throws {
         guard seen.insert(file.path).inserted else { return }
         do {
-            if let entry = taken[file.path], try finish(file, of: source, savedAs: entry) { return }
             let bytes = try open(file)
+            guard let progress = try progress(file, bytes) else { return noteInterruption() }
+            if progress.isComplete, progress == taken[file.path] {
+                return try finish(file, of: source, bytes, progress)
+            }
             var mapping = try RowMapping(source, entity: entity, dates: dates)
-            var reader = try self.reader(of: bytes, named: file.name, for: &mapping)
-            guard let counts = try save(&reader, mapping, bytes, file, source.onConflict) else { return }
-            report.files += 1
-            report.saved += counts.savedCount
-            report.ignored += counts.ignoredCount
-            report.rejected += counts.rejectedCount
-            logger.info(
-                writer == nil ? "pending file read" : "pending file saved",
-                metadata: [
-                    "file": "\(file.displayName)", "entity": "\(entity.name)", "saved": "\(counts.savedCount)",
-                    "ignored": "\(counts.ignoredCount)", "rejected": "\(counts.rejectedCount)",
-                ])
-            if writer != nil { try moveToDone(file, of: source, bytes) }
+            let reader = try self.reader(of: bytes, named: file.name, for: &mapping)
+            var work = try PendingImport(
+                file, bytes, from: progress, reader, mapping, source.onConflict, into: inserter, pauses: pauses,
+                now: now)
+            let end: PendingImport.End
+            do {
+                defer { count(work.counts) }
+                end = try work.run()
+            }
+            if let warning = work.warning { note("\(file.displayName): \(warning)") }
+            switch end {
+            case .changed:
+                wait(file, "changed while it was read, and waits for the next run")
+            case .stopped:
+                noteInterruption()
+                wait(
+                    file,
+                    work.progress.savedBytes > 0
+                        ? "is saved in part; the next run continues with the rest" : "waits for the next run")
+            case .complete:
+                report.files += 1
+                log(file, entity, work.counts)
+                if writer != nil { try moveToDone(file, of: source, bytes) }
+            }
         } catch let problem as FileProblem {
             report(problem: "\(file.displayName): \(problem.reason)")
         }
+    }
+
+    private func count(_ counts: StoreContext.SaveResult) {
+        report.saved += counts.savedCount
+        report.ignored += counts.ignoredCount
+        report.rejected += counts.rejectedCount
+    }
+
+    private func log(_ file: PendingPattern.File, _ entity: Entity, _ counts: StoreContext.SaveResult) {
+        logger.info(
+            writer == nil ? "pending file read" : "pending file saved",
+            metadata: [
+                "file": "\(file.displayName)", "entity": "\(entity.name)", "saved": "\(counts.savedCount)",
+                "ignored": "\(counts.ignoredCount)", "rejected": "\(counts.rejectedCount)",
+            ])
+    }
+
+    /// How far earlier runs have come with a file; nil: the run was told to stop meanwhile.
+    ///
+    /// Only the very file that a run began with is gone on with: its whole text is compared by its hash.
+    private func progress(_ file: PendingPattern.File, _ bytes: PendingFile) throws -> TakenFiles.Entry? {
+        let mayContinue = pauses.mayContinue
+        let entry = taken[file.path]
+        var isSame = false
+        if let entry, bytes.sizeBytes >= entry.sizeBytes {
+            guard let hash = try bytes.sha256(through: entry.sizeBytes, mayContinue: mayContinue) else { return nil }
+            isSame = hash == entry.sha256
+            if isSame, bytes.sizeBytes == entry.sizeBytes { return entry }
+        }
+        if let entry, !isSame, !entry.isComplete {
+            throw FileProblem(
+                "was replaced or changed after an interrupted run had saved its first \(entry.savedBytes) bytes; remove the "
+                    + "rows that are already saved, and give the rest another name")
+        }
+        if let entry, isSame, entry.isComplete {
+            throw FileProblem(
+                "has grown since a run saved its first \(entry.sizeBytes) bytes and was interrupted; put the rest in a "
+                    + "new file and cut this one to that size")
+        }
+        guard let hash = try bytes.sha256(through: bytes.sizeBytes, mayContinue: mayContinue) else { return nil }
+        var new = TakenFiles.Entry(path: file.path, sizeBytes: bytes.sizeBytes, sha256: hash, takenAt: now)
+        if let entry, isSame { (new.savedBytes, new.rejectedBytes) = (entry.savedBytes, entry.rejectedBytes) }
+        return new
     }
 
     private func open(_ file: PendingPattern.File) throws -> PendingFile {
@@ -90,45 +151,6 @@ final class PendingStep {
         return reader
     }
 
-    /// Saves the rows of a file in one transaction.
-    ///
-    /// - Returns: the counts; nil if the file changed meanwhile and nothing was saved.
-    private func save(
-        _ reader: inout any PendingRecordReader, _ mapping: RowMapping, _ bytes: PendingFile,
-        _ file: PendingPattern.File, _ onConflict: ConflictPolicy
-    ) throws -> StoreContext.SaveResult? {
-        let rejectedFile = writer.map { _ in RejectedFile(for: file) }
-        var hasChanged = false
-        do {
-            return try inserter.transaction(.full) {
-                var portion = PendingPortion(
-                    context: StoreContext(inserter), onConflict: onConflict, bytes: bytes, rejectedFile: rejectedFile)
-                while let record = try reader.next() {
-                    portion.add(record, mapping)
-                    if portion.count >= Self.portionRows || portion.sizeBytes >= ByteWindow.recordLimit {
-                        try portion.save()
-                    }
-                }
-                try portion.save()
-                guard bytes.isUnchanged() else {
-                    hasChanged = true
-                    throw FileProblem("changed while it was read")
-                }
-                if let writer {
-                    let entry = TakenFiles.Entry(
-                        path: file.path, sizeBytes: bytes.sizeBytes, sha256: bytes.sha256(), takenAt: now)
-                    try TakenFiles.add(entry, to: writer)
-                    try rejectedFile?.publish()
-                }
-                return portion.counts
-            }
-        } catch {
-            guard hasChanged else { throw error }
-            wait(file, "changed while it was read, and waits for the next run")
-            return nil
-        }
-    }
-
     private func moveToDone(_ file: PendingPattern.File, of source: PendingSource, _ bytes: PendingFile) throws {
         guard let writer else { return }
         guard bytes.isUnchanged() else { return wait(file, "changed after its rows were saved, and stays") }
@@ -147,24 +169,17 @@ final class PendingStep {
     }
 
     /// Moves a file whose rows are in the store already.
-    ///
-    /// - Returns: false if the file is another one than the one that was saved.
     private func finish(
-        _ file: PendingPattern.File, of source: PendingSource, savedAs entry: TakenFiles.Entry
-    ) throws -> Bool {
-        let bytes = try open(file)
-        guard bytes.sizeBytes >= entry.sizeBytes else { return false }
-        try bytes.readThrough(entry.sizeBytes)
-        guard bytes.sha256() == entry.sha256 else { return false }
-        guard bytes.sizeBytes == entry.sizeBytes else {
-            throw FileProblem(
-                "has grown since a run saved its first \(entry.sizeBytes) bytes and was interrupted; put the rest in a "
-                    + "new file and cut this one to that size")
-        }
+        _ file: PendingPattern.File, of source: PendingSource, _ bytes: PendingFile, _ entry: TakenFiles.Entry
+    ) throws {
         report.files += 1
         logger.info("pending file was saved before", metadata: ["file": "\(file.displayName)"])
+        guard writer != nil else { return }
+        // The run that wrote the bad lines may have died before they got their name.
+        if entry.rejectedBytes > 0, RejectedFile.isWaiting(for: file) {
+            try RejectedFile(for: file, committedBytes: entry.rejectedBytes).publish()
+        }
         try moveToDone(file, of: source, bytes)
-        return true
     }
 
     /// Mends the entries of files that had moved to `done/` when a run was interrupted, and removes an empty record.
@@ -179,7 +194,12 @@ final class PendingStep {
                 if !keepsMoved { try TakenFiles.remove(paths: [entry.path], from: writer) }
                 continue
             }
-            guard access(entry.path, F_OK) != 0, let target = placeInDone(of: entry) else { continue }
+            guard access(entry.path, F_OK) != 0 else { continue }
+            guard entry.isComplete else {
+                note("\(entry.path) is missing, and only its first \(entry.savedBytes) bytes are saved")
+                continue
+            }
+            guard let target = placeInDone(of: entry) else { continue }
             if keepsMoved {
                 try TakenFiles.note(path: entry.path, movedTo: target, in: writer)
             } else {

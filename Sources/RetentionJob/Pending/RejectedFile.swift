@@ -1,10 +1,13 @@
 @preconcurrency import Glibc
+// Owns stat where it is loaded before Glibc.
+import SwiftOverlayShims
 import PriceStore
 
 /// The bad lines of a pending file, for `<file>.rejected`: for each a line `# line 12: reason`, then the line itself.
 ///
-/// The text is written to a hidden file first, which gets its name, and is on disk, before the rows are committed: a
-/// crash between the two writes the same text again and finds it there.
+/// The text goes to a hidden file, which is on disk up to here before the rows around it are committed, with its size; it gets
+/// its name when all rows are. A run that goes on after a crash cuts the hidden file to the size that was committed and
+/// writes on.
 final class RejectedFile {
     /// What every such file begins with.
     private static let firstWords = "# line "
@@ -13,13 +16,33 @@ final class RejectedFile {
     private let temporaryPath: String
     private var descriptor: Int32 = -1
     private var buffer: [UInt8] = []
+    private var isUnsynced = false
+    /// Bytes of the text so far.
+    private(set) var sizeBytes: Int64 = 0
 
-    init(for file: PendingPattern.File) {
+    /// - Parameter committedBytes: the size of the text that belongs to rows which are committed already.
+    /// - Throws: ``FileProblem`` if that text is no longer there.
+    init(for file: PendingPattern.File, committedBytes: Int64 = 0) throws {
         self.file = file
-        temporaryPath = "\(file.folder)/\(NumberedName.fitting("." + file.name, PendingFile.rejectedEnding + ".part"))"
+        temporaryPath = Self.hiddenPath(for: file)
+        guard committedBytes > 0 else { return }
+        descriptor = open(temporaryPath, O_RDWR | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
+        var status = stat()
+        guard descriptor >= 0, fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            Int64(status.st_size) >= committedBytes, ftruncate(descriptor, Int(committedBytes)) == 0,
+            lseek(descriptor, 0, SEEK_END) == Int(committedBytes)
+        else { throw FileProblem("the bad lines that an interrupted run wrote to \(temporaryPath) are gone") }
+        sizeBytes = committedBytes
     }
 
-    deinit { discard() }
+    deinit { if descriptor >= 0 { close(descriptor) } }
+
+    /// Whether an interrupted run left a text that has not got its name.
+    static func isWaiting(for file: PendingPattern.File) -> Bool { access(hiddenPath(for: file), F_OK) == 0 }
+
+    private static func hiddenPath(for file: PendingPattern.File) -> String {
+        "\(file.folder)/\(NumberedName.fitting("." + file.name, PendingFile.rejectedEnding + ".part"))"
+    }
 
     /// Adds a bad record: its line, its bytes in the pending file, and why it is bad.
     func add(line: Int, bytes: Range<Int64>, reason: String, from source: PendingFile) throws {
@@ -27,7 +50,9 @@ final class RejectedFile {
             try removeLeftOver()
             descriptor = open(temporaryPath, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o640)
             guard descriptor >= 0 else { throw StoreError(file: temporaryPath, "cannot be created", errno) }
+            try FolderEntry.sync(file.folder)
         }
+        isUnsynced = true
         buffer.append(contentsOf: "\(Self.firstWords)\(line): \(reason)\n".utf8)
         var last: UInt8?
         try source.withBytes(of: bytes) { piece in
@@ -38,12 +63,18 @@ final class RejectedFile {
         if last != .lineFeed { buffer.append(.lineFeed) }
     }
 
-    /// Gives the text its name and brings it to disk. A file of that name with another text is left alone, and the
+    /// Brings the text to disk, for the rows around it are about to be committed.
+    func sync() throws {
+        guard descriptor >= 0, isUnsynced else { return }
+        try flush()
+        isUnsynced = false
+        guard fsync(descriptor) == 0 else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
+    }
+
+    /// Gives the text, which is on disk, its name. A file of that name with another text is left alone, and the
     /// name gets a number; one with the same text serves. Nothing happens if there is no bad line.
     func publish() throws {
         guard descriptor >= 0 else { return }
-        try flush()
-        guard fsync(descriptor) == 0 else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
         var number = 1
         while true {
             let ending = (number == 1 ? "" : "-\(number)") + PendingFile.rejectedEnding
@@ -56,6 +87,8 @@ final class RejectedFile {
             }
             number += 1
         }
+        // The text must not be lost between its two names.
+        try FolderEntry.sync(file.folder)
         discard()
         try FolderEntry.sync(file.folder)
     }
@@ -94,6 +127,7 @@ final class RejectedFile {
             }
             written += count
         }
+        sizeBytes += Int64(written)
         buffer.removeAll(keepingCapacity: true)
     }
 
@@ -101,8 +135,6 @@ final class RejectedFile {
         guard let mine = try? PendingFile(path: temporaryPath), let other = try? PendingFile(path: path),
             mine.sizeBytes == other.sizeBytes
         else { return false }
-        try mine.readThrough(mine.sizeBytes)
-        try other.readThrough(other.sizeBytes)
-        return mine.sha256() == other.sha256()
+        return try mine.sha256(through: mine.sizeBytes) == other.sha256(through: other.sizeBytes)
     }
 }

@@ -1,21 +1,28 @@
 import PriceStore
 
-/// The record, in the store itself, of files whose rows are saved.
+/// The record, in the store itself, of files whose rows are saved, wholly or in part.
 ///
-/// A file's rows and its entry here are one transaction. A run that died before the file moved to `done/` left the entry
-/// with the file's path, and the next run moves the file without saving its rows again. When the file has moved, the
-/// entry goes; with `keep_done` it stays with the new path, and proves later that the file there was taken.
+/// Each batch of a file's rows and the entry that tells how far it reaches are one transaction. A run that died before the
+/// file moved to `done/` left the entry with the file's path, and the next run continues behind the rows that are saved.
+/// When the file has moved, the entry goes; with `keep_done` it stays with the new path, and proves later that the file there was taken.
 struct TakenFiles {
     static let entityName = "retention_taken"
 
-    /// A file whose rows are in the store.
+    /// A file whose rows are in the store, up to some place.
     struct Entry: Hashable {
         var path: String
+        /// The size and the hash of the whole file.
         var sizeBytes: Int64
         var sha256: String
         /// When the file was taken.
         var takenAt: Instant
+        /// Where the last record ends that is saved, or among the bad lines.
+        var savedBytes: Int64 = 0
+        /// The size of the text about bad lines up to there.
+        var rejectedBytes: Int64 = 0
 
+        /// Whether all of the file is saved.
+        var isComplete: Bool { savedBytes == sizeBytes }
         /// The folder and the name of the path.
         var parts: (folder: String, name: String) {
             let slash = path.lastIndex(of: "/") ?? path.startIndex
@@ -31,34 +38,44 @@ struct TakenFiles {
             Attribute(name: "path", affinity: .text, declaredType: "TEXT", isRequired: true),
             Attribute(name: "size", affinity: .integer, declaredType: "INTEGER", isRequired: true),
             Attribute(name: "sha256", affinity: .text, declaredType: "TEXT", isRequired: true),
+            Attribute(name: "saved", affinity: .integer, declaredType: "INTEGER", isRequired: true),
+            Attribute(name: "rejected", affinity: .integer, declaredType: "INTEGER", isRequired: true),
             Attribute(name: "taken_at", affinity: .text, declaredType: "TEXT", isRequired: true),
         ],
         primaryKey: ["path"])
 
     /// What a store knows; empty if it has no such record.
-    static func entries(in reader: any StoreReader) throws(StoreError) -> [Entry] {
+    static func entries(in reader: any StoreReader) throws -> [Entry] {
         guard try reader.entity(named: entityName) != nil else { return [] }
-        let rows = try reader.fetch(
-            FetchRequest(entity: entityName), attributes: ["path", "size", "sha256", "taken_at"])
-        return rows.compactMap { row in
-            guard row.count == 4, case .text(let path) = row[0], case .integer(let size) = row[1],
-                case .text(let sha256) = row[2], case .text(let time) = row[3], let takenAt = Instant(iso8601: time)
-            else { return nil }
-            return Entry(path: path, sizeBytes: size, sha256: sha256, takenAt: takenAt)
+        let names = ["path", "size", "sha256", "taken_at", "saved", "rejected"]
+        return try reader.fetch(FetchRequest(entity: entityName), attributes: names).map { row in
+            guard let path = row[0].string, let size = row[1].number, let sha256 = row[2].string,
+                let takenAt = row[3].string.flatMap({ Instant(iso8601: $0) }), let saved = row[4].number,
+                let rejected = row[5].number, (0...max(0, size)).contains(saved), rejected >= 0
+            else {
+                throw StoreError(
+                    .inputOutput, store: reader.name,
+                    message: "the table \(entityName), which tells which pending files are saved, was changed by others",
+                    hint: "see which rows of the pending files are saved, then remove the table")
+            }
+            return Entry(
+                path: path, sizeBytes: size, sha256: sha256, takenAt: takenAt, savedBytes: saved,
+                rejectedBytes: rejected)
         }
     }
 
-    /// Adds an entry, in the transaction that saves the file's rows.
-    static func add(_ entry: Entry, to writer: any StoreWriter) throws {
-        try writer.createEntity(entity)
+    /// Adds or changes an entry, in the transaction that saves rows of the file.
+    static func put(_ entry: Entry, to writer: any StoreWriter) throws {
+        if try writer.entity(named: entityName) == nil { try writer.createEntity(entity) }
         let context = StoreContext(writer)
         context.insert(
             entity: entityName,
             values: [
                 "path": .text(entry.path), "size": .integer(entry.sizeBytes), "sha256": .text(entry.sha256),
+                "saved": .integer(entry.savedBytes), "rejected": .integer(entry.rejectedBytes),
                 "taken_at": .text(entry.takenAt.rfc3339),
             ])
-        // An entry of the same path is of a file that was there before and is gone.
+        // An entry of the same path is of the batch before, or of a file that was there before and is gone.
         if context.hasChanges { try context.save(onConflict: .replace) }
     }
 

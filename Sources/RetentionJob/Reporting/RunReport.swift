@@ -21,6 +21,8 @@ package struct RunReport: Sendable {
         package var rejected = 0
         /// Files that could not be taken at all, with the reason.
         package var problems: [String] = []
+        /// Whether files, or rows of one, wait for the next run, because this one was told to stop.
+        package var isInterrupted = false
         package init() {}
     }
 

@@ -30,6 +30,7 @@ package struct TextReport {
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: width)
+        if let hash = report.ledgerHash { lines.append("The ledger's last link is \(hash).") }
         return lines.joined(separator: "\n") + "\n"
     }
 
@@ -57,7 +58,7 @@ package struct TextReport {
         let pending = report.pending
         guard report.hasPendingSources || pending != RunReport.Pending() else { return [] }
         let line: String
-        if pending.files == 0 {
+        if pending.files + pending.saved + pending.ignored + pending.rejected == 0 {
             line = "no file"
         } else {
             var parts = [

@@ -97,7 +97,7 @@ package struct BatchLoop {
         _ result: BatchDeleteResult, elapsed: Duration = .zero, hasCompany: () -> Bool = { false }
     ) {
         guard case .deleting(let previous) = state else { return }
-        pacing.didDelete(elapsed: elapsed)
+        pacing.didCommit(elapsed: elapsed)
         let count = result.alsoDeletedCounts.reduce(result.deletedCount, +)
         deletedCount += count
         deletedInPass += count

@@ -18,7 +18,7 @@ struct Pacing {
 
     /// Steers the size towards the target: at most half or twice of what it was, since one batch may have met a
     /// checkpoint or a busy disk.
-    mutating func didDelete(elapsed: Duration) {
+    mutating func didCommit(elapsed: Duration) {
         guard let target = setting.target, elapsed > .zero else { return }
         let wanted = Double(rows) * (target / elapsed) * (hasCompany ? Self.sharedPart : 1)
         let bounded = min(max(wanted, Double(rows) / 2), Double(rows) * 2)

@@ -77,7 +77,7 @@ extension Run {
         while true {
             switch loop.next(mayContinue: mayContinue) {
             case .delete(let limit, let continuation):
-                guard try waitForStore() else { continue }
+                guard try pauses.waitForStore(writer) else { continue }
                 let began = setup.uptime()
                 let result = try execute(
                     batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
@@ -91,7 +91,7 @@ extension Run {
                     deletedCount: loop.deletedCount, expiredCount: pass.reduce(0) { $0 + report.rules[$1].expired })
                 if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
             case .pause(let length):
-                wait(length)
+                pauses.wait(length)
                 loop.didPause()
             case .countResidue where isOver:
                 // The store is in trouble already; the plan's figures are the best there is.
@@ -128,26 +128,12 @@ extension Run {
         }
     }
 
-    /// Waits as the store itself wants it, as for a standby that is behind; false: the run is to stop meanwhile.
-    private func waitForStore() throws(StoreError) -> Bool {
-        while mayContinue, let pause = try writer.wantedPause() {
-            if !isWaitTold {
-                isWaitTold = true
-                logger.notice("store asks to wait", metadata: ["reason": "\(pause.reason)"])
-            }
-            wait(pause.length)
-            if !pause.isUntilOver { break }
-        }
-        return mayContinue
-    }
-
-    /// Waits, in portions, so that a signal or the end of the budget is noticed.
-    func wait(_ length: Duration) {
-        let end = setup.uptime() + length
-        while mayContinue {
-            let left = end - setup.uptime()
-            guard left > .zero else { return }
-            setup.sleep(min(left, .milliseconds(50)))
+    /// What comes between two batches.
+    var pauses: BatchPauses {
+        BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue }) { reason in
+            guard !self.isWaitTold else { return }
+            self.isWaitTold = true
+            self.logger.notice("store asks to wait", metadata: ["reason": "\(reason)"])
         }
     }
 

@@ -99,6 +99,7 @@ package final class Run {
         guard report.hasPendingSources else { return }
         guard mayContinue else { return noteInterruption(rowsRemain: true) }
         report.pending = try setup.pending(writer)
+        if report.pending.isInterrupted { noteInterruption(rowsRemain: true) }
     }
 
     /// Whether nothing at all has happened to the store since it was surveyed but the deletes that the report tells of:
@@ -142,7 +143,7 @@ package final class Run {
 
     /// Lets others at the store between two slices, for as long as a slice took.
     private func pauseAfterSlice(elapsed: Duration) {
-        if (try? writer.hasCompany()) ?? true { wait(elapsed) }
+        if (try? writer.hasCompany()) ?? true { pauses.wait(elapsed) }
     }
 
     /// The size of the store where something will be deleted; it costs nothing where nothing is.

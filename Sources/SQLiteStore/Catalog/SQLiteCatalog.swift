@@ -126,8 +126,9 @@ struct SQLiteCatalog {
                 """)
     }
 
-    /// The table, view or virtual table of that name, letters without case, or nil.
+    /// The table, view or virtual table of that name, letters without case, or nil. SQLite's own tables are no entities.
     mutating func table(_ name: String, _ db: Database) throws -> SQLiteTable? {
+        guard !name.lowercased().hasPrefix("sqlite_") else { return nil }
         if let known = tables[name.lowercased()] { return known }
         let schema = try coreData(db)
         let managed = schema?.entity(name)

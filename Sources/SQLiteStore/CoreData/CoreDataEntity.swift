@@ -27,6 +27,17 @@ struct CoreDataEntity: Hashable {
     /// Why its rows cannot be deleted at all; nil: they can.
     var unsupported: String?
 
+    /// The same entity with its own rows alone.
+    var withoutSubentities: CoreDataEntity {
+        guard !subentities.isEmpty else { return self }
+        var own = self
+        own.numbers = [number]
+        own.sharesTable = true
+        own.subentities = []
+        own.memberNames = memberNames.filter { $0.key == number }
+        return own
+    }
+
     /// The condition that a row, by its alias, is of this entity; nil: every row of the table is.
     func membership(_ alias: String) -> String? {
         sharesTable ? "\(alias).Z_ENT IN (\(numbers.sqlList))" : nil

@@ -27,7 +27,9 @@ struct CoreDataHistory: Hashable {
         guard !changes.isEmpty || !transactions.isEmpty else { return nil }
         var history = CoreDataHistory()
         var numbers: [String: Int64] = [:]
-        for row in try Row.fetchAll(db, sql: "SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_ENT >= 16000") {
+        for row in try Row.fetchAll(
+            db, sql: "SELECT Z_ENT, Z_NAME FROM main.Z_PRIMARYKEY WHERE Z_ENT >= 16000 AND typeof(Z_NAME) = 'text'")
+        {
             numbers[row["Z_NAME"]] = row["Z_ENT"]
         }
         guard let change = numbers["CHANGE"], let transaction = numbers["TRANSACTION"],
@@ -98,8 +100,8 @@ struct CoreDataHistory: Hashable {
             self.history = history
             self.connection = connection
             self.db = db
-            transaction = try Self.nextKey(history.transaction, "ATRANSACTION", db)
-            let author = try Self.string("retention", history, db)
+            transaction = try Self.nextKey(history.transaction, "ATRANSACTION", connection, db)
+            let author = try Self.string("retention", history, connection, db)
             // Seconds since 2001-01-01; the julian day of that instant is 2451910.5.
             try db.execute(
                 sql: """
@@ -180,23 +182,24 @@ struct CoreDataHistory: Hashable {
         }
 
         /// The next key of one of the history's entities, entered as given.
-        private static func nextKey(_ number: Int64, _ table: String, _ db: Database) throws -> Int64 {
-            let known = try Int64.fetchOne(
-                db, sql: "SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [number])
-            let used = try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM main.\(table)")
-            let next = max(known ?? 0, used ?? 0) + 1
+        private static func nextKey(
+            _ number: Int64, _ table: String, _ connection: SQLiteConnection, _ db: Database
+        ) throws -> Int64 {
+            let next = try connection.nextKey(of: number, in: table, db)
             try db.execute(
                 sql: "UPDATE main.Z_PRIMARYKEY SET Z_MAX = ? WHERE Z_ENT = ?", arguments: [next, number])
             return next
         }
 
-        private static func string(_ name: String, _ history: CoreDataHistory, _ db: Database) throws -> Int64 {
+        private static func string(
+            _ name: String, _ history: CoreDataHistory, _ connection: SQLiteConnection, _ db: Database
+        ) throws -> Int64 {
             if let known = try Int64.fetchOne(
                 db, sql: "SELECT Z_PK FROM main.ATRANSACTIONSTRING WHERE ZNAME = ?", arguments: [name])
             {
                 return known
             }
-            let next = try nextKey(history.string, "ATRANSACTIONSTRING", db)
+            let next = try nextKey(history.string, "ATRANSACTIONSTRING", connection, db)
             try db.execute(
                 sql: "INSERT INTO main.ATRANSACTIONSTRING (Z_PK, Z_ENT, Z_OPT, ZNAME) VALUES (?, ?, NULL, ?)",
                 arguments: [next, history.string, name])

@@ -151,6 +151,34 @@ private struct LinkResolver {
                 }
             }
         }
-        return nil
+        return numberedPairs
+    }
+
+    /// The table of pairs where Core Data put digits behind a column's name, because another property has it.
+    ///
+    /// Certain only if the table has two columns of rows and no others, and there is one way alone to see in one of them
+    /// this relationship and in the other one its way back.
+    private var numberedPairs: ModelLink.Storage? {
+        guard let back = inverse?.name.uppercased() else { return nil }
+        let name = relationship.name.uppercased()
+        var found: Set<ModelLink.Storage> = []
+        for own in numbersOf(entity) {
+            for other in numbersOf(destination) {
+                for table in ["Z_\(own)\(name)", "Z_\(other)\(back)"] {
+                    let pair = (columns[table] ?? []).filter { !$0.hasPrefix("Z_FOK_") }.sorted()
+                    guard pair.count == 2 else { continue }
+                    for (toOwn, toOther) in [(pair[0], pair[1]), (pair[1], pair[0])]
+                    where Self.is(toOwn, "Z_\(own)\(back)") && Self.is(toOther, "Z_\(other)\(name)") {
+                        found.insert(.pairs(table: table, own: [toOwn], other: [toOther]))
+                    }
+                }
+            }
+        }
+        return found.count == 1 ? found.first : nil
+    }
+
+    /// Whether a column has a name, or that name and digits.
+    private static func `is`(_ column: String, _ name: String) -> Bool {
+        column.hasPrefix(name) && column.dropFirst(name.count).allSatisfy { $0.isASCII && $0.isNumber }
     }
 }

@@ -90,7 +90,11 @@ struct CoreDataSchema {
 
     private mutating func readEntities(_ model: ManagedObjectModel?, _ db: Database) throws {
         let rows = try Row.fetchAll(
-            db, sql: "SELECT Z_ENT, Z_NAME, Z_SUPER FROM main.Z_PRIMARYKEY WHERE Z_NAME IS NOT NULL ORDER BY Z_ENT")
+            db,
+            sql: """
+                SELECT Z_ENT, Z_NAME, CASE typeof(Z_SUPER) WHEN 'integer' THEN Z_SUPER END AS Z_SUPER
+                FROM main.Z_PRIMARYKEY WHERE typeof(Z_ENT) = 'integer' AND typeof(Z_NAME) = 'text' ORDER BY Z_ENT
+                """)
         let tables = Dictionary(
             try String.fetchAll(db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table'")
                 .map { ($0.lowercased(), $0) }, uniquingKeysWith: { first, _ in first })

@@ -7,7 +7,7 @@ extension SQLiteConnection {
     func graph(
         _ request: BatchDeleteRequest, _ doomed: DoomedRows, step: Int, _ db: Database
     ) throws -> ObjectGraph? {
-        guard let entity = try catalog.table(request.fetchRequest.entity, db)?.managed,
+        guard let entity = try scope(of: request.fetchRequest, db).table.managed,
             let schema = try catalog.coreData(db)
         else { return nil }
         return ObjectGraph(
@@ -23,7 +23,9 @@ extension SQLiteConnection {
         let deletes =
             request.preceding + [
                 BatchDeleteRequest(
-                    fetchRequest: FetchRequest(entity: request.entity), relationships: request.relationships)
+                    fetchRequest: FetchRequest(
+                        entity: request.entity, includesSubentities: request.includesSubentities),
+                    relationships: request.relationships)
             ]
         guard let schema = try catalog.coreData(db) else { return false }
         let entities = try deletes.compactMap { try catalog.table($0.fetchRequest.entity, db)?.managed }
@@ -62,7 +64,8 @@ extension SQLiteConnection {
     /// Deny rules that an entity's deletes would meet even if no row goes.
     func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
         let delete = BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: request.entity), relationships: request.relationships)
+            fetchRequest: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities),
+            relationships: request.relationships)
         return try graph(delete, DoomedRows(), step: 0, db)?.denials() ?? []
     }
 

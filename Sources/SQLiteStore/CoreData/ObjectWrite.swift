@@ -149,11 +149,25 @@ extension SQLiteConnection {
     // MARK: Keys
 
     /// The key of the next row: one more than the greatest ever given, which the root's entity remembers.
-    private func nextKey(_ scope: RowScope, _ db: Database) throws -> Int64 {
-        let known = try Int64.fetchOne(
-            db, sql: "SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?", arguments: [try rootNumber(scope, db)])
-        let used = try Int64.fetchOne(db, sql: "SELECT max(Z_PK) FROM \(scope.table.sql)")
-        return max(known ?? 0, used ?? 0) + 1
+    func nextKey(_ scope: RowScope, _ db: Database) throws -> Int64 {
+        try nextKey(of: try rootNumber(scope, db), in: scope.table.tableName, db)
+    }
+
+    /// The key of the next row of a table, whose greatest one the entity of a number remembers.
+    func nextKey(of number: Int64, in table: String, _ db: Database) throws -> Int64 {
+        let greatest = try row(
+            SQLFragment(
+                "SELECT max(ifnull((SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = ?), 0), "
+                    + "ifnull((SELECT max(Z_PK) FROM main.\(table.quotedIdentifier)), 0))", [number.databaseValue]), db
+        )?.first
+        guard case .integer(let last) = greatest, last >= 0, last < .max else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "there is no next key for \(table): its greatest one in Z_PRIMARYKEY, or in the table, is the "
+                    + "largest possible number, or none",
+                hint: "the program that owns the store has to mend it")
+        }
+        return last + 1
     }
 
     private func setLastKey(_ key: Int64, _ scope: RowScope, _ db: Database) throws {

@@ -42,7 +42,7 @@ extension SQLiteConnection {
             temporaries.history = HistoryState(schemaVersion: version, isKept: isKept)
         }
         guard temporaries.history?.isKept == true, historyRecorder.number == nil else { return }
-        try historyRecorder.begin(after: try HistoryTables.lastNumber(db), db)
+        try historyRecorder.begin(after: try HistoryTables.lastNumber(db), store: name, db)
     }
 
     /// Runs a piece of work that changes rows by a statement of its own, in a transaction that the history can know.

@@ -18,7 +18,11 @@ final class HistoryRecorder {
     private var hasFunctions = false
 
     /// Begins a transaction behind the last one.
-    func begin(after last: Int64, _ db: Database) throws {
+    func begin(after last: Int64, store: String, _ db: Database) throws {
+        guard last < .max else {
+            throw StoreError(
+                .unsupported, store: store, message: "the history of the store has used up its numbers: it was changed")
+        }
         try addFunctions(db)
         number = last + 1
         place = 0

@@ -6,7 +6,8 @@ extension SQLiteConnection {
     func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
         return try run("updating the rows of \(request.entity)") { db in
-            let scope = try tableScope(request.entity, db)
+            let scope = try tableScope(
+                of: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
             let named = request.propertiesToUpdate.sorted { $0.key < $1.key }
             guard !named.isEmpty else {
                 throw StoreError(

@@ -113,13 +113,29 @@ extension SQLiteConnection {
             let row = try newRow(values, onConflict, scope)
             let deferred =
                 scope.table.defersKeys && scope.table.insertTriggers.isEmpty ? scope.table.entity.relationships : []
-            guard deferred.isEmpty else { return try insert(row, checking: deferred, scope, db) }
-            switch try insert(row, into: scope.table.sql, returning: [], onConflict, db) {
-            case .row: return .saved
-            case .nothing: return .ignored
-            case .refused(let reason): return .rejected(reason)
+            do {
+                guard deferred.isEmpty else { return try insert(row, checking: deferred, scope, db) }
+                switch try insert(row, into: scope.table.sql, returning: [], onConflict, db) {
+                case .row: return .saved
+                case .nothing: return .ignored
+                case .refused(let reason): return .rejected(reason)
+                }
+            } catch let error as DatabaseError where error.resultCode == .SQLITE_FULL && scope.table.isAutoincrement {
+                try checkRowIDs(scope.table, db)
+                throw error
             }
         }
+    }
+
+    /// Throws if a table with AUTOINCREMENT has no rowid left: SQLite says of that, too, that the disk is full.
+    private func checkRowIDs(_ table: SQLiteTable, _ db: Database) throws {
+        let last = try row(
+            SQLFragment("SELECT max(seq) FROM main.sqlite_sequence WHERE name = ?", [table.tableName.databaseValue]), db
+        )
+        guard last?.first == .integer(.max) else { return }
+        throw StoreError(
+            .unsupported, store: name,
+            message: "\(table.name) has given the largest possible rowid, so that there is none for a new row")
     }
 
     /// Adds a row whose foreign keys SQLite checks only when the transaction ends. They are checked at once instead:

@@ -5,7 +5,7 @@ import PriceStore
 extension SQLiteConnection {
     func count(_ request: FetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") { db in
-            let scope = try scope(request.entity, db)
+            let scope = try scope(of: request, db)
             let condition = whereClause(try condition(request.predicate, scope, db))
             guard request.fetchLimit != nil || request.fetchOffset > 0 else {
                 return try count(SQLFragment("SELECT count(*) FROM \(scope.from())") + condition, db)
@@ -18,7 +18,7 @@ extension SQLiteConnection {
 
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try run("reading the rows of \(request.entity)") { db in
-            let scope = try scope(request.entity, db)
+            let scope = try scope(of: request, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
             return try rows(try select(columns, request, scope, db), db)
         }
@@ -26,7 +26,7 @@ extension SQLiteConnection {
 
     func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
         try run("reading the rows of \(request.entity)") { db in
-            let scope = try scope(request.entity, db)
+            let scope = try scope(of: request, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
             let key = scope.identity
             guard !key.isEmpty else { throw keyless(scope.table) }
@@ -109,7 +109,7 @@ extension SQLiteConnection {
 
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try change("updating the rows of \(request.entity)") { db in
-            let scope = try scope(request.entity, db)
+            let scope = try scope(of: request, db)
             let named = values.sorted { $0.key < $1.key }
             guard !named.isEmpty else { return 0 }
             if scope.table.managed != nil {

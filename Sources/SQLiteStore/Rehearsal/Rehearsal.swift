@@ -18,6 +18,7 @@ extension SQLiteConnection {
                 shadow = known
             } else {
                 shadow = try makeShadow(scope.table, db)
+                if logical.table.managed?.managed != nil { shadow.nextRowID = try nextKey(logical, db) }
                 temporaries.shadows[key] = shadow
             }
             let row: NewRow
@@ -85,7 +86,9 @@ extension SQLiteConnection {
             }
             if outcome == .saved {
                 // A replaced row may have had, or may have got, the largest rowid.
-                shadow.nextRowID = given.rowID.flatMap { row.onConflict == .replace ? nil : $0.value &+ 1 }
+                shadow.nextRowID = given.rowID.flatMap {
+                    row.onConflict == .replace || $0.value == .max ? nil : $0.value + 1
+                }
             } else if shadow.isAutoincrement {
                 // A row that came to nothing is counted all the same.
                 shadow.nextRowID = nil

@@ -41,7 +41,8 @@ extension SQLiteConnection {
         try align(doomed, to: request.preceding, db)
         let step = doomed.steps.count
         let delete = BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
+            fetchRequest: FetchRequest(
+                entity: request.entity, predicate: request.deletion, includesSubentities: request.includesSubentities),
             relationships: request.relationships)
         survey.expiredCount = try doom(delete, doomed, db)
         doomed.steps.append(delete)
@@ -90,7 +91,7 @@ extension SQLiteConnection {
     private func doom(_ delete: BatchDeleteRequest, _ doomed: DoomedRows, _ db: Database) throws -> Int {
         let step = doomed.steps.count
         let fetch = delete.fetchRequest
-        let scope = try scope(fetch.entity, db)
+        let scope = try scope(of: fetch, db)
         let table = try doomedTable(scope.table, doomed, db)
         var insert = SQLFragment(
             "INSERT OR IGNORE INTO temp.\(table) SELECT \(scope.key.joined(separator: ", ")), ?, 0 FROM \(scope.from())",

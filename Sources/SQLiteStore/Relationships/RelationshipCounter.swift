@@ -39,7 +39,7 @@ final class RelationshipCounter {
     ) throws -> RelationshipCounter? {
         let reach = try Reach(of: request.entity, rule, connection, db)
         guard !reach.cascading.isEmpty || !reach.nullifying.isEmpty else { return nil }
-        let scope = try connection.scope(request.entity, db)
+        let scope = try connection.scope(of: request, db)
         let table = scope.table
         let isOwn = reach.cascading.contains(table.name)
         let named = isOwn ? try connection.condition(request.predicate, scope, db) : .always

@@ -8,6 +8,8 @@ enum KeptRows {
     /// Whose rows are kept: two entities may have attributes of the same names and rules of the same words.
     struct Key: Hashable {
         var entity: String
+        /// Whether rows of sub-entities are among them.
+        var subentities: [String]
         var keepLast: KeepLast
     }
 
@@ -48,7 +50,8 @@ extension KeptRows {
 extension SQLiteConnection {
     /// The thresholds of a rule's kept rows, read when first asked for.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
-        let key = KeptRows.Key(entity: entity.table.name, keepLast: keepLast)
+        let key = KeptRows.Key(
+            entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], keepLast: keepLast)
         if let known = temporaries.keptRows[key] { return known }
         let scope = RowScope(entity.table, source: entity.source)
         let date = try dateSQL(keepLast.date, scope, db)

@@ -10,6 +10,12 @@ extension SQLiteConnection {
         return RowScope(table, source: temporaries.shadows[table.tableName.lowercased()]?.view)
     }
 
+    /// The rows that a request is about, apart from its predicate: with those of sub-entities, or without.
+    func scope(of request: FetchRequest, _ db: Database) throws -> RowScope {
+        let scope = try scope(request.entity, db)
+        return request.includesSubentities ? scope : scope.withoutSubentities
+    }
+
     /// The date column of a rule in SQL.
     func dateSQL(_ date: DateAttribute, _ scope: RowScope, _ db: Database) throws -> DateSQL {
         let attribute = try scope.attribute(date.name, store: name)

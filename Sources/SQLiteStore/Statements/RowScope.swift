@@ -16,6 +16,13 @@ struct RowScope {
         self.source = source ?? table.sql
     }
 
+    /// The same without the rows of sub-entities; a plain table has none.
+    var withoutSubentities: RowScope {
+        var table = table
+        table.managed = table.managed?.withoutSubentities
+        return RowScope(table, source: source)
+    }
+
     /// Whether the rows are the table's own, so that its indexes can be named.
     var isTable: Bool { source == table.sql }
 

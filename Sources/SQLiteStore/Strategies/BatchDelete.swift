@@ -18,7 +18,7 @@ struct BatchDelete {
         self.connection = connection
         self.db = db
         alsoDeletedCounts = request.alsoDeleting.map { _ in 0 }
-        let scope = try connection.scope(request.fetchRequest.entity, db)
+        let scope = try connection.scope(of: request.fetchRequest, db)
         var (range, rest) = request.fetchRequest.predicate.splitDateRange()
         let sortedBy = request.fetchRequest.sortDescriptors.first
         if let found = range, found.date.name != (sortedBy?.attribute ?? found.date.name) {
@@ -43,7 +43,7 @@ struct BatchDelete {
             return
         }
         if request.choosesRows {
-            let scope = try connection.tableScope(request.fetchRequest.entity, db)
+            let scope = try connection.tableScope(of: request.fetchRequest, db)
             let chosen = try ChosenRows(statement.keys(condition, by: path), scope, connection, db)
             try chosen.delete(request.relationships)
             let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
@@ -103,7 +103,7 @@ struct BatchDelete {
             }
             return
         }
-        let scope = try connection.tableScope(fetch.entity, db)
+        let scope = try connection.tableScope(of: fetch, db)
         let key = scope.key.joined(separator: ", ")
         let order = try connection.order(fetch.sortDescriptors, scope)
         let chosen =

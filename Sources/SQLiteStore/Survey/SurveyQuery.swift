@@ -11,7 +11,8 @@ extension SQLiteConnection {
 
     private func survey(_ request: SurveyRequest, _ db: Database) throws -> Survey {
         var survey = Survey()
-        let scope = try scope(request.entity, db)
+        let scope = try scope(
+            of: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
         if let reason = try unsupported(scope.table, request, db) {
             survey.unsupported = reason
             return survey
@@ -118,7 +119,11 @@ extension SQLiteConnection {
     func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let parts = try request.preceding
             .filter { $0.fetchRequest.entity.lowercased() == request.entity.lowercased() }
-            .map { SQLFragment("(") + (try condition($0.fetchRequest.predicate, scope, db)) + ") IS NOT TRUE" }
+            .map { delete in
+                let membership = try self.scope(of: delete.fetchRequest, db).membership
+                let rows = SQLFragment.all([try condition(delete.fetchRequest.predicate, scope, db), membership])
+                return SQLFragment("(") + rows + ") IS NOT TRUE"
+            }
         return .all(parts)
     }
 

@@ -30,7 +30,9 @@ final class LedgerFile {
         try LedgerHistory(reader: try SQLiteReader(path: path)).runs(query, isAtWork: isAtWork)
     }
 
-    func verification() throws -> LedgerVerification { try LedgerVerification.read(try SQLiteReader(path: path)) }
+    func verification(witness: String? = nil) throws -> LedgerVerification {
+        try LedgerVerification.read(try SQLiteReader(path: path), witness: witness)
+    }
 
     /// Changes the file behind the ledger's back.
     func tamper(_ sql: String) throws {

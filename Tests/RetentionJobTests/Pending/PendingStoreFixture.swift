@@ -46,8 +46,7 @@ final class PendingStoreFixture {
     @discardableResult
     func save(
         into inserter: (any StoreInserter)? = nil, now: Instant = PendingStoreFixture.now,
-        mayContinue: () -> Bool = { true },
-        note: (String) -> Void = { _ in }
+        mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
         return try PendingFolder(policy()).save(

@@ -47,9 +47,11 @@ extension CoreDataOracle.Request {
             name: dateAttribute, encoding: .appleSeconds, zone: .utc, earliest: Instant(microseconds: 0))
         // Seconds from 1970-01-01 to 2001-01-01.
         let seconds = cutoffAppleSeconds + 978_307_200
-        return SurveyRequest(
+        var request = SurveyRequest(
             entity: entity, date: date, cutoff: Instant(microseconds: Int64(seconds * 1_000_000)),
             relationships: relationships)
+        request.includesSubentities = includesSubentities
+        return request
     }
 
     private var relationships: BatchDeleteRequest.RelationshipRule {

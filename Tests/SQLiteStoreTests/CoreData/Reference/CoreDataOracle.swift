@@ -12,6 +12,8 @@ struct CoreDataOracle {
         /// Seconds since 2001-01-01T00:00:00Z, with half seconds at most.
         var cutoffAppleSeconds: Double
         var override: ReferenceDeletes.Override?
+        /// Whether rows of the entity's sub-entities are meant too.
+        var includesSubentities = true
     }
 
     /// What an engine says it has done.
@@ -38,17 +40,21 @@ struct CoreDataOracle {
         let cutoff = RandomModel.firstDate + Double(random.pick([0, 300, 1200, 1800, 2400, 3000, 4000]))
         request = Request(
             entity: random.pick(random.model.entities).name, dateAttribute: RandomModel.date,
-            cutoffAppleSeconds: cutoff, override: random.pick([nil, nil, nil, .cascade, .nullify, .deny]))
+            cutoffAppleSeconds: cutoff, override: random.pick([nil, nil, nil, .cascade, .nullify, .deny]),
+            includesSubentities: random.pick([true, true, false]))
     }
 
     /// The keys of the rows that the request matches.
     var keys: Set<Int64> {
-        reference.keys(of: request.entity, request.dateAttribute, before: request.cutoffAppleSeconds)
+        reference.keys(
+            of: request.entity, request.dateAttribute, before: request.cutoffAppleSeconds,
+            includesSubentities: request.includesSubentities)
     }
 
     /// What the reference does.
     func expected() -> ReferenceDeletes.Result {
-        reference.delete(request.entity, keys: keys, override: request.override)
+        reference.delete(
+            request.entity, keys: keys, override: request.override, includesSubentities: request.includesSubentities)
     }
 
     /// What the engine does otherwise than the reference, a line each; empty: nothing.
@@ -93,15 +99,20 @@ struct CoreDataOracle {
         }
         let override = request.override.map { "\($0)" } ?? "as declared"
         return entities.joined(separator: "\n")
-            + "\n    delete \(request.entity) before \(request.cutoffAppleSeconds), \(override), \(keys.sorted())"
+            + "\n    delete \(request.includesSubentities ? "" : "only ")\(request.entity) "
+            + "before \(request.cutoffAppleSeconds), \(override), \(keys.sorted())"
     }
 }
 
 extension ReferenceDeletes {
-    /// The keys of an entity's rows, those that inherit from it included, whose date is before a cutoff.
-    func keys(of entity: String, _ attribute: String, before cutoff: Double) -> Set<Int64> {
+    /// The keys of an entity's rows, those that inherit from it included if they are meant, whose date is before a cutoff.
+    func keys(
+        of entity: String, _ attribute: String, before cutoff: Double, includesSubentities: Bool = true
+    ) -> Set<Int64> {
         let family = Set(
-            model.family(entity).compactMap { layout.numbers[$0.name].map { StoreValue.integer(Int64($0)) } })
+            model.family(entity).filter { includesSubentities || $0.name == entity }.compactMap {
+                layout.numbers[$0.name].map { StoreValue.integer(Int64($0)) }
+            })
         let table = rows.objects[CoreDataLayout.table(model.lineage(entity).first?.name ?? "")] ?? [:]
         let column = CoreDataLayout.column(attribute)
         return Set(

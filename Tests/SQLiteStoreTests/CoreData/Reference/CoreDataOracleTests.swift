@@ -48,7 +48,7 @@ struct CoreDataOracleTests {
     /// A plain `DELETE` leaves dangling rows and asks no rule: if the reference took it for right, it would see nothing.
     @Test func aPlainDeleteIsFoundOut() throws {
         var wrongCount = 0
-        for seed in 1...60 as ClosedRange<UInt64> {
+        for seed in 1...80 as ClosedRange<UInt64> {
             let oracle = try CoreDataOracle(seed: seed)
             let differences = try oracle.differences { path, request in
                 let queue = try DatabaseQueue(path: path)

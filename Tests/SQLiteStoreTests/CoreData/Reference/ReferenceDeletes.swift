@@ -58,10 +58,13 @@ struct ReferenceDeletes {
         self.rows = rows
     }
 
-    /// The result of deleting the rows of an entity, and of those that inherit from it, that have one of the keys.
-    func delete(_ entity: String, keys: Set<Int64>, override: Override? = nil) -> Result {
+    /// The result of deleting the rows of an entity, and of those that inherit from it if they are meant, that have one
+    /// of the keys.
+    func delete(
+        _ entity: String, keys: Set<Int64>, override: Override? = nil, includesSubentities: Bool = true
+    ) -> Result {
         var result = Result(rows: rows)
-        let scope = Scope(family: names(entity), override: override)
+        let scope = Scope(family: includesSubentities ? names(entity) : [entity], override: override)
         let table = table(of: entity)
         let matched = keys.map { Object(table: table, key: $0) }.filter {
             scope.family.contains(self.entity(of: $0) ?? "")

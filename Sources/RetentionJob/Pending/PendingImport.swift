@@ -1,0 +1,144 @@
+import PriceStore
+import RetentionPolicy
+
+/// The rows of one pending file on their way into the store, in batches as a delete has them: each is one short
+/// transaction, in which the place in the file is recorded, and others get at the store between two of them.
+struct PendingImport {
+    /// How it ended.
+    enum End {
+        /// All rows are saved, surely on disk.
+        case complete
+        /// The file is no longer as it was opened.
+        case changed
+        /// It was told to stop.
+        case stopped
+    }
+
+    /// What is committed.
+    private(set) var progress: TakenFiles.Entry
+    /// What became of the rows that are committed.
+    private(set) var counts = StoreContext.SaveResult()
+    /// What the operator should know about the store's files, if anything.
+    private(set) var warning: String?
+
+    private let inserter: any StoreInserter
+    /// Nil in a dry run.
+    private let writer: (any StoreWriter)?
+    private let bytes: PendingFile
+    private let mapping: RowMapping
+    private var reader: any PendingRecordReader
+    private var portion: PendingPortion
+    private let rejectedFile: RejectedFile?
+    private let pauses: BatchPauses
+    private let now: Instant
+    private var pacing: Pacing
+
+    /// The size of batches: the first ones are small, so that none of them is long.
+    private static let batch = {
+        var setting = Rule.BatchSetting()
+        setting.rows = 500
+        return setting
+    }()
+
+    /// - Parameter progress: how far earlier runs have come.
+    /// - Throws: ``FileProblem`` if what they left about bad lines is gone.
+    init(
+        _ file: PendingPattern.File, _ bytes: PendingFile, from progress: TakenFiles.Entry,
+        _ reader: any PendingRecordReader, _ mapping: RowMapping, _ onConflict: ConflictPolicy,
+        into inserter: any StoreInserter, pauses: BatchPauses, now: Instant
+    ) throws {
+        self.progress = progress
+        self.inserter = inserter
+        writer = inserter as? any StoreWriter
+        self.bytes = bytes
+        self.mapping = mapping
+        self.reader = reader
+        rejectedFile = try writer.map { _ in try RejectedFile(for: file, committedBytes: progress.rejectedBytes) }
+        portion = PendingPortion(
+            context: StoreContext(inserter), onConflict: onConflict, bytes: bytes, rejectedFile: rejectedFile)
+        self.pauses = pauses
+        self.now = now
+        pacing = Pacing(Self.batch)
+    }
+
+    /// Saves batch after batch. The bad lines have their name at the end.
+    ///
+    /// - Throws: ``StoreError``; ``progress`` says what is committed.
+    mutating func run() throws -> End {
+        defer { if progress.rejectedBytes == 0 { rejectedFile?.discard() } }
+        guard try skipSaved() else { return .stopped }
+        while pauses.mayContinue() {
+            // Reading needs no lock.
+            let isLast = try fill()
+            let began = pauses.uptime()
+            guard try save(isLast: isLast) else { return .changed }
+            if isLast {
+                try rejectedFile?.publish()
+                return .complete
+            }
+            try pause(after: pauses.uptime() - began)
+        }
+        return .stopped
+    }
+
+    /// Passes over the records that earlier runs saved; false: it was told to stop.
+    private mutating func skipSaved() throws -> Bool {
+        var place: Int64 = 0
+        var count = 0
+        while progress.savedBytes > 0, place != progress.savedBytes {
+            guard count % 1000 != 0 || pauses.mayContinue() else { return false }
+            guard let record = try reader.next(), record.bytes.upperBound <= progress.savedBytes else {
+                throw FileProblem("an interrupted run saved its rows up to a place that is no longer the end of a line")
+            }
+            place = record.bytes.upperBound
+            count += 1
+        }
+        return true
+    }
+
+    /// Reads the next batch; true: it is the last one.
+    private mutating func fill() throws -> Bool {
+        while portion.count < pacing.rows, portion.sizeBytes < ByteWindow.recordLimit {
+            guard let record = try reader.next() else { return true }
+            portion.add(record, mapping)
+        }
+        return false
+    }
+
+    /// Saves a batch and how far it reaches; false: the file has changed, and nothing was saved.
+    private mutating func save(isLast: Bool) throws -> Bool {
+        var hasChanged = false
+        var next = progress
+        do {
+            // What moves to `done/` must be on disk.
+            try inserter.transaction(isLast ? .full : .normal) {
+                try portion.save()
+                guard bytes.isUnchanged() else {
+                    hasChanged = true
+                    throw FileProblem("changed while it was read")
+                }
+                next.takenAt = now
+                next.savedBytes = isLast ? bytes.sizeBytes : portion.end
+                next.rejectedBytes = rejectedFile?.sizeBytes ?? 0
+                if let writer { try TakenFiles.put(next, to: writer) }
+            }
+        } catch {
+            guard hasChanged else { throw error }
+            return false
+        }
+        progress = next
+        counts = portion.counts
+        return true
+    }
+
+    /// Lets others at the store.
+    private mutating func pause(after elapsed: Duration) throws {
+        guard let writer else { return }
+        pacing.didCommit(elapsed: elapsed)
+        if let reason = try writer.boundSideFiles() { warning = reason }
+        if let length = pacing.pause(after: elapsed, hasCompany: { (try? writer.hasCompany()) ?? true }) {
+            pauses.wait(length)
+        }
+        _ = try pauses.waitForStore(writer)
+    }
+}

@@ -1,0 +1,33 @@
+import PriceStore
+
+/// What comes between two batches: waiting, in portions, so that a signal or the end of the budget is noticed.
+struct BatchPauses {
+    /// A clock that never jumps.
+    var uptime: () -> Duration
+    /// Waits for a time.
+    var sleep: (Duration) -> Void
+    /// Whether another batch may begin.
+    var mayContinue: () -> Bool
+    /// Told why the store itself asks to wait, whenever it does.
+    var didBeginWaiting: (String) -> Void = { _ in }
+
+    /// Waits for a time.
+    func wait(_ length: Duration) {
+        let end = uptime() + length
+        while mayContinue() {
+            let left = end - uptime()
+            guard left > .zero else { return }
+            sleep(min(left, .milliseconds(50)))
+        }
+    }
+
+    /// Waits as the store itself wants it, as for a standby that is behind; false: the work is to stop meanwhile.
+    func waitForStore(_ writer: any StoreWriter) throws(StoreError) -> Bool {
+        while mayContinue(), let pause = try writer.wantedPause() {
+            didBeginWaiting(pause.reason)
+            wait(pause.length)
+            if !pause.isUntilOver { break }
+        }
+        return mayContinue()
+    }
+}

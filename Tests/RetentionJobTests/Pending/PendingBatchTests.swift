@@ -1,0 +1,212 @@
+import Foundation
+import PriceStore
+import SQLiteStore
+import Testing
+
+@testable import RetentionJob
+
+/// A file of several batches: others get in between, and a run that dies is gone on with.
+struct PendingBatchTests {
+    let fixture: PendingStoreFixture
+    private static let rowCount = 1700
+
+    init() throws { fixture = try PendingStoreFixture() }
+
+    /// Rows with a bad line here and there: one that cannot be read, and one whose key is there already.
+    private static let lines = (1...rowCount).map { number in
+        number % 397 == 0 ? "x\(number)" : number % 499 == 0 ? "\(number - 1)" : "\(number)"
+    }
+    private static let text = "updateTime\n" + lines.joined(separator: "\n") + "\n"
+    private static let good = (1...rowCount).filter { $0 % 397 != 0 && $0 % 499 != 0 }.map(Int64.init)
+    private static let rejected = lines.enumerated().compactMap { index, line in
+        line.hasPrefix("x")
+            ? "# line \(index + 2): updateTime: not an ISO 8601 date, nor a number in unix_seconds\n\(line)\n"
+            : line == "\(index + 1)"
+                ? nil : "# line \(index + 2): UNIQUE constraint failed: Price.updateTime\n\(line)\n"
+    }.joined()
+
+    private func expectAllOnce() throws {
+        #expect(try fixture.dates() == Self.good)
+        #expect(fixture.pendingFiles() == ["a.csv.rejected", "done/a.csv"])
+        #expect(try fixture.folder.read("pending/a.csv.rejected") == Self.rejected)
+        #expect(try !fixture.hasTakenRecord())
+    }
+
+    /// A run that dies at the commit of a batch, before or after it.
+    private func die(atCommit fatal: Int, before: Bool = true) throws {
+        var commits = 0
+        let hooked = HookedWriter(try fixture.writer()) { change throws(StoreError) in
+            if change == .commit { commits += 1 }
+            guard before ? commits < fatal : change != .begin || commits < fatal else {
+                throw StoreError(.inputOutput, store: "test", message: "dies")
+            }
+        }
+        #expect(throws: StoreError.self) { try fixture.save(into: hooked) }
+    }
+
+    @Test func aFileIsSavedInShortTransactions() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        var inserts = 0
+        var largest = 0
+        let hooked = HookedWriter(try fixture.writer()) { change in
+            inserts = change == .insert ? inserts + 1 : change == .commit ? inserts : 0
+            largest = max(largest, inserts)
+        }
+        let report = try fixture.save(into: hooked)
+        #expect(report.saved == Self.good.count && report.rejected == Self.rowCount - Self.good.count)
+        #expect(largest <= 501)
+        try expectAllOnce()
+    }
+
+    @Test(arguments: 1...9) func aDeadRunIsGoneOnWith(commit: Int) throws {
+        for before in [true, false] {
+            let tests = try PendingBatchTests()
+            try tests.fixture.folder.write("pending/a.csv", Self.text)
+            try tests.die(atCommit: commit, before: before)
+            let saved = try tests.fixture.dates().count
+            let foretold = try tests.fixture.save(into: SQLiteReader(path: tests.fixture.storePath))
+            let report = try tests.fixture.save()
+            #expect(report == foretold && report.saved == Self.good.count - saved, "\(commit) \(report)")
+            try tests.expectAllOnce()
+        }
+    }
+
+    @Test func everyRunMayDieAgain() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        for _ in 0..<3 { try die(atCommit: 4) }
+        #expect(try !fixture.dates().isEmpty)
+        try fixture.save()
+        try expectAllOnce()
+    }
+
+    @Test func aRunThatIsToldToStopStopsWithinAFile() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        var notes: [String] = []
+        let fixture = fixture
+        let report = try fixture.save(
+            mayContinue: { ((try? fixture.dates().count) ?? 0) < 600 }, note: { notes.append($0) })
+        #expect(report.isInterrupted && report.files == 0)
+        #expect(try report.saved == fixture.dates().count)
+        #expect(report.saved > 600 && report.saved < 1200)
+        #expect(notes == ["pending/a.csv is saved in part; the next run continues with the rest"])
+        #expect(fixture.pendingFiles().contains("a.csv"))
+        let rest = try fixture.save()
+        #expect(rest.saved + report.saved == Self.good.count && !rest.isInterrupted)
+        try expectAllOnce()
+    }
+
+    @Test func othersGetInBetween() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        let other = try fixture.writer()
+        var count = 0
+        var depth = 0
+        let hooked = HookedWriter(try fixture.writer()) { change throws(StoreError) in
+            if change == .commit { depth -= 1 }
+            guard change == .begin else { return }
+            depth += 1
+            guard depth == 1 else { return }
+            count += 1
+            _ = try other.insert(entity: "Price", values: ["updateTime": .integer(-Int64(count))], onConflict: .fail)
+        }
+        try fixture.save(into: hooked)
+        #expect(try fixture.dates().filter { $0 > 0 } == Self.good && count > 4)
+    }
+
+    // MARK: Another file in its place
+
+    /// What has the name of an unfinished file now.
+    enum Replacement: String, CaseIterable, CustomTestStringConvertible {
+        case short, otherFirstRow, otherLastRow, cut
+        var testDescription: String { rawValue }
+        var text: String {
+            switch self {
+            case .short: "updateTime\n9999\n"
+            case .otherFirstRow: PendingBatchTests.text.replacing("\n1\n", with: "\n9\n")
+            case .otherLastRow: PendingBatchTests.text.replacing("\n1700\n", with: "\n1709\n")
+            case .cut: String(PendingBatchTests.text.dropLast(10))
+            }
+        }
+    }
+
+    @Test(arguments: Replacement.allCases) func anotherFileIsNotGoneOnWith(_ replacement: Replacement) throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        try die(atCommit: 4)
+        let saved = try fixture.dates()
+        #expect(!saved.isEmpty)
+        try fixture.folder.write("pending/a.csv", replacement.text)
+        for inserter in [try SQLiteReader(path: fixture.storePath), nil] as [(any StoreInserter)?] {
+            let report = try fixture.save(into: inserter)
+            #expect(report.problems.count == 1 && report.problems[0].contains("was replaced or changed after"))
+        }
+        #expect(try fixture.dates() == saved)
+        // Under another name it is another file.
+        try fixture.folder.write("pending/b.csv", "updateTime\n9999\n")
+        try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
+        var notes: [String] = []
+        #expect(try fixture.save(note: { notes.append($0) }).saved == 1)
+        #expect(notes.count == 1 && notes[0].contains("is missing, and only its first"))
+        // The very file is gone on with when it is back.
+        try fixture.folder.write("pending/a.csv", Self.text)
+        try fixture.save()
+        #expect(try fixture.dates() == Self.good + [9999])
+    }
+
+    @Test func aFileThatGrewIsGoneOnWith() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        try die(atCommit: 4)
+        try fixture.folder.write("pending/a.csv", Self.text + "5000\n5001")
+        #expect(try fixture.save().problems.isEmpty)
+        #expect(try fixture.dates() == Self.good + [5000, 5001])
+        #expect(try fixture.folder.read("pending/a.csv.rejected") == Self.rejected)
+    }
+
+    @Test func aFileThatGrowsWhileItIsReadIsLeftAtOnce() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        let handle = try #require(FileHandle(forWritingAtPath: fixture.folder.path("pending/a.csv")))
+        var notes: [String] = []
+        var inserts = 0
+        let hooked = HookedWriter(try fixture.writer()) { change in
+            guard change == .insert else { return }
+            inserts += 1
+            _ = try? handle.seekToEnd()
+            try? handle.write(contentsOf: Data("7\n".utf8))
+        }
+        _ = try fixture.save(into: hooked, note: { notes.append($0) })
+        #expect(notes == ["pending/a.csv changed while it was read, and waits for the next run"])
+        #expect(inserts <= 500)
+        #expect(try fixture.dates().isEmpty)
+        #expect(fixture.pendingFiles() == ["a.csv"])
+    }
+
+    @Test func theBadLinesOfADeadRunMayNotBeTakenAway() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        try die(atCommit: 6)
+        #expect(fixture.pendingFiles().contains(".a.csv.rejected.part"))
+        let saved = try fixture.dates()
+        try FileManager.default.removeItem(atPath: fixture.folder.path("pending/.a.csv.rejected.part"))
+        let report = try fixture.save()
+        #expect(report.problems.count == 1 && report.problems[0].contains("are gone"), "\(report)")
+        #expect(try fixture.dates() == saved)
+    }
+
+    @Test func whatADeadRunWroteOfAnUncommittedBatchIsCutOff() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        try die(atCommit: 6)
+        let handle = try #require(
+            FileHandle(forWritingAtPath: fixture.folder.path("pending/.a.csv.rejected.part")))
+        _ = try handle.seekToEnd()
+        try handle.write(contentsOf: Data("# line 900: half a li".utf8))
+        try fixture.save()
+        try expectAllOnce()
+    }
+
+    @Test func aTableThatOthersChangedIsAnError() throws {
+        try fixture.folder.write("pending/a.csv", Self.text)
+        try die(atCommit: 6)
+        for value in [StoreValue.integer(-1), .integer(.max), .text("x")] {
+            let writer = try fixture.writer()
+            _ = try writer.update(FetchRequest(entity: TakenFiles.entityName), set: ["saved": value])
+            #expect(throws: StoreError.self) { try fixture.save() }
+        }
+    }
+}

@@ -1,0 +1,76 @@
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// Requests for the rows of an entity alone, on a store that Apple's framework wrote: `SportCar` has 5 rows of its own,
+/// and its sub-entity `ExpensiveSportCar` 5 more. ``CoreDataOracleTests`` ask the same of random stores.
+@Suite(.enabled(if: SampleStores.areHere, "the sample stores are not here"))
+struct SubentityTests {
+    private let own = PriceStore.FetchRequest(entity: "SportCar", includesSubentities: false)
+    private let all = PriceStore.FetchRequest(entity: "SportCar")
+
+    private func store() throws -> TemporaryStore {
+        try SampleStores.copy("coredataplus/SampleModel/SampleModel_V1.sqlite")
+    }
+
+    private func counts(_ store: TemporaryStore) throws -> [Int] {
+        let reader = try SQLiteReader(path: store.path)
+        return try ["Car", "SportCar", "ExpensiveSportCar"].map {
+            try reader.count(PriceStore.FetchRequest(entity: $0, includesSubentities: false))
+        }
+    }
+
+    @Test func fetchAndCountFindOwnRowsAlone() throws {
+        let store = try store()
+        #expect(try counts(store) == [115, 5, 5])
+        let reader = try SQLiteReader(path: store.path)
+        #expect(try reader.count(all) == 10)
+        #expect(try Set(reader.fetchRows(own, attributes: []).map(\.objectID.entity)) == ["SportCar"])
+        #expect(try reader.fetch(own, attributes: ["numberPlate"]).count == 5)
+        #expect(try StoreContext(SQLiteWriter(path: store.path)).fetch(own).count == 5)
+    }
+
+    @Test(arguments: [DeleteStrategy.whole, .windows]) func aDeleteSparesSubentities(strategy: DeleteStrategy) throws {
+        let store = try store()
+        let request = BatchDeleteRequest(fetchRequest: own, resultType: .objectIDs, strategy: strategy)
+        let result = try StoreContext(SQLiteWriter(path: store.path)).execute(request)
+        #expect(result.deletedCount == 5 && Set(result.objectIDs.map(\.entity)) == ["SportCar"])
+        #expect(try counts(store) == [115, 0, 5])
+    }
+
+    @Test func aLimitAndAnOffsetCountOwnRows() throws {
+        let store = try store()
+        var request = own
+        request.fetchLimit = 10
+        request.fetchOffset = 2
+        let result = try SQLiteWriter(path: store.path).execute(
+            BatchDeleteRequest(fetchRequest: request, resultType: .count, strategy: .whole))
+        #expect(result.deletedCount == 3)
+        #expect(try counts(store) == [115, 2, 5])
+    }
+
+    @Test func anUpdateSparesSubentities() throws {
+        let store = try store()
+        let writer = try SQLiteWriter(path: store.path)
+        var request = BatchUpdateRequest(
+            entity: "SportCar", propertiesToUpdate: ["maker": .text("changed")], resultType: .objectIDs)
+        request.includesSubentities = false
+        let result = try writer.execute(request)
+        #expect(result.updatedCount == 5 && Set(result.objectIDs.map(\.entity)) == ["SportCar"])
+        let changed = Predicate.compare("maker", .equal, .text("changed"))
+        #expect(try writer.count(PriceStore.FetchRequest(entity: "Car", predicate: changed)) == 5)
+        #expect(try writer.update(own, set: ["maker": .text("again")]) == 5)
+    }
+
+    @Test func withoutSubentitiesNothingChanges() throws {
+        let store = try store()
+        let reader = try SQLiteReader(path: store.path)
+        // An entity without sub-entities is the same either way.
+        for entity in ["ExpensiveSportCar", "Person"] {
+            var request = PriceStore.FetchRequest(entity: entity)
+            let count = try reader.count(request)
+            request.includesSubentities = false
+            #expect(try reader.count(request) == count)
+        }
+    }
+}
