@@ -25,7 +25,8 @@ struct LimitTests {
 
     @Test(arguments: commands) func tooFewOpenFilesAreAnError(_ command: String) throws {
         let job = try job()
-        for limit in 3...40 {
+        // What is tried at the start is the same for all commands; only a run opens nearly as much as is tried.
+        for limit in command == "run" ? Array(3...40) : [3, 4, 5, 6, 9, 20, 27, 28, 32] {
             let line = "ulimit -n \(limit) || exit 127; exec retention \(command)"
             let end = try LaunchedProgram.shell(line, in: job.folder.url)
             #expect(Self.errors.contains(end.status), "\(limit): \(end)")
