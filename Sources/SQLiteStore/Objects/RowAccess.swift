@@ -103,8 +103,7 @@ extension SQLiteConnection {
                 db),
             case .integer(let first) = ends[0], case .integer(let last) = ends[1], last > first
         else { return [] }
-        let step = (Double(last) - Double(first)) / Double(count + 1)
-        return (1...count).map { Int64(Double(first) + step * Double($0)) }
+        return (first...last).spread(over: count)
     }
 
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {

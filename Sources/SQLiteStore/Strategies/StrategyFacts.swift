@@ -100,9 +100,7 @@ extension SQLiteConnection {
             "SELECT \(dateSQL.orderValue) FROM \(scope.target()) NOT INDEXED WHERE \(key) >= ? ORDER BY \(key) LIMIT 1"
         var previous: Double?
         var (found, inversions) = (0, 0)
-        let step = max(1, (Double(last) - Double(first)) / Double(Self.sampleCount))
-        for index in 0..<Self.sampleCount {
-            let place = Int64(Double(first) + step * Double(index))
+        for place in (first...last).spread(over: Self.sampleCount) {
             let next: Double
             switch try row(SQLFragment(statement, [place.databaseValue]), db)?.first {
             case .integer(let value): next = Double(value)

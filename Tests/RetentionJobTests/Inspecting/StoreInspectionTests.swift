@@ -73,4 +73,22 @@ import Testing
         #expect(
             gold.dates[0].oldest == Instant(iso8601: "1971-01") && gold.dates[0].newest == Instant(iso8601: "2026-06"))
     }
+
+    /// Doubles round the largest rowids to a number that no Int64 holds.
+    @Test func theLargestRowIDsAreSampledAndSurveyed() throws {
+        let file = try PriceFile()
+        try file.execute(
+            """
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 59999)
+            INSERT INTO price (id, at) SELECT 9223372036854775807 - i, 1795219200 - i * 600 FROM n
+            """)
+        #expect(try inspect(file).entities[0].dates.first?.recognition.certainty == .sure)
+        let plan = try Planner(
+            policy: file.policy(.prices()), asOf: PriceFile.now, clock: PriceFile.now, countsAllRows: false
+        ).plan(reader: try file.reader())
+        #expect(plan.steps[0].survey.expiredCount > 50_000)
+        try file.execute("DELETE FROM price; INSERT INTO price (id, at) VALUES (-9223372036854775807 - 1, 1795219200)")
+        try file.execute("INSERT INTO price (id, at) VALUES (9223372036854775807, 1795219100)")
+        #expect(try inspect(file).entities[0].rowCount == 2)
+    }
 }
