@@ -23,6 +23,15 @@ struct ExitStatus: Hashable {
     /// The lines for standard error.
     var lines: [String]
 
+    /// What went wrong and what to do about it, for a record; of a policy that is wrong, all lines.
+    var reason: String {
+        guard let first = lines.first, first.hasPrefix(Self.prefix) else { return lines.joined(separator: "\n") }
+        let hints = lines.dropFirst().map { String($0.drop { $0 == " " }) }
+        return ([String(first.dropFirst(Self.prefix.count))] + hints).joined(separator: "; ")
+    }
+
+    private static let prefix = "retention: error: "
+
     /// The lines for a terminal of so many columns: sentences are wrapped, source lines and carets are not.
     func lines(width: Int?) -> [String] {
         guard let width else { return lines }
@@ -96,7 +105,7 @@ struct ExitStatus: Hashable {
     private init(code: Int32, message: String, hint: String?) {
         self.init(
             code: code,
-            lines: ["retention: error: " + Self.line(message)] + (hint.map { ["  " + Self.line($0)] } ?? []))
+            lines: [Self.prefix + Self.line(message)] + (hint.map { ["  " + Self.line($0)] } ?? []))
     }
 
     /// One line of text that neither steers the terminal nor shows a password.

@@ -36,16 +36,21 @@ extension RunSession {
             configSHA256: policy.file.sha256, store: policy.store.written, engine: "")
         let status = ExitStatus(of: error)
         report.exitCode = status.code
-        report.failure = status.lines.joined(separator: "\n")
+        report.failure = status.reason
         return report
     }
 
-    /// Puts a run that could not begin into the ledger, and gives it its identifier. Where that is not possible, it is a
-    /// warning.
-    func record(_ report: inout RunReport) {
+    /// Puts a run that could not begin into the ledger, and gives it its identifier. A failure to do so is a warning.
+    ///
+    /// A run that found another at work is not recorded. A ledger is made only for a store that is missing, not beside
+    /// something that is no store, and not beside a link that leads nowhere.
+    func record(_ report: inout RunReport, because error: any Error) {
+        guard !(error is RunLock.Failure) else { return }
         do {
-            // The ledger beside a store that only a link names would be made in the wrong folder.
-            guard policy.history != .besideStore || !opening.isDanglingLink else { return }
+            if try opening.ledgerReader() == nil {
+                let isMissing = (error as? StoreError)?.kind == .missing
+                guard isMissing, policy.history != .besideStore || !opening.isDanglingLink else { return }
+            }
             guard let writer = try opening.ledgerWriter() else { return }
             let ledger = try RunLedger(
                 writer: writer, store: try opening.realStorePath(), process: MachineFacts.process,

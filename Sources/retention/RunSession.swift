@@ -58,7 +58,7 @@ struct RunSession {
                 log.fileLogger?.error("run not carried out", metadata: ["reason": "\(line)"])
             }
             var report = reportOfRunNotCarriedOut(error)
-            if !hasBegun, !(error is RunLock.Failure) { record(&report) }
+            if !hasBegun { record(&report, because: error) }
             notifyOfRunNotCarriedOut(report)
             throw error
         }

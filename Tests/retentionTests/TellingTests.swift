@@ -120,7 +120,7 @@ struct TellingTests {
         #expect(run.outcome == "failed" && run.exitCode == 66 && text.contains("\"run\": \"\(run.run)\""), "\(text)")
         #expect(run.failure?.contains("the store is not there") == true)
         let shown = try job.retention("log").output
-        #expect(shown.contains("failed: retention: error: prices.sqlite: the store is not there"), "\(shown)")
+        #expect(shown.contains("failed: prices.sqlite: the store is not there"), "\(shown)")
     }
 
     @Test func aRunThatFindsAnotherAtWorkHasNoRecordOfItsOwn() throws {
@@ -146,6 +146,13 @@ struct TellingTests {
         #expect(try job.retention("run").status == 0)
         #expect(try job.log().map(\.outcome) == ["failed", "completed"])
         #expect(try job.retention("log", "--missed").status == 0)
+    }
+
+    @Test func noLedgerIsMadeBesideSomethingThatIsNoStore() throws {
+        let job = try job("")
+        try Data("no database at all".utf8).write(to: job.folder.url.appending(path: "prices.sqlite"))
+        #expect(try job.retention("run").status == 74)
+        #expect(try job.listing() == ["prices.sqlite", "retention.yaml"])
     }
 
     @Test func noLedgerIsMadeWhereOnlyALinkLeads() throws {
