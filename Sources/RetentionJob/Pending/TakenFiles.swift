@@ -55,7 +55,8 @@ struct TakenFiles {
             else {
                 throw StoreError(
                     .inputOutput, store: reader.name,
-                    message: "the table \(entityName), which tells which pending files are saved, was changed by others",
+                    message:
+                        "the table \(entityName), which tells which pending files are saved, was changed by others",
                     hint: "see which rows of the pending files are saved, then remove the table")
             }
             return Entry(
