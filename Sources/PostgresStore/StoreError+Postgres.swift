@@ -48,7 +48,7 @@ extension StoreError {
         case (_, "3D000"): "name a database that is there in `store`, or create it"
         case (_, "28000"): "the server's pg_hba.conf does not let this user in from here"
         case (_, "25006"): "this server is a standby, or set to read only: name the primary in `store`"
-        case (_, "42501"): "give this user SELECT and DELETE on the table; for partitions it must own them"
+        case (_, "42501"): "give this user SELECT and DELETE on the table"
         case (_, "55P03"): "another session holds a lock on the table; try again later, or raise store.busy_timeout"
         case (_, "53100"): "the server's disk is full; what was committed before stays committed"
         case (_, "53300"): "the server has no connection left; try again later"

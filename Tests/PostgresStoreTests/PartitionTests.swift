@@ -1,3 +1,4 @@
+import Foundation
 import PriceStore
 import StoreConformance
 import Testing
@@ -157,27 +158,82 @@ struct PartitionTests {
         #expect(try database.run(Self.partitionNames) == [more.isEmpty ? "q_40" : "q_40 q_rest"])
     }
 
+    /// Marks partitions as a run does before it detaches them.
+    private func mark(_ partitions: String..., in database: TestDatabase) throws {
+        for partition in partitions {
+            let bounds = try database.run(
+                "SELECT pg_get_expr(relpartbound, oid) FROM pg_class WHERE relname = '\(partition)'")
+            let numbers = try database.run(
+                "SELECT '\(partition)'::regclass::oid || ' of ' || 'q'::regclass::oid || ', ' || 'q'::regclass::oid")
+            let text = "retention: expired partition \(numbers[0]) \(bounds[0])"
+            try database.run("COMMENT ON TABLE \(partition) IS '\(text.replacingOccurrences(of: "'", with: "''"))'")
+        }
+    }
+
+    private static let marks = "SELECT count(*) FROM pg_description WHERE description LIKE 'retention: %'"
+
     @Test func aTableThatAnEarlierRunDetachedIsCountedAndDroppedByTheNext() throws {
         let database = try TestDatabase(Self.months())
-        let number = try database.run("SELECT 'q'::regclass::oid::int8")[0]
-        try database.run("COMMENT ON TABLE q_01 IS 'retention: expired partition of \(number)'")
-        try database.run("COMMENT ON TABLE q_04 IS 'retention: expired partition of \(number)'")
-        try database.run("ALTER TABLE q DETACH PARTITION q_01")
+        try mark("q_01", "q_04", in: database)
+        try database.run("ALTER TABLE q DETACH PARTITION q_01 CONCURRENTLY")
         #expect(try database.reader().survey(Self.request()).expiredCount == 744 + 672 + 216)
         _ = try carryOut(Self.request(), database)
         // One that is marked and was not detached is judged by its bounds.
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
     }
 
-    /// The rule may have been changed since.
-    @Test func aDetachedTableWithRowsThatAreKeptNowStays() throws {
+    /// The rule may have been changed since: rows that it keeps now belong to the table again.
+    @Test func aDetachedTableWithRowsThatAreKeptNowIsAttachedAgain() throws {
+        let database = try TestDatabase(Self.months())
+        try mark("q_02", in: database)
+        try database.run("ALTER TABLE q DETACH PARTITION q_02 CONCURRENTLY")
+        // Whoever owns it may have changed its rows.
+        let execution = try carryOut(Self.request("2026-02-10"), database)
+        #expect(execution.total.deletedCount == 744 + 216)
+        #expect(try database.run(Self.partitionNames) == ["q_02 q_03 q_04"])
+        #expect(try database.run("SELECT count(*), min(at)::date FROM q") == ["1897|2026-02-10"])
+        #expect(try database.run(Self.marks) == ["0"])
+    }
+
+    /// Rows of a detached table that are to go one by one are attached first, too.
+    @Test func aDetachedTableIsAttachedAgainForEveryStrategy() throws {
+        let database = try TestDatabase(Self.months())
+        try mark("q_01", in: database)
+        try database.run("ALTER TABLE q DETACH PARTITION q_01 CONCURRENTLY")
+        try database.run("CREATE VIEW v AS SELECT * FROM q_01")
+        let (survey, execution) = try database.dryAndReal(Self.request(), isEqual: false)
+        #expect(survey.expiredCount == 744 + 672 + 216 && execution.total.deletedCount == survey.expiredCount)
+        #expect(try database.run("SELECT min(at) FROM q") == ["2026-03-10 00:00:00+00"])
+        #expect(try database.run(Self.marks) == ["0"])
+    }
+
+    /// Tables with a comment like that which no run has written are nobody's rows: of another number, as after a restore,
+    /// or without bounds.
+    @Test(arguments: ["1 of ", "", "x; DROP TABLE q; "]) func aForgedMarkIsNone(forgery: String) throws {
         let database = try TestDatabase(Self.months())
         let number = try database.run("SELECT 'q'::regclass::oid::int8")[0]
-        try database.run("COMMENT ON TABLE q_02 IS 'retention: expired partition of \(number)'")
-        try database.run("ALTER TABLE q DETACH PARTITION q_02")
-        let execution = try carryOut(Self.request("2026-02-10"), database)
-        #expect(execution.total.deletedCount == 744)
-        #expect(try database.run(Self.partitionNames) == ["q_02 q_03 q_04"])
+        try database.run("ALTER TABLE q DETACH PARTITION q_01")
+        try database.run(
+            "COMMENT ON TABLE q_01 IS 'retention: expired partition \(forgery)\(number), \(number) \(forgery)'")
+        let execution = try carryOut(Self.request(), database)
+        #expect(execution.total.deletedCount == 672 + 216)
+        #expect(try database.run("SELECT count(*) FROM q_01") == ["744"])
+    }
+
+    /// Somebody has put another partition into the place of a detached one: nothing is dropped, and the message names it.
+    @Test func aDetachedTableWhoseRangeIsTakenIsTold() throws {
+        let database = try TestDatabase(Self.months())
+        try mark("q_01", in: database)
+        try database.run("ALTER TABLE q DETACH PARTITION q_01 CONCURRENTLY")
+        try database.run("CREATE TABLE q_new PARTITION OF q FOR VALUES FROM ('2026-01-01') TO ('2026-01-15')")
+        let writer = try database.writer()
+        let error = storeError {
+            _ = try Laws.carryOut(Self.request(), strategy: .partitions, batchRows: 100, on: writer)
+        }
+        #expect(
+            error?.message.contains("q_01, which an earlier run has detached, cannot be attached to q again") == true)
+        #expect(error?.hint == "its rows are still there: attach it to q or drop it by hand")
+        #expect(try database.run("SELECT count(*) FROM q_01") == ["744"])
     }
 
     /// It is half detached when the wait for its lock is over: nobody sees its rows any more.
@@ -263,56 +319,5 @@ struct PartitionTests {
         try connection.execute("SELECT partman.run_maintenance('public.q')")
         try connection.execute("INSERT INTO q VALUES (now() + interval '1 day', 2)")
         #expect(try database.writer().survey(request).expiredCount == 0)
-    }
-}
-
-struct ExtensionSQLTests {
-    private static let table = PostgresTable(
-        number: 7, schema: "public", relation: "conditions", entity: Entity(name: "conditions", attributes: []),
-        types: [:],
-        typeNames: [:], indexes: [], isPartitioned: false, hasChildren: false, isDistributed: false, isHypertable: true)
-
-    private func date(_ type: ColumnType, _ encoding: DateEncoding = .native, zone: CalendarZone = .utc) -> DateSQL {
-        DateSQL(date: .of("at", encoding, zone: zone), column: "at", type: type)
-    }
-
-    @Test func chunksAreDroppedByTheTypeOfTheirTimeColumn() throws {
-        func statement(_ date: DateSQL) -> [String?] {
-            let (text, values) = TimescaleSQL.dropChunks(Self.table, date, before: at("2026-02-01")).statement
-            return [text] + values
-        }
-        let text = "SELECT count(*) FROM drop_chunks($1::regclass, older_than => $2::"
-        let name = "\"public\".\"conditions\""
-        #expect(statement(date(.timestamptz)) == [text + "timestamptz)", name, "2026-02-01 00:00:00+00"])
-        #expect(statement(date(.date)) == [text + "date)", name, "2026-02-01"])
-        #expect(statement(date(.integer, .unixMilliseconds)) == [text + "int8)", name, "1769904000000"])
-        let berlin = try #require(CalendarZone(identifier: "Europe/Berlin"))
-        #expect(statement(date(.timestamp, zone: berlin)) == [text + "timestamp)", name, "2026-02-01 01:00:00"])
-    }
-
-    @Test func hypertablesAggregatesAndDistributedTablesAreFoundByTheirCatalogs() {
-        #expect(
-            TimescaleSQL.isHypertable(schema: "s", relation: "r").statement.text
-                == "SELECT 1 FROM timescaledb_information.hypertables WHERE hypertable_schema = $1::name AND hypertable_name = $2::name"
-        )
-        #expect(
-            TimescaleSQL.continuousAggregates(schema: "s", relation: "r").statement.text.contains(
-                "timescaledb_information.continuous_aggregates"))
-        #expect(
-            CitusSQL.isDistributed(7).statement.text
-                == "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = $1::regclass")
-    }
-
-    /// On a distributed table a place says nothing: the primary key does.
-    @Test func rowsOfADistributedTableAreToldApartByTheirKey() throws {
-        let table = PostgresTable(
-            number: 7, schema: "public", relation: "ticks",
-            entity: Entity(
-                name: "ticks",
-                attributes: [Attribute(name: "id", affinity: .integer), Attribute(name: "at", affinity: .none)],
-                primaryKey: ["id"]), types: ["at": .timestamptz], typeNames: [:], indexes: [], isPartitioned: false,
-            hasChildren: false, isDistributed: true, isHypertable: false)
-        let text = BatchDelete.place(RowScope(table))
-        #expect(text == "\"retention_row\".\"id\"" || text == "retention_row.\"id\"")
     }
 }

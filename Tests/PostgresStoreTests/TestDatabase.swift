@@ -1,6 +1,8 @@
 import Foundation
+import Foundation
 import PostgresCluster
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import PostgresStore
@@ -15,10 +17,27 @@ struct TestDatabase {
         url = try cluster.makeDatabase(statements)
     }
 
+    private init(url: String) { self.url = url }
+
+    /// Makes a database with TimescaleDB.
+    static func timescale(_ statements: String = "") throws -> TestDatabase {
+        TestDatabase(url: try PostgresCluster.makeTimescaleDatabase(statements))
+    }
+
+    /// Makes a database that is spread over three servers, by Citus.
+    static func citus(_ statements: String = "") throws -> TestDatabase {
+        TestDatabase(url: try CitusCluster.shared.get().makeDatabase(statements))
+    }
+
     var address: PostgresAddress { PostgresAddress(url: url) }
 
     func writer(zone: CalendarZone = .utc, patience: Duration = .seconds(20)) throws -> PostgresWriter {
         try PostgresWriter(address, zone: zone, patience: patience)
+    }
+
+    /// The database as another user sees it.
+    func address(of user: String) -> PostgresAddress {
+        PostgresAddress(url: url.replacingOccurrences(of: "retention@", with: "\(user)@"))
     }
 
     func reader(zone: CalendarZone = .utc, rehearsing: [String] = []) throws -> PostgresReader {
@@ -48,6 +67,16 @@ extension Trait where Self == ConditionTrait {
             TestDatabase.isPossible
         }
     }
+
+    /// Skips a test where TimescaleDB is not installed for PostgreSQL.
+    static var needsTimescale: Self {
+        .enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled }
+    }
+
+    /// Skips a test where Citus is not installed for PostgreSQL.
+    static var needsCitus: Self {
+        .enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled }
+    }
 }
 
 /// An instant of ISO 8601.
@@ -59,5 +88,49 @@ extension DateAttribute {
         _ name: String, _ encoding: DateEncoding = .native, zone: CalendarZone = .utc, latest: Instant? = nil
     ) -> DateAttribute {
         DateAttribute(name: name, encoding: encoding, zone: zone, earliest: at("1971-01-01"), latest: latest)
+    }
+}
+
+extension TestDatabase {
+    /// Carries out several statements in one message.
+    func run(script: String) throws { try connection().execute(script: [script]) }
+
+    /// A user of this database alone who owns all tables in it.
+    func makeOwner() throws -> String {
+        let user = try makeUser("GRANT CREATE ON SCHEMA public TO")
+        try run(
+            """
+            DO $$ DECLARE r regclass; BEGIN
+            FOR r IN SELECT oid FROM pg_class WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') LOOP
+                EXECUTE format('ALTER TABLE %s OWNER TO \(user)', r); END LOOP; END $$
+            """)
+        return user
+    }
+
+    /// A user of this database alone, who is given rights.
+    func makeUser(_ grant: String) throws -> String {
+        let user = "job_" + PostgresCluster.database(of: url)
+        try run("CREATE ROLE \(user) LOGIN")
+        try run("\(grant) \(user)")
+        return user
+    }
+
+    /// Asks a reader what a rule deletes and has a writer delete it.
+    ///
+    /// - Parameter isEqual: whether both counts must be the same, and nothing must be left.
+    func dryAndReal(
+        _ request: SurveyRequest, user: String? = nil, zone: CalendarZone = .utc, isEqual: Bool = true
+    ) throws -> (Survey, Laws.Execution) {
+        let address = user.map { self.address(of: $0) } ?? address
+        let dry = try PostgresReader(address, zone: zone).survey(request)
+        let writer = try PostgresWriter(address, zone: zone)
+        let survey = try writer.survey(request)
+        #expect(survey == dry)
+        let execution = try Laws.carryOut(request, strategy: survey.strategy, batchRows: 20, on: writer)
+        if isEqual {
+            #expect(execution.isComplete && execution.total.deletedCount == dry.expiredCount)
+            #expect(try writer.survey(request).expiredCount == 0)
+        }
+        return (dry, execution)
     }
 }

@@ -136,9 +136,23 @@ struct PostgresJobTests {
             INSERT INTO part VALUES ('2020-05-01'), (now());
             """, url: url)
         let job = try job()
-        try job.folder.write(
-            "version: 1\nstore: \(url)\nrules:\n  - { name: a, entity: part, date_attribute: at, max_age: 3d, strategy: partitions }\n",
-            to: "retention.yaml")
+        func policy(_ more: String = "") throws {
+            try job.folder.write(
+                "version: 1\nstore: \(url)\nrules:\n  - { name: a, entity: part, date_attribute: at, max_age: 3d, strategy: partitions\(more) }\n",
+                to: "retention.yaml")
+        }
+        for (more, reason) in [
+            (", digest: true", "a digest needs the key of every row"),
+            (", keep_last: { count: 5 }", "`keep_last` chooses among the rows of a partition"),
+        ] {
+            try policy(more)
+            for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
+                let end = try job.launch(arguments)
+                #expect(end.status == 78 && (end.output + end.errors).contains(reason), "\(end.output)\(end.errors)")
+            }
+        }
+        #expect(try number("SELECT count(*) FROM part") == 2)
+        try policy()
         let run = try job.report()
         #expect(run.rules[0].deleted == 1 && run.exitCode == 0)
         #expect(try number("SELECT count(*) FROM pg_class WHERE relname LIKE 'part\\_%'") == 1)

@@ -7,27 +7,22 @@ struct Leaf: Hashable {
     let sql: String
     let name: String
     /// Whether its rows are another server's.
-    let isForeign: Bool
+    var isForeign = false
     /// The table that it is a partition of, in SQL; nil: of none.
-    let parent: String?
+    var parent: String?
     /// The number of that table; 0: none.
-    let parentNumber: Int
+    var parentNumber = 0
     /// What the catalog says of its bounds, as `FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')`; empty: nothing.
-    let bounds: String
-    /// Whether the table that it is a partition of is divided by ranges of one column.
-    let rangeColumn: String?
+    var bounds = ""
+    /// The column by whose ranges the table is divided that it is a partition of; nil: by anything else.
+    var rangeColumn: String?
 }
 
 extension PostgresConnection {
     /// The real tables of an entity in the order of their numbers.
     func leaves(of table: PostgresTable) throws -> [Leaf] {
         guard table.isPartitioned else {
-            return [
-                Leaf(
-                    number: table.number, sql: table.sql, name: table.name, isForeign: false, parent: nil,
-                    parentNumber: 0,
-                    bounds: "", rangeColumn: nil)
-            ]
+            return [Leaf(number: table.number, sql: table.sql, name: table.name)]
         }
         if let known = catalog.leaves?[table.number] { return known }
         let query =
@@ -37,6 +32,7 @@ extension PostgresConnection {
                     coalesce(pg_get_expr(c.relpartbound, c.oid), ''),
                     (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
                         ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
+                    JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
                     WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0)
                 FROM pg_partition_tree(
                 """) + .bound("\(table.number)", "regclass")

@@ -38,6 +38,13 @@ struct PostgresTable {
     /// Whether all rows are in this one table, so that a `ctid` says which row is meant.
     var isSingle: Bool { !isPartitioned && !hasChildren && !isDistributed && !isHypertable }
 
+    /// Why its rows cannot be gone through by their places, as a phrase; nil: they can, one real table after another.
+    var windowObstacle: String? {
+        if isDistributed { return "\(name) is distributed" }
+        if isHypertable { return "\(name) is a hypertable" }
+        return hasChildren ? "other tables inherit from \(name)" : nil
+    }
+
     func type(_ attribute: Attribute) -> ColumnType { types[attribute.name] ?? .other }
 
     /// The index that gives the rows in the order of an attribute; nil: there is none.

@@ -10,17 +10,37 @@ enum TimescaleSQL {
             + " AND hypertable_name = " + .bound(relation, "name")
     }
 
-    /// Drops the chunks whose end is not after an instant.
-    static func dropChunks(_ table: PostgresTable, _ date: DateSQL, before instant: Instant) -> SQLFragment {
-        "SELECT count(*) FROM drop_chunks(" + .bound(table.sql, "regclass") + ", older_than => " + end(date, instant)
-            + ")"
+    /// Finds the column whose ranges the chunks of a hypertable are, unless a function takes its values apart.
+    static func primaryDimension(schema: String, relation: String) -> SQLFragment {
+        "SELECT column_name FROM (SELECT d.* FROM _timescaledb_catalog.dimension d "
+            + "JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id WHERE h.schema_name = "
+            + .bound(schema, "name") + " AND h.table_name = " + .bound(relation, "name")
+            + " ORDER BY d.id LIMIT 1) AS first WHERE num_slices IS NULL AND partitioning_func IS NULL"
     }
 
-    /// Finds a row if a chunk that would be dropped may hold rows that must be kept: dates that are not believed.
-    static func unreadableRows(_ scope: RowScope, _ date: DateSQL, before instant: Instant) -> SQLFragment {
-        "SELECT 1 FROM \(scope.from) WHERE \(date.column) < " + end(date, instant) + " AND ("
-            + date.readable(before: instant)
-            + ") IS NOT TRUE LIMIT 1"
+    /// Finds the chunks of a hypertable by their ranges: number, schema, name, first value, end, whether it is a table of
+    /// this server, and bytes.
+    static func chunks(schema: String, relation: String, type: ColumnType) -> SQLFragment {
+        // Local times and days are shown as if they were of UTC.
+        func value(_ end: String) -> String {
+            switch type {
+            case .timestamptz: "i.range_\(end)::text"
+            case .timestamp: "(i.range_\(end) AT TIME ZONE 'UTC')::text"
+            case .date: "(i.range_\(end) AT TIME ZONE 'UTC')::date::text"
+            default: "i.range_\(end)_integer::text"
+            }
+        }
+        return "SELECT c.oid::int8, n.nspname, c.relname, \(value("start")), \(value("end")), c.relkind = 'r', "
+            + "pg_relation_size(c.oid) FROM timescaledb_information.chunks i JOIN pg_namespace n ON n.nspname = i.chunk_schema "
+            + "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = i.chunk_name WHERE i.hypertable_schema = "
+            + .bound(schema, "name") + " AND i.hypertable_name = " + .bound(relation, "name")
+            + " ORDER BY i.range_start, i.range_start_integer, c.oid"
+    }
+
+    /// Drops the chunks of a hypertable that begin at a value or behind it and end at another or before it, and counts them.
+    static func dropChunks(_ table: PostgresTable, from lower: String, to upper: String, type: String) -> SQLFragment {
+        "SELECT count(*) FROM drop_chunks(" + .bound(table.sql, "regclass") + ", older_than => " + .bound(upper, type)
+            + ", newer_than => " + .bound(lower, type) + ")"
     }
 
     /// The names of the continuous aggregates over a hypertable: their history goes if they are refreshed afterwards.
@@ -35,19 +55,6 @@ enum TimescaleSQL {
             ? nil
             : "the continuous aggregates \(names.joined(separator: ", ")) keep what they hold of these rows only until they "
                 + "are refreshed over their time"
-    }
-
-    /// The instant in the type of the time column.
-    private static func end(_ date: DateSQL, _ instant: Instant) -> SQLFragment {
-        switch date.type {
-        case .timestamptz: return .bound(instant.serverText + "+00", "timestamptz")
-        case .timestamp:
-            let range = LocalRange(before: instant, zone: date.date.zone)
-            return .bound(Instant(microseconds: range.hole?.lowerBound ?? range.end).serverText, "timestamp")
-        case .date:
-            return .bound(date.date.zone.civil(of: instant).date.serverText(), "date")
-        default: return .bound("\(date.date.encoding.cutoffBound(instant).integer)", "int8")
-        }
     }
 }
 

@@ -83,10 +83,9 @@ final class PostgresConnection {
 
     /// The settings that our statements and readings rest on.
     private static func setup(_ options: Options) -> String {
-        let zone = options.zone.identifier.split(separator: "'", omittingEmptySubsequences: false).joined(
-            separator: "''")
         var settings = [
-            "TimeZone = '\(zone)'", "DateStyle = 'ISO, MDY'", "extra_float_digits = 1", "bytea_output = 'hex'",
+            "TimeZone = \(options.zone.identifier.quotedLiteral)", "DateStyle = 'ISO, MDY'", "extra_float_digits = 1",
+            "bytea_output = 'hex'",
             "client_min_messages = 'error'", "standard_conforming_strings = on", "statement_timeout = 0",
             "lock_timeout = \(max(1, options.lockTimeout.milliseconds))", "idle_in_transaction_session_timeout = 0",
             // Compiling a statement costs more than it saves on all of ours.

@@ -80,4 +80,9 @@ extension String {
     var quotedIdentifier: String {
         "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
+
+    /// The text as an SQL literal: in single quotes, quotes doubled.
+    var quotedLiteral: String {
+        "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+    }
 }

@@ -11,6 +11,7 @@ extension PostgresConnection {
         do {
             table = try requireTable(request.fetchRequest.entity)
             reach = try self.reach(of: table, request.relationships)
+            if table.isPartitioned, request.continuation == nil, transactionDepth == 0 { try attachAgain(of: table) }
             changedTables.formUnion(reach.losing.map(\.sql))
         } catch {
             throw StoreError(error, store: name, doing: what)

@@ -7,6 +7,14 @@ struct PartitionBounds: Hashable {
     /// The end, exclusive.
     let upper: String
 
+    init(lower: String, upper: String) {
+        self.lower = lower
+        self.upper = upper
+    }
+
+    /// The bounds as the clause of a partition.
+    var clause: String { "FOR VALUES FROM (\(lower.quotedLiteral)) TO (\(upper.quotedLiteral))" }
+
     /// Reads `FOR VALUES FROM ('2026-01-01') TO ('2026-02-01')`; nil: a default partition, an open end, or anything else
     /// that proves nothing about the rows in it.
     init?(_ text: String) {
@@ -46,6 +54,17 @@ struct PartitionBounds: Hashable {
         else { return nil }
         self.lower = lower
         self.upper = upper
+    }
+}
+
+extension PostgresConnection {
+    /// Which of some conditions are true that name no row.
+    func areTrue(_ conditions: [SQLFragment]) throws -> [Bool] {
+        // A statement has a bounded number of columns and of values.
+        try stride(from: 0, to: conditions.count, by: 500).flatMap { start in
+            let portion = Array(conditions[start..<min(start + 500, conditions.count)])
+            return try (rows("SELECT " + .joined(portion, by: ", ", empty: .never)).first ?? []).map { $0 == "t" }
+        }
     }
 }
 

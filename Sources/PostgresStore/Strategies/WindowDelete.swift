@@ -8,11 +8,21 @@ extension BatchDelete {
     /// compared within one real table, by its own name: the same place in another partition is another row.
     mutating func windows() throws -> BatchContinuation? {
         let leaves = try connection.leaves(of: scope.table)
-        guard !leaves.isEmpty, !scope.table.isDistributed, !scope.table.hasChildren else {
+        guard !leaves.isEmpty, scope.table.windowObstacle == nil else {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "\(scope.table.name) cannot be gone through by the places of its rows",
                 hint: "use the strategy range or whole")
+        }
+        if scope.table.isPartitioned {
+            // Nothing that holds for the whole table can come to hold before this transaction ends.
+            try connection.execute("LOCK TABLE ONLY \(scope.table.sql) IN ROW EXCLUSIVE MODE")
+            if let reason = try connection.guards(of: scope.table)?.leafObstacle {
+                throw StoreError(
+                    .unsupported, store: connection.name,
+                    message: "\(scope.table.name) cannot be gone through partition by partition: \(reason)",
+                    hint: "use the strategy range")
+            }
         }
         let position = request.continuation?.position
         var index = 0

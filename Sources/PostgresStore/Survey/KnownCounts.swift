@@ -43,11 +43,11 @@ extension PostgresConnection {
         // Children may be foreign tables, whose rows change without a number of this server.
         guard known != nil, rows.scope.isTable, table.isSingle || table.isPartitioned else { return }
         let number = SQLFragment.bound("\(table.number)", "regclass")
-        // Triggers of all kinds, foreign keys among them, and rules may do more.
+        // Triggers of all kinds, foreign keys among them, and rules may do more; row security may show others later.
         let hasEffects = try exists(
             "SELECT 1 FROM pg_class WHERE (oid = " + number + " OR oid IN (SELECT relid FROM pg_partition_tree("
                 + number
-                + "))) AND (relhastriggers OR relhasrules) LIMIT 1")
+                + "))) AND (relhastriggers OR relhasrules OR relrowsecurity) LIMIT 1")
         guard !hasEffects else { return }
         known?.ofDeletes[.init(table: table.number, predicate: rows.request.deletion)] = rowCount
     }

@@ -6,30 +6,28 @@ extension PostgresConnection {
     /// Where the bounds of partitions prove that all of their rows are expired, or that none is, they need only be counted,
     /// and those that stay not even that unless somebody asks for a share of all.
     ///
-    /// - Parameter allowsDrop: whether the rows may go by whole partitions: then those belong to them that are detached and
-    ///   still to be dropped.
-    func readGroupsByPartition(_ rows: SurveyRows, allowsDrop: Bool) throws -> [SurveyGroup]? {
+    /// Partitions that an earlier run has detached and not dropped belong to it: a run attaches them again.
+    func readGroupsByPartition(_ rows: SurveyRows) throws -> [SurveyGroup]? {
         let table = rows.scope.table
         guard table.isPartitioned, rows.scope.isTable, rows.date.reading == .ordered else { return nil }
         let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
         let leaves = try leaves(of: table)
         guard !leaves.contains(where: \.isForeign) else { return nil }
         let codes = try provedCodes(leaves.filter { $0.rangeColumn == attribute.name }, rows)
-        let range = DateRange(rows.request.date, before: rows.cutoff)
-        let abandoned = try allowsDrop ? abandonedPartitions(of: table, range) : []
+        let abandoned = try abandonedPartitions(of: table)
         guard !codes.isEmpty || !abandoned.isEmpty else { return nil }
         // The table itself has fewer rows than are counted here.
         if !abandoned.isEmpty { known = nil }
         let (column, isIndexed) = (attribute.name.quotedIdentifier, table.dateIndex(attribute) != nil)
 
         var groups: [SurveyGroup] = []
-        for leaf in leaves where codes[leaf.number] == nil {
+        for leaf in abandoned + leaves where codes[leaf.number] == nil {
             var part = rows
             part.scope = RowScope(table, source: leaf.sql)
             groups += try readGroups(part, notKept: .always, others: .always, among: .always)
         }
         let expired = leaves.filter { codes[$0.number] == 7 }
-        groups.append(try wholeGroup(abandoned + expired, 7, column, rows.date, isIndexed: isIndexed))
+        groups.append(try wholeGroup(expired, 7, column, rows.date, isIndexed: isIndexed))
         let isExpired = groups.contains { $0.isExpired && !$0.isEmpty }
         let isCounted =
             rows.request.countsAllRows || isExpired && rows.request.countsKeptRows
@@ -43,15 +41,14 @@ extension PostgresConnection {
     /// What the bounds of partitions prove about all of their rows, as ``DateSQL/code(before:)`` says it, by number.
     private func provedCodes(_ leaves: [Leaf], _ rows: SurveyRows) throws -> [Int: Int] {
         let bounded = leaves.compactMap { leaf in PartitionBounds(leaf.bounds).map { (leaf.number, $0) } }
-        guard !bounded.isEmpty else { return [:] }
-        let proofs = bounded.flatMap {
-            [rows.date.isWhollyBefore(rows.cutoff, $0.1), rows.date.isWhollyReadableAfter(rows.cutoff, $0.1)]
-        }
-        let row = try self.rows("SELECT " + .joined(proofs, by: ", ", empty: .never)).first ?? []
+        let proofs = try areTrue(
+            bounded.flatMap {
+                [rows.date.isWhollyBefore(rows.cutoff, $0.1), rows.date.isWhollyReadableAfter(rows.cutoff, $0.1)]
+            })
         var codes: [Int: Int] = [:]
         for (index, entry) in bounded.enumerated() {
-            if row[2 * index] == "t" { codes[entry.0] = 7 }
-            if row[2 * index + 1] == "t" { codes[entry.0] = 0 }
+            if proofs[2 * index] { codes[entry.0] = 7 }
+            if proofs[2 * index + 1] { codes[entry.0] = 0 }
         }
         return codes
     }

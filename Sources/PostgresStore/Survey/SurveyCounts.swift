@@ -7,13 +7,13 @@ extension PostgresConnection {
     /// rule's. With a date index and where not all rows must be counted, only rows that are expired or unreadable are
     /// looked at.
     ///
-    /// - Parameter allowsDrop: whether the rows may go by whole partitions.
-    func count(_ rows: SurveyRows, allowsDrop: Bool, into survey: inout Survey) throws {
+    /// - Parameter guards: what stands in the way of looking at partitions by their own names; nil: there are none.
+    func count(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Survey) throws {
         let request = rows.request
         let notKept = try request.notKept.map { try condition($0, rows.scope) } ?? .always
         let others = try notPreceding(request, rows.scope)
-        if rows.filter == .always, notKept == .always, others == .always,
-            let groups = try readGroupsByPartition(rows, allowsDrop: allowsDrop)
+        if rows.filter == .always, notKept == .always, others == .always, let guards, guards.countObstacle == nil,
+            let groups = try readGroupsByPartition(rows)
         {
             return try fill(&survey, from: groups, rows)
         }

@@ -15,11 +15,14 @@ extension PostgresConnection {
             let rows = SurveyRows(
                 scope: scope, date: try scope.date(request.date, store: name),
                 filter: try condition(request.filter, scope), request: request)
+            if let reason = try rowSecurityObstacle(rows) {
+                survey.unsupported = reason
+                return survey
+            }
             try beginKnowing()
-            let allowsDrop = try canDropPartitions(rows)
-            try count(rows, allowsDrop: allowsDrop, into: &survey)
-            let attribute = try scope.attribute(request.date.name, store: name)
-            try chooseStrategy(attribute, rows, allowsDrop: allowsDrop, into: &survey)
+            let guards = try guards(of: scope.table)
+            try count(rows, guards, into: &survey)
+            try chooseStrategy(rows, guards, into: &survey)
             if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows) }
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try foresee(request, rows, into: &survey)
@@ -56,29 +59,36 @@ extension PostgresConnection {
         return nil
     }
 
-    private func chooseStrategy(
-        _ attribute: Attribute, _ rows: SurveyRows, allowsDrop: Bool, into survey: inout Survey
-    ) throws {
+    private func chooseStrategy(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Survey) throws {
         let table = rows.scope.table
+        let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
-        // Blocks can be walked in real tables only, one after another.
-        let byBlocks: [DeleteStrategy] =
-            table.isDistributed || table.hasChildren || table.isHypertable ? [] : [.windows]
+        // Blocks can be walked in real tables only, one after another, each by its own name.
+        survey.strategyObstacles[.windows] = table.windowObstacle ?? guards?.leafObstacle
+        survey.strategyObstacles[.partitions] = try partitionObstacle(rows.request, rows.date, rows.scope, guards)
+        let byBlocks: [DeleteStrategy] = survey.strategyObstacles[.windows] == nil ? [.windows] : []
         let byDate: [DeleteStrategy] = rows.date.reading == .ordered ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
         if possible.isEmpty { possible = [.whole] }
         survey.isInDateOrder = index != nil && !table.isDistributed
         survey.index = index?.name
-        if allowsDrop { possible.insert(.partitions, at: 0) }
+        if survey.strategyObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
         survey.possibleStrategies = possible
         survey.strategy = possible[0]
         // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer
         // than in a file, and what each costs besides its rows matters less.
         survey.batchTarget = .milliseconds(30)
-        if table.isHypertable, survey.expiredAloneCount > 0 {
-            let aggregates = TimescaleSQL.continuousAggregates(schema: table.schema, relation: table.relation)
-            survey.strategyReason = TimescaleSQL.warning(ofAggregates: try self.rows(aggregates).compactMap { $0[0] })
+        guard survey.expiredAloneCount > 0 else { return }
+        var reasons: [String] = []
+        if guards != nil, let obstacle = survey.strategyObstacles[.partitions] {
+            reasons.append("nothing is dropped as a whole, since \(obstacle)")
         }
+        if table.isHypertable {
+            let aggregates = TimescaleSQL.continuousAggregates(schema: table.schema, relation: table.relation)
+            let names = try self.rows(aggregates).compactMap { $0[0] }
+            if let warning = TimescaleSQL.warning(ofAggregates: names) { reasons.append(warning) }
+        }
+        survey.strategyReason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
     }
 }
 

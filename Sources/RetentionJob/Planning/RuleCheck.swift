@@ -113,11 +113,18 @@ struct RuleCheck {
 
     /// A survey for a cutoff before which nothing is expired: with an index it reads next to nothing.
     private mutating func survey(_ entity: Entity, _ date: DateAttribute, includingAdvice: Bool) throws(StoreError) {
+        var request = SurveyRequest(
+            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter, countsAllRows: false)
+        // What a strategy that is asked for depends on, as in the run.
+        request.wantsObjectIDs = rule.recordsDigest
+        if rule.strategy != nil {
+            request.keepLast = rule.keepLast.map {
+                KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
+            }
+        }
         let survey: Survey
         do {
-            survey = try reader.survey(
-                SurveyRequest(
-                    entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter, countsAllRows: false))
+            survey = try reader.survey(request)
         } catch  where error.kind == .unsupported {
             return
         }

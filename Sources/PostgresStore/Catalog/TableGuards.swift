@@ -1,0 +1,89 @@
+import PriceStore
+
+/// What stands in the way of anything but a DELETE on a whole table, for one that is divided into partitions or chunks.
+///
+/// A drop skips what the server does for each row, and a statement on a partition by its own name skips what is declared
+/// for the whole table.
+struct TableGuards {
+    /// The kinds of guards; the first one found is told.
+    private enum Kind: Int {
+        case statementTrigger = 1
+        case rowTrigger
+        case rule
+        case rowSecurity
+        case foreignKey
+        case owner
+        case access
+        case dependent
+    }
+
+    private var reasons: [Kind: String] = [:]
+
+    /// Reads the rows of ``query(_:)``.
+    init(_ rows: [[String?]]) {
+        for row in rows {
+            if let kind = row[0].flatMap({ Int($0) }).flatMap(Kind.init) { reasons[kind] = row[1] ?? "" }
+        }
+    }
+
+    private func first(_ kinds: Kind...) -> String? { kinds.lazy.compactMap { reasons[$0] }.first }
+
+    /// Why partitions or chunks cannot be dropped, as a phrase; nil: they can.
+    var dropObstacle: String? {
+        first(.statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .owner, .dependent)
+    }
+    /// Why rows cannot be deleted in partitions by their own names; nil: they can.
+    var leafObstacle: String? { first(.statementTrigger, .rule, .rowSecurity, .access) }
+    /// Why rows cannot be counted in partitions by their own names; nil: they can.
+    var countObstacle: String? { first(.rowSecurity, .access) }
+
+    /// Finds the guards of tables and of all that is below them: a number for the kind, and the reason.
+    ///
+    /// Source: PostgreSQL manual, "System Catalogs": bit 0 of a trigger's type says that it is for each row, bit 3 that it
+    /// is for DELETE; the event 4 of a rule is DELETE. TimescaleDB's own triggers note changes, and it notes a drop itself.
+    static func query(_ tables: [Int]) -> SQLFragment {
+        "WITH RECURSIVE tree (oid) AS (SELECT unnest(" + .bound(ServerArray.text(tables.map { "\($0)" }), "oid[]")
+            + """
+            ) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+            SELECT kind, (array_agg(reason ORDER BY place, reason))[1] FROM (
+                SELECT 2 - (~t.tgtype & 1) AS kind, tree.oid AS place,
+                    'the trigger ' || t.tgname || ' of ' || tree.oid::regclass || ' would not fire' AS reason
+                FROM pg_trigger t JOIN tree ON t.tgrelid = tree.oid WHERE NOT t.tgisinternal AND t.tgtype & 8 <> 0
+                AND NOT EXISTS (SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
+                    WHERE d.classid = 'pg_proc'::regclass AND d.objid = t.tgfoid AND d.deptype = 'e'
+                    AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'timescaledb')
+                UNION ALL SELECT 3, tree.oid, 'the rule ' || r.rulename || ' of ' || tree.oid::regclass || ' would not be followed'
+                FROM pg_rewrite r JOIN tree ON r.ev_class = tree.oid WHERE r.ev_type = '4'
+                UNION ALL SELECT 4, oid, 'row security of ' || oid::regclass || ' applies to ' || current_user
+                FROM tree WHERE row_security_active(oid)
+                UNION ALL SELECT 5, tree.oid, 'a foreign key of ' || f.conrelid::regclass || ' points at ' || f.confrelid::regclass
+                FROM pg_constraint f JOIN tree ON f.confrelid = tree.oid WHERE f.contype = 'f'
+                UNION ALL SELECT 6, tree.oid, current_user || ' does not own ' || c.oid::regclass
+                FROM pg_class c JOIN tree ON c.oid = tree.oid WHERE NOT pg_has_role(c.relowner, 'USAGE')
+                UNION ALL SELECT 7, oid, current_user || ' may not use ' || oid::regclass || ' by its own name'
+                FROM tree WHERE NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'DELETE'))
+                UNION ALL SELECT 8, tree.oid, pg_describe_object(d.classid, d.objid, 0) || ' depends on ' || c.oid::regclass
+                FROM pg_class c JOIN tree ON c.oid = tree.oid JOIN pg_type t ON t.oid = c.reltype
+                JOIN pg_depend d ON d.deptype = 'n' AND (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid
+                    OR d.refclassid = 'pg_type'::regclass AND d.refobjid IN (t.oid, t.typarray))
+                WHERE c.relkind = 'r' AND d.classid IN ('pg_rewrite'::regclass, 'pg_proc'::regclass, 'pg_class'::regclass)
+                AND d.objid <> c.oid AND NOT EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.oid = d.objid AND r.ev_class = c.oid)
+                AND NOT (c.oid = ANY (
+            """
+            + .bound(ServerArray.text(tables.prefix(1).map { "\($0)" }), "oid[]")
+            + "))) AS found GROUP BY kind"
+    }
+}
+
+extension PostgresConnection {
+    /// The guards of a table that is divided, and of tables that were parts of it; nil: it is not divided.
+    func guards(of table: PostgresTable, detached: [Leaf] = []) throws -> TableGuards? {
+        guard table.isPartitioned || table.isHypertable else { return nil }
+        return TableGuards(try rows(TableGuards.query([table.number] + detached.map(\.number))))
+    }
+
+    /// Whether a user's deletes and looks at a table are held to row security.
+    func isRowSecurityActive(_ table: PostgresTable) throws -> Bool {
+        try exists("SELECT 1 WHERE row_security_active(" + .bound("\(table.number)", "oid") + ")")
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+
+extension PostgresCluster {
+    /// An extension that makes another engine of PostgreSQL.
+    package enum Engine: String, Sendable {
+        case timescaledb
+        case citus
+
+        /// Whether it is installed for the PostgreSQL that the tests start.
+        package var isInstalled: Bool {
+            let version = PostgresCluster.programs?.split(separator: "/").dropLast().last ?? ""
+            return FileManager.default.fileExists(
+                atPath: "/usr/share/postgresql/\(version)/extension/\(rawValue).control")
+        }
+    }
+
+    /// The server with TimescaleDB that the tests of this process share.
+    package static let timescale = Result {
+        try PostgresCluster(
+            settings: ["shared_preload_libraries = 'timescaledb'", "timescaledb.telemetry_level = off"])
+    }
+
+    /// Makes a database with TimescaleDB on the shared server and returns its URL.
+    package static func makeTimescaleDatabase(_ statements: String = "") throws -> String {
+        try timescale.get().makeDatabase(
+            "SET client_min_messages = error; CREATE EXTENSION timescaledb;\n" + statements)
+    }
+}
+
+/// A Citus cluster: a coordinator and two workers.
+package final class CitusCluster: Sendable {
+    package let coordinator: PostgresCluster
+    private let workers: [PostgresCluster]
+
+    /// The cluster that the tests of this process share.
+    package static let shared = Result { try CitusCluster() }
+
+    private init() throws {
+        // The servers speak to each other through their sockets.
+        let settings = [
+            "shared_preload_libraries = 'citus'", "max_prepared_transactions = 200",
+            "citus.node_conninfo = 'sslmode=prefer'",
+            "citus.enable_statistics_collection = off",
+        ]
+        coordinator = try PostgresCluster(settings: settings)
+        workers = try (0..<2).map { _ in try PostgresCluster(settings: settings) }
+    }
+
+    /// Makes a database on all servers, carries out statements on the coordinator and returns its URL there.
+    package func makeDatabase(_ statements: String = "") throws -> String {
+        let url = try coordinator.makeDatabase()
+        let name = PostgresCluster.database(of: url)
+        for worker in workers {
+            try worker.run(
+                "SET citus.enable_create_database_propagation = off; CREATE DATABASE \(name)", database: "postgres")
+            try worker.run("CREATE EXTENSION citus", database: name)
+        }
+        func place(_ server: PostgresCluster) -> String { "'\(server.socketFolder)', \(server.port)" }
+        try coordinator.run(
+            """
+            CREATE EXTENSION citus;
+            SELECT citus_set_coordinator_host(\(place(coordinator)));
+            \(workers.map { "SELECT citus_add_node(\(place($0)));" }.joined(separator: "\n"))
+            \(statements)
+            """, url: url)
+        return url
+    }
+}

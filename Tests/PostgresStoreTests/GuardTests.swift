@@ -1,0 +1,255 @@
+import PostgresCluster
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import PostgresStore
+
+/// What the server does for each row that goes is not skipped by dropping whole partitions or chunks: triggers, rules,
+/// row security.
+@Suite(.needsPostgres)
+struct GuardTests {
+    /// Keeps four rows of five.
+    static let keepingTrigger = """
+        CREATE FUNCTION keep() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN IF OLD.id % 5 <> 0 THEN RETURN NULL; END IF; RETURN OLD; END';
+        CREATE TRIGGER keep BEFORE DELETE ON q FOR EACH ROW EXECUTE FUNCTION keep();
+        """
+    /// Shows one row of five, even to the owner.
+    static let policy = """
+        ALTER TABLE q ENABLE ROW LEVEL SECURITY; ALTER TABLE q FORCE ROW LEVEL SECURITY;
+        CREATE POLICY p ON q USING (id % 5 = 0);
+        """
+
+    /// The same rows in a table of each kind: a row each hour from 2026-01-01 on, by ranges of 15 days.
+    enum Kind: String, CaseIterable, Sendable {
+        case partitions, indexedPartitions, hypertable, table
+
+        func make(_ more: String = "") throws -> TestDatabase {
+            let fill = """
+                INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 hour' FROM generate_series(0, 719) n;
+                \(more)
+                """
+            let index = self == .indexedPartitions ? "CREATE INDEX ON q (at);" : ""
+            switch self {
+            case .table: return try TestDatabase("CREATE TABLE q (id int, at timestamptz NOT NULL);" + fill)
+            case .hypertable:
+                return try .timescale(
+                    """
+                    CREATE TABLE q (id int, at timestamptz NOT NULL);
+                    SELECT create_hypertable('q', by_range('at', interval '15 days'));
+                    """ + fill)
+            case .partitions, .indexedPartitions:
+                return try TestDatabase(
+                    """
+                    CREATE TABLE q (id int, at timestamptz NOT NULL) PARTITION BY RANGE (at);
+                    CREATE TABLE q_1 PARTITION OF q FOR VALUES FROM ('2025-12-24 00:00Z') TO ('2026-01-08 00:00Z');
+                    CREATE TABLE q_2 PARTITION OF q FOR VALUES FROM ('2026-01-08 00:00Z') TO ('2026-01-23 00:00Z');
+                    CREATE TABLE q_3 PARTITION OF q FOR VALUES FROM ('2026-01-23 00:00Z') TO ('2026-02-07 00:00Z');
+                    """ + index + fill)
+            }
+        }
+
+        /// Its first partition or chunk, in SQL.
+        func first(_ database: TestDatabase) throws -> String {
+            self == .hypertable ? try database.run("SELECT min(c::text) FROM show_chunks('q') c")[0] : "q_1"
+        }
+
+        static let divided: [Kind] = [.partitions, .indexedPartitions] + timescale
+        static let timescale: [Kind] = PostgresCluster.Engine.timescaledb.isInstalled ? [.hypertable] : []
+        static let all: [Kind] = divided + [.table]
+    }
+
+    /// 480 rows are expired, of which 96 may go.
+    private static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-21"))
+
+    @Test(arguments: Kind.divided) func withoutAGuardPartitionsAreDropped(kind: Kind) throws {
+        let database = try kind.make()
+        let user = try database.makeOwner()
+        let (survey, execution) = try database.dryAndReal(Self.request, user: user)
+        #expect(survey.strategy == .partitions && execution.total.deletedCount == 480)
+        #expect(execution.batchCounts.first ?? 0 > 20)
+    }
+
+    @Test(arguments: Kind.all) func rowTriggersAreAsked(kind: Kind) throws {
+        let database = try kind.make(Self.keepingTrigger)
+        let (survey, execution) = try database.dryAndReal(Self.request, isEqual: false)
+        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 96)
+        if kind != .table {
+            let reason = "nothing is dropped as a whole, since the trigger keep of q would not fire"
+            #expect(survey.strategyReason == reason)
+        }
+        #expect(try database.run("SELECT count(*) FROM q") == ["624"])
+    }
+
+    @Test(arguments: Kind.all) func aStatementTriggerThatRefusesKeepsAllRows(kind: Kind) throws {
+        let database = try kind.make(
+            """
+            CREATE FUNCTION no() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RAISE ''on hold''; END';
+            CREATE TRIGGER no BEFORE DELETE ON q FOR EACH STATEMENT EXECUTE FUNCTION no();
+            """)
+        let writer = try database.writer()
+        let survey = try writer.survey(Self.request)
+        let error = storeError {
+            _ = try Laws.carryOut(Self.request, strategy: survey.strategy, batchRows: 20, on: writer)
+        }
+        #expect(error?.message.contains("on hold") == true)
+        #expect(try database.run("SELECT count(*) FROM q") == ["720"])
+    }
+
+    @Test(arguments: [Kind.partitions, .indexedPartitions, .table]) func aRuleOfTheTableIsFollowed(kind: Kind) throws {
+        let database = try kind.make("CREATE RULE keep AS ON DELETE TO q DO INSTEAD NOTHING;")
+        let (_, execution) = try database.dryAndReal(Self.request, isEqual: false)
+        #expect(execution.total.deletedCount == 0)
+        #expect(try database.run("SELECT count(*) FROM q") == ["720"])
+    }
+
+    // MARK: Row security
+
+    @Test(arguments: Kind.all) func rowSecurityThatIsForcedOnTheOwnerHolds(kind: Kind) throws {
+        let database = try kind.make(Self.policy)
+        let (survey, execution) = try database.dryAndReal(Self.request, user: database.makeOwner())
+        #expect(survey.expiredCount == 96 && execution.total.deletedCount == 96)
+        #expect(try database.run("SELECT count(*) FROM q") == ["624"])
+    }
+
+    @Test(arguments: Kind.all) func rowSecurityHoldsForAUserWhoDoesNotOwnTheTable(kind: Kind) throws {
+        let database = try kind.make(
+            "ALTER TABLE q ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON q USING (id % 5 = 0);")
+        let user = try database.makeUser("GRANT SELECT, DELETE ON q TO")
+        let (survey, _) = try database.dryAndReal(Self.request, user: user)
+        #expect(survey.expiredCount == 96 && !survey.possibleStrategies.contains(.partitions))
+        #expect(try database.run("SELECT count(*) FROM q") == ["624"])
+    }
+
+    /// Somebody who owns the table but is not forced, and a superuser, are not subject to it.
+    @Test(arguments: Kind.divided) func rowSecurityThatIsNotInEffectIsNoGuard(kind: Kind) throws {
+        let database = try kind.make(
+            "ALTER TABLE q ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON q USING (id % 5 = 0);")
+        let (survey, execution) = try database.dryAndReal(Self.request, user: database.makeOwner())
+        #expect(survey.strategy == .partitions && execution.total.deletedCount == 480)
+    }
+
+    /// A policy of a partition itself: a delete on the whole table is not subject to it, and nothing is dropped. A chunk
+    /// cannot have one.
+    @Test(arguments: [Kind.partitions, .indexedPartitions]) func aPolicyOfAPartitionKeepsItFromBeingDropped(kind: Kind)
+        throws
+    {
+        let database = try kind.make()
+        let first = try kind.first(database)
+        try database.run(
+            script:
+                "ALTER TABLE \(first) ENABLE ROW LEVEL SECURITY; ALTER TABLE \(first) FORCE ROW LEVEL SECURITY; CREATE POLICY p ON \(first) USING (id % 5 = 0)"
+        )
+        let (survey, execution) = try database.dryAndReal(Self.request, user: database.makeOwner())
+        #expect(survey.strategy == .range && survey.possibleStrategies == [.range])
+        #expect(survey.strategyObstacles[.partitions]?.contains("row security") == true)
+        #expect(execution.batchCounts.allSatisfy { $0 <= 20 })
+        #expect(try database.run("SELECT count(*) FROM \(first)") == ["0"])
+    }
+
+    /// Rows that the user may read and not delete would be counted and stay.
+    @Test(arguments: Kind.all) func aPolicyForDeletesAloneIsRefusedWhereItKeepsExpiredRows(kind: Kind) throws {
+        let database = try kind.make(
+            """
+            ALTER TABLE q ENABLE ROW LEVEL SECURITY; CREATE POLICY r ON q FOR SELECT USING (true);
+            CREATE POLICY d ON q FOR DELETE USING (q.id % 5 = 0);
+            """)
+        let user = try database.makeUser("GRANT SELECT, DELETE ON q TO")
+        let survey = try PostgresReader(database.address(of: user)).survey(Self.request)
+        #expect(survey.unsupported?.contains("384 expired rows of q") == true)
+        var named = Self.request
+        named.cutoff = at("2026-01-01T01:00:00Z")
+        let (few, _) = try database.dryAndReal(named, user: user)
+        #expect(few.unsupported == nil && few.expiredCount == 1)
+    }
+
+    @Test func rowSecurityOfATableThatPointsAtTheRowsIsRefused() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE q (id int PRIMARY KEY, at timestamptz);
+            CREATE TABLE note (id int REFERENCES q ON DELETE CASCADE, tenant int);
+            INSERT INTO q SELECT n, timestamptz '2026-01-01Z' + n * interval '1 hour' FROM generate_series(0, 719) n;
+            INSERT INTO note SELECT id, id % 5 FROM q;
+            ALTER TABLE note ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON note USING (tenant = 0);
+            """)
+        let user = try database.makeUser("GRANT SELECT, DELETE ON q, note TO")
+        let survey = try PostgresReader(database.address(of: user)).survey(Self.request)
+        #expect(survey.unsupported?.contains("row security of note") == true)
+    }
+
+    // MARK: Other reasons
+
+    /// It can delete the rows, and a drop or a look at a partition by its own name would be refused.
+    @Test(arguments: Kind.divided) func aUserWhoDoesNotOwnTheTableDeletesRows(kind: Kind) throws {
+        let database = try kind.make()
+        let user = try database.makeUser("GRANT SELECT, DELETE ON q TO")
+        let (survey, execution) = try database.dryAndReal(Self.request, user: user)
+        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 480)
+    }
+
+    /// The drop would fail, and a partition would be detached by then.
+    @Test(arguments: [
+        "CREATE VIEW v AS SELECT * FROM q_1", "CREATE FUNCTION f(q_1) RETURNS int LANGUAGE sql AS 'SELECT 1'",
+        "ALTER TABLE q_1 ADD UNIQUE (id); CREATE TABLE note (id int REFERENCES q_1 (id))",
+    ]) func aPartitionThatSomethingDependsOnGoesByRows(sql: String) throws {
+        let database = try Kind.partitions.make(sql)
+        let (survey, execution) = try database.dryAndReal(Self.request)
+        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 480)
+        #expect(try database.run("SELECT count(*) FROM q_1") == ["0"])
+    }
+
+    /// A digest is of the rows' keys: it needs every row.
+    @Test(arguments: Kind.divided) func rowsOfADigestGoOneByOne(kind: Kind) throws {
+        let database = try kind.make("ALTER TABLE q ADD PRIMARY KEY (id, at);")
+        var request = Self.request
+        request.wantsObjectIDs = true
+        let writer = try database.writer()
+        let survey = try writer.survey(request)
+        #expect(!survey.possibleStrategies.contains(.partitions))
+        #expect(survey.strategyObstacles[.partitions] == "a digest needs the key of every row")
+        #expect(survey.strategyReason == "nothing is dropped as a whole, since a digest needs the key of every row")
+        // Even if it is asked for.
+        var batch = ExpiringRows.batch(1000, of: request)
+        batch.strategy = .partitions
+        batch.resultType = .objectIDs
+        let result = try writer.execute(batch)
+        #expect(result.deletedCount == 480 && result.objectIDs.count == 480)
+    }
+
+    /// What the partition key's own operators order need not be in the order of the dates.
+    @Test func partitionsInAnOrderOfTheirOwnGoByRows() throws {
+        let database = try TestDatabase(
+            """
+            CREATE FUNCTION turned(bigint, bigint) RETURNS int LANGUAGE sql IMMUTABLE AS 'SELECT btint8cmp($1 % 1000, $2 % 1000)';
+            CREATE OPERATOR CLASS turned_ops FOR TYPE bigint USING btree AS
+                OPERATOR 1 <, OPERATOR 2 <=, OPERATOR 3 =, OPERATOR 4 >=, OPERATOR 5 >, FUNCTION 1 turned(bigint, bigint);
+            CREATE TABLE q (at bigint) PARTITION BY RANGE (at turned_ops);
+            CREATE TABLE q_1 PARTITION OF q FOR VALUES FROM (1100) TO (1200);
+            CREATE TABLE q_2 PARTITION OF q FOR VALUES FROM (1200) TO (1300);
+            INSERT INTO q VALUES (1110), (1120), (2130), (5140), (1210);
+            """)
+        let date = DateAttribute(
+            name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1), latest: nil)
+        _ = try database.dryAndReal(
+            SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1205)))
+        #expect(try database.run("SELECT string_agg(at::text, ' ' ORDER BY at) FROM q") == ["1210 2130 5140"])
+    }
+
+    /// A guard that comes between the detaching and the drop: the partition is attached again, and its rows are judged
+    /// one by one.
+    @Test(arguments: [keepingTrigger, policy]) func aGuardThatComesInBetweenHolds(sql: String) throws {
+        let database = try Kind.indexedPartitions.make()
+        let writer = try PostgresWriter(database.address(of: database.makeOwner()))
+        #expect(try writer.survey(Self.request).strategy == .partitions)
+        var hasCome = false
+        writer.trace = { statement, _ in
+            guard statement.contains("LOCK TABLE"), !hasCome else { return }
+            hasCome = true
+            _ = try? database.run(script: sql)
+        }
+        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 20, on: writer)
+        #expect(hasCome && execution.isComplete && execution.total.deletedCount == 96)
+        #expect(try database.run("SELECT count(*) FROM q") == ["624"])
+        #expect(try database.run("SELECT count(*) FROM pg_partition_tree('q') WHERE isleaf") == ["3"])
+    }
+}

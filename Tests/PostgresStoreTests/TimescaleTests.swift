@@ -1,0 +1,192 @@
+import PostgresCluster
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import PostgresStore
+
+/// Hypertables on a real TimescaleDB: whole chunks are dropped only where that deletes exactly the rows of the rule.
+@Suite(.needsPostgres, .needsTimescale)
+struct TimescaleTests {
+    /// Chunks of seven days with a row each hour from 2026-01-01 on, all of them created on 1 March.
+    private static func hypertable(_ more: String = "", type: String = "timestamptz") -> String {
+        """
+        CREATE TABLE q (id int, at \(type) NOT NULL, created_at timestamptz);
+        SELECT create_hypertable('q', by_range('at', interval '7 days'));
+        INSERT INTO q SELECT n, timestamp '2026-01-01' + n * interval '1 hour', '2026-03-01Z' FROM generate_series(0, 719) n;
+        \(more)
+        """
+    }
+
+    private static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-17"))
+    private static let chunkCount = "SELECT count(*) FROM show_chunks('q')"
+
+    @Test func wholeChunksAreDroppedAndTheRestGoesByRange() throws {
+        let database = try TestDatabase.timescale(Self.hypertable())
+        try database.run(
+            """
+            CREATE MATERIALIZED VIEW daily WITH (timescaledb.continuous) AS
+            SELECT time_bucket('1 day', at) AS day, count(*) FROM q GROUP BY 1 WITH NO DATA
+            """)
+        // Two whole chunks and two days.
+        let (survey, execution) = try database.dryAndReal(Self.request)
+        #expect(survey.strategy == .partitions && survey.possibleStrategies == [.partitions, .range])
+        #expect(survey.strategyReason?.contains("the continuous aggregates public.daily keep what they hold") == true)
+        #expect(execution.batchCounts.first == 336 && execution.total.deletedCount == 384)
+        #expect(execution.batchCounts.dropFirst().allSatisfy { $0 <= 20 })
+        #expect(try database.run("SELECT count(*), min(id) FROM q") == ["336|384"])
+        #expect(try database.run(Self.chunkCount) == ["3"])
+    }
+
+    @Test func aChunkWithDatesThatAreNotBelievedGoesByRows() throws {
+        let database = try TestDatabase.timescale(Self.hypertable("INSERT INTO q VALUES (-1, '1970-05-01');"))
+        let (_, execution) = try database.dryAndReal(Self.request)
+        #expect(execution.batchCounts.first == 336)
+        #expect(try database.run("SELECT count(*), min(id) FROM q") == ["337|-1"])
+    }
+
+    /// Chunks say nothing about any other column.
+    @Test func aRuleOnAnotherColumnGoesByRows() throws {
+        let database = try TestDatabase.timescale(
+            Self.hypertable(
+                "UPDATE q SET created_at = NULL WHERE id < 100; UPDATE q SET created_at = at WHERE id >= 600;"))
+        let request = SurveyRequest(entity: "q", date: .of("created_at"), cutoff: at("2026-02-15"))
+        let (survey, execution) = try database.dryAndReal(request)
+        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 120)
+        #expect(survey.strategyObstacles[.partitions] == "its chunks are ranges of at, not of created_at")
+        #expect(try database.run("SELECT count(*), count(created_at) FROM q") == ["600|500"])
+    }
+
+    /// Nor does a second range that chunks are divided by.
+    @Test func aRuleOnTheSecondDimensionGoesByRows() throws {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (id int, at timestamptz NOT NULL, created_at timestamptz NOT NULL);
+            SELECT create_hypertable('q', by_range('at', interval '7 days'));
+            SELECT add_dimension('q', by_range('created_at', interval '7 days'));
+            INSERT INTO q SELECT n, timestamptz '2026-01-01Z' + n * interval '1 day', timestamptz '2026-01-31Z' - n * interval '1 day'
+            FROM generate_series(0, 29) n;
+            """)
+        let (survey, _) = try database.dryAndReal(
+            SurveyRequest(entity: "q", date: .of("created_at"), cutoff: at("2026-01-16")))
+        #expect(!survey.possibleStrategies.contains(.partitions))
+        #expect(try database.run("SELECT count(*), min(created_at) FROM q") == ["16|2026-01-16 00:00:00+00"])
+    }
+
+    @Test func chunksOfAllPartsOfASpaceGoTogether() throws {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (id int, at timestamptz NOT NULL);
+            SELECT create_hypertable('q', by_range('at', interval '7 days'));
+            SELECT add_dimension('q', by_hash('id', 3));
+            INSERT INTO q SELECT n, timestamptz '2026-01-01Z' + n * interval '1 hour' FROM generate_series(0, 719) n;
+            """)
+        let (_, execution) = try database.dryAndReal(Self.request)
+        #expect(execution.batchCounts.first == 336)
+        #expect(try database.run("SELECT count(*), min(id) FROM q") == ["336|384"])
+    }
+
+    /// The server asks for bounds of exactly the column's type.
+    @Test(arguments: ["smallint", "int", "bigint"])
+    func numbersAreTimesToo(type: String) throws {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (at \(type) NOT NULL);
+            SELECT create_hypertable('q', by_range('at', 100));
+            INSERT INTO q SELECT n FROM generate_series(0, 999) n;
+            """)
+        let date = DateAttribute(
+            name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 100), latest: nil)
+        let request = SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 550))
+        let (_, execution) = try database.dryAndReal(request)
+        #expect(execution.batchCounts.first == 400 && execution.total.deletedCount == 450)
+        #expect(try database.run("SELECT count(*), min(at), count(*) FILTER (WHERE at >= 550) FROM q") == ["550|0|450"])
+    }
+
+    @Test(arguments: ["timestamp", "date"])
+    func localChunksEndWhereTheZonesDaysDo(type: String) throws {
+        let berlin = try #require(CalendarZone(identifier: "Europe/Berlin"))
+        let database = try TestDatabase.timescale(Self.hypertable(type: type))
+        // 23:00Z on 14 January is midnight of 15 January in Berlin, where a chunk ends; a microsecond earlier it has not ended.
+        for (cutoff, chunks) in [("2026-01-14T22:59:59.999999Z", "4"), ("2026-01-14T23:00:00Z", "3")] {
+            let request = SurveyRequest(entity: "q", date: .of("at", zone: berlin), cutoff: at(cutoff))
+            _ = try database.dryAndReal(request, zone: berlin)
+            #expect(try database.run(Self.chunkCount) == [chunks])
+        }
+        #expect(try database.run("SELECT count(*), min(at)::date FROM q") == ["384|2026-01-15"])
+    }
+
+    /// A function of the column's values may turn their order round.
+    @Test func chunksByAFunctionOfTheColumnGoByRows() throws {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE FUNCTION turned(bigint) RETURNS bigint LANGUAGE sql IMMUTABLE AS 'SELECT 2000 - $1';
+            CREATE TABLE q (at bigint NOT NULL);
+            SELECT create_hypertable('q', by_range('at', 100, partition_func => 'turned'));
+            INSERT INTO q SELECT n FROM generate_series(1000, 1999) n;
+            """)
+        let date = DateAttribute(
+            name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1), latest: nil)
+        let request = SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1500))
+        let (survey, _) = try database.dryAndReal(request)
+        #expect(!survey.possibleStrategies.contains(.partitions))
+        #expect(try database.run("SELECT count(*), min(at) FROM q") == ["500|1500"])
+    }
+
+    @Test func compressedChunksAreCountedAndDropped() throws {
+        let database = try TestDatabase.timescale(
+            Self.hypertable(
+                """
+                ALTER TABLE q SET (timescaledb.compress, timescaledb.compress_orderby = 'at');
+                SELECT compress_chunk(c) FROM show_chunks('q', older_than => timestamptz '2026-01-16Z') c;
+                INSERT INTO q VALUES (-1, '2026-01-02 00:30Z');
+                """))
+        let (survey, execution) = try database.dryAndReal(Self.request)
+        #expect(survey.expiredCount == 385 && execution.batchCounts.first == 337)
+        #expect(try database.run("SELECT count(*), min(id) FROM q") == ["336|384"])
+    }
+
+    @Test func manyChunksGoInSeveralBatches() throws {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (at bigint NOT NULL); SELECT create_hypertable('q', by_range('at', 10));
+            INSERT INTO q SELECT n FROM generate_series(1000, 1399) n;
+            """)
+        let date = DateAttribute(
+            name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1), latest: nil)
+        let (_, execution) = try database.dryAndReal(
+            SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1395)))
+        #expect(Array(execution.batchCounts.prefix(3)) == [160, 160, 70] && execution.total.deletedCount == 395)
+        #expect(try database.run("SELECT count(*), min(at) FROM q") == ["5|1395"])
+    }
+
+    // MARK: What others do meanwhile
+
+    /// A row that arrives after the count of the plan is counted where it goes.
+    @Test func rowsThatArriveBeforeTheDropAreCounted() throws {
+        let database = try TestDatabase.timescale(Self.hypertable())
+        let writer = try database.writer()
+        let survey = try writer.survey(Self.request)
+        var hasArrived = false
+        writer.trace = { statement, _ in
+            guard statement.contains("LOCK TABLE"), !hasArrived else { return }
+            hasArrived = true
+            _ = try? database.run("INSERT INTO q VALUES (1000, '2026-01-02 00:30Z')")
+        }
+        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 20, on: writer)
+        #expect(hasArrived && survey.expiredCount == 384 && execution.total.deletedCount == 385)
+    }
+
+    @Test(arguments: [GuardTests.keepingTrigger, GuardTests.policy])
+    func aGuardThatComesAfterThePlanHolds(sql: String) throws {
+        let database = try TestDatabase.timescale(Self.hypertable())
+        let user = try database.makeOwner()
+        let writer = try PostgresWriter(database.address(of: user))
+        #expect(try writer.survey(Self.request).strategy == .partitions)
+        try database.run(script: sql)
+        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 20, on: writer)
+        // Every fifth row is not protected: 77 of 0...383.
+        #expect(execution.total.deletedCount == 77)
+        #expect(try database.run("SELECT count(*) FROM q") == ["643"])
+    }
+}

@@ -1,0 +1,68 @@
+import Foundation
+import PostgresCluster
+import PostgresStore
+import Testing
+
+extension PostgresJobTests {
+    /// The program on TimescaleDB and on Citus, where these are installed.
+    struct RealEngines {
+        private static let rows = """
+            CREATE TABLE %@ (id int, at timestamptz, PRIMARY KEY (id, at));
+            %@
+            INSERT INTO %@ SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 hour' FROM generate_series(0, 719) n;
+
+            """
+
+        private static func table(_ name: String, _ make: String = "") -> String {
+            String(format: rows, name, make, name)
+        }
+
+        /// A dry run and a run of a rule on each table. 480 of 720 rows are expired.
+        private func run(_ url: String, _ tables: String..., more: String) throws -> [Report.Rule] {
+            let rules = tables.map {
+                "  - { name: \($0), entity: \($0), date_attribute: at, max_age: 11d\(more) }\n"
+            }
+            let job = try LaunchedJob("", policy: "version: 1\nstore: \(url)\nrules:\n\(rules.joined())")
+            let time = ["--as-of", "2026-02-01T00:00:00Z"]
+            #expect(try job.launch(["check"]).status == 0)
+            let dry = try job.report(["--dry-run"] + time).rules
+            let real = try job.report(time).rules
+            #expect(dry.map(\.expired) == tables.map { _ in 480 } && real.map(\.deleted) == dry.map(\.expired))
+            #expect(real.allSatisfy { $0.outcome == "completed" && $0.residue == 0 })
+            for (rule, dry) in zip(real, dry) { #expect(rule.strategyReason == dry.strategyReason) }
+            return real
+        }
+
+        private static let left = "SELECT count(*), min(id) FROM "
+
+        @Test(
+            .enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled },
+            arguments: [false, true])
+        func hypertablesLoseTheRowsThatATableLoses(hasDigest: Bool) throws {
+            let url = try PostgresCluster.makeTimescaleDatabase(
+                Self.table("plain")
+                    + Self.table("chunked", "SELECT create_hypertable('chunked', by_range('at', interval '7 days'));"))
+            let rules = try run(url, "plain", "chunked", more: hasDigest ? ", digest: true" : "")
+            let server = try PostgresCluster.timescale.get()
+            for table in ["plain", "chunked"] { #expect(try server.run(Self.left + table, url: url) == "240|480") }
+            // All rows are in the digest, or none is asked for.
+            #expect(rules[0].digest == rules[1].digest && (rules[1].digest != nil) == hasDigest)
+            #expect(
+                rules[1].strategyReason
+                    == (hasDigest ? "nothing is dropped as a whole, since a digest needs the key of every row" : nil))
+            #expect(try server.run("SELECT count(*) FROM show_chunks('chunked')", url: url) == (hasDigest ? "5" : "3"))
+        }
+
+        @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
+        func distributedTablesLoseTheRowsThatATableLoses() throws {
+            let cluster = try CitusCluster.shared.get()
+            let url = try cluster.makeDatabase(
+                Self.table("plain") + Self.table("spread", "SELECT create_distributed_table('spread', 'id');"))
+            let rules = try run(url, "plain", "spread", more: ", digest: true")
+            #expect(rules[0].digest != nil && rules[0].digest == rules[1].digest)
+            for table in ["plain", "spread"] {
+                #expect(try cluster.coordinator.run(Self.left + table, url: url) == "240|480")
+            }
+        }
+    }
+}
