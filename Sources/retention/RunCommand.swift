@@ -24,8 +24,7 @@ struct RunCommand: ConsoleCommand {
     var dryRun = false
     @Option(help: ArgumentHelp("Only this rule; may be given more than once.", valueName: "name"))
     var rule: [String] = []
-    @Option(help: ArgumentHelp("Count ages from this instant (ISO 8601) instead of now.", valueName: "instant"))
-    var asOf: String?
+    @OptionGroup var asOfOption: AsOfOption
     @Option(help: ArgumentHelp("Stop after this time; the rest is for the next run.", valueName: "duration"))
     var maxRuntime: String?
     @Option(help: "How the report is written.")
@@ -56,13 +55,14 @@ struct RunCommand: ConsoleCommand {
         options.accept = Set(try accept.map(OptionValue.refusalCode))
         options.strategy = try OptionValue.strategy(strategy)
         let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
-        _ = try asOf.map { try OptionValue.instant($0, option: "--as-of") }
+        try asOfOption.check()
 
         let policy = try PolicyAccess.read(policyOption.config, allowsInsecure: allowInsecure)
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
         let bar = ProgressBar(show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime)
         var session = RunSession(
-            console: console, policy: policy, asOf: try instant(for: policy, clock: started), options: options,
+            console: console, policy: policy, asOf: try asOfOption.instant(for: policy, clock: started),
+            options: options,
             log: try LogOpening(
                 settings: policy.log, format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun
             ).open(console))
@@ -82,18 +82,5 @@ struct RunCommand: ConsoleCommand {
             try console.report(TextReport(report, width: console.width, usesColour: console.usesColour).text)
         case .json: try console.report(JSONReport(report).text)
         }
-    }
-
-    /// The instant from which ages are counted: the whole second that the clock shows, so that a report names it
-    /// exactly and `--as-of` repeats it.
-    private func instant(for policy: Policy, clock: Instant) throws(CommandFailure) -> Instant {
-        guard let asOf else { return clock.toSecond }
-        let instant = try OptionValue.instant(asOf, option: "--as-of", zone: policy.timezone)
-        guard instant <= clock else {
-            throw .usage(
-                "--as-of \(instant.rfc3339) is later than the clock, \(clock.rfc3339)",
-                hint: "a later instant would delete rows that are not expired yet")
-        }
-        return instant
     }
 }

@@ -29,6 +29,12 @@ package struct InspectionReport {
             lines.append("")
             lines.append(paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity))
             lines += wrapped(modelFacts(of: entity.entity.model), width)
+            let triggers = entity.entity.deleteTriggers
+            if !triggers.isEmpty {
+                let names = triggers.joined(separator: ", ")
+                lines += wrapped(
+                    "deleting rows runs \(triggers.count == 1 ? "the trigger" : "the triggers") \(names)", width)
+            }
             if let trouble = entity.trouble { lines += wrapped("not all could be read: " + trouble, width) }
             if !entity.dates.isEmpty {
                 lines += dateTable(entity.dates).lines(width: width - 2, paint: paint).map(indent)
@@ -164,6 +170,7 @@ package struct InspectionReport {
             .init("dates", .array(entity.dates.map(value))),
             .init("relationships", .array(relationships)),
             .init("trouble", .optional(entity.trouble)),
+            .init("delete_triggers", .strings(entity.entity.deleteTriggers)),
         ])
     }
 
