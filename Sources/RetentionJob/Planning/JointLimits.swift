@@ -116,8 +116,9 @@ struct JointLimits {
 
     // MARK: max_fraction
 
+    /// A limit holds for its own rule and for those after it; a rule before it is not refused for its sake.
     private func tooLargeFraction(_ table: String, _ takers: [Taker]) throws -> (Int, Refusal)? {
-        for step in plan.steps {
+        for (index, step) in plan.steps.enumerated() {
             guard case .planned = step.disposition, let limit = step.rule.limits.maxFraction,
                 !accepts(.tooLargeFraction, step.rule), try tableName(step.rule.entity) == table,
                 let readable = step.survey.readableCount, readable > 0, let date = step.rule.date(zone: zone),
@@ -133,7 +134,7 @@ struct JointLimits {
                 return Double(gone) / Double(readable) > limit
             }
             guard let place = try first(takers, taking: isTooMuch),
-                let taker = takers[place...].first(where: { mayTake($0, of: step) }),
+                let taker = takers[place...].first(where: { $0.index >= index && mayTake($0, of: step) }),
                 try isTooMuch(deletes(through: taker.index))
             else { continue }
             let rule = plan.steps[taker.index].rule
