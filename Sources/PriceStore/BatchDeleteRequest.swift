@@ -119,6 +119,9 @@ public struct BatchDeleteResult: Hashable, Sendable {
     public var nullifiedCount: Int
     /// Files beside a Core Data store that only rows which went referred to, and that were removed after the commit.
     public var removedFileCount = 0
+    /// Rows that triggers of the store deleted meanwhile, by table; tables that a cascade reaches are left out, for there
+    /// they count as cascaded. Empty where there are none, or where the engine cannot tell.
+    public var deletedByTriggers: [String: Int] = [:]
     /// How long the store was locked; nil: for as long as the request took.
     public var lockElapsed: Duration?
     /// The IDs of the rows that went, if they were asked for; else empty.

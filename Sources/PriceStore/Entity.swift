@@ -24,11 +24,14 @@ public struct Entity: Hashable, Sendable {
     public let relationships: [Relationship]
     /// What a Core Data model says of it; nil in any other store.
     public let model: EntityModel?
+    /// The names of the store's triggers that run when a row is deleted.
+    public let deleteTriggers: [String]
 
     /// Makes a description of an entity.
     public init(
         name: String, kind: Kind = .table, attributes: [Attribute], primaryKey: [String] = [],
-        relationships: [Relationship] = [], incomingRelationships: [Relationship] = [], model: EntityModel? = nil
+        relationships: [Relationship] = [], incomingRelationships: [Relationship] = [], model: EntityModel? = nil,
+        deleteTriggers: [String] = []
     ) {
         self.name = name
         self.kind = kind
@@ -37,6 +40,7 @@ public struct Entity: Hashable, Sendable {
         self.relationships = relationships
         self.incomingRelationships = incomingRelationships
         self.model = model
+        self.deleteTriggers = deleteTriggers
     }
 
     /// The attribute of that name, or nil. Names compare as the store compares them: ASCII letters without case.

@@ -31,6 +31,14 @@ public protocol StoreReader: AnyObject {
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
 
+    /// How many readable rows of an entity that match a filter stay if several deletes are carried out one after the
+    /// other, with all that goes with their rows. Nothing is deleted.
+    ///
+    /// - Parameter limit: more are not counted; nil: all are.
+    func countSpared(
+        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) throws(StoreError) -> Int
+
     /// Throws if an entity's rows or indexes are damaged, of kind `inputOutput`. It may read all of them. A store whose
     /// server looks after that need do nothing.
     func verify(entity: String) throws(StoreError)
@@ -66,6 +74,13 @@ public protocol StoreReader: AnyObject {
 extension StoreReader {
     /// Nil: a store need not know of this.
     public func reclaimsIncrementally() throws(StoreError) -> Bool? { nil }
+
+    /// Counts the rows that none of the deletes names itself, for a store where nothing goes with them.
+    public func countSpared(
+        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) throws(StoreError) -> Int {
+        try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
+    }
 
     /// Nil: a store need not know how much room an entity takes.
     public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { nil }

@@ -159,6 +159,8 @@ public struct Survey: Hashable, Sendable {
     public var leavesReadableRows = true
     /// Rows that go by a cascade.
     public var cascadedCount = 0
+    /// The same by the lower-cased name of their table, where the engine knows it.
+    public var cascadedCounts: [String: Int] = [:]
     /// Rows that lose a reference.
     public var nullifiedCount = 0
     /// Relationships that forbid the delete.

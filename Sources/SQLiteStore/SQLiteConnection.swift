@@ -37,6 +37,10 @@ final class SQLiteConnection {
     var dataVersion: Int?
     /// Whether others were at work when it was last looked for them.
     var sawCompany = false
+    /// Counts what the store's triggers delete while a delete is at work.
+    var triggerCounter: TriggerCounter?
+    /// Compiles statements with foreign keys for a reader, which has none; made when it is first needed.
+    var compiler: SQLiteConnection?
     /// What is done about the WAL after each commit.
     let walCommits = WALCommits()
     /// How often the file was opened again.
@@ -104,12 +108,17 @@ final class SQLiteConnection {
     }
 
     /// Another connection to the same file.
-    func sibling() throws(StoreError) -> SQLiteConnection {
-        try SQLiteConnection(name, configuration, modelPath: modelPath)
+    func sibling(enforcingKeys: Bool = false) throws(StoreError) -> SQLiteConnection {
+        var configuration = configuration
+        if enforcingKeys { configuration.foreignKeysEnabled = true }
+        return try SQLiteConnection(name, configuration, modelPath: modelPath)
     }
 
     /// Closes the file. Everything that belongs to the connection is gone; see ``reopen()``.
-    func close() { try? queue.close() }
+    func close() {
+        compiler = nil
+        try? queue.close()
+    }
 
     /// Opens the file that has the name now.
     func reopen() throws(StoreError) {
@@ -123,6 +132,7 @@ final class SQLiteConnection {
         tallyFunction = nil
         temporaries = Temporaries()
         relationshipCounter = nil
+        triggerCounter = nil
         hasCountedRelationships = false
         keyLists = []
         dataVersion = nil
@@ -218,7 +228,7 @@ final class SQLiteConnection {
         }
         let known = temporaries
         let knownCatalog = catalog
-        let knownCounter = relationshipCounter
+        let (knownCounter, knownTriggers) = (relationshipCounter, triggerCounter)
         do {
             let value = try body()
             try db.execute(sql: end)
@@ -234,6 +244,7 @@ final class SQLiteConnection {
             temporaries.objects = nil
             catalog = knownCatalog
             if relationshipCounter !== knownCounter { relationshipCounter = nil }
+            if triggerCounter !== knownTriggers { triggerCounter = nil }
             guard error is DatabaseError else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is undone")
         }

@@ -49,6 +49,16 @@ public class SQLiteStore {
     /// What a rule would find and delete.
     public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try connection.survey(request) }
 
+    /// How many readable rows of an entity stay after several deletes.
+    public func countSpared(
+        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) throws(StoreError) -> Int {
+        if let count = try connection.countSpared(entity, date: date, filter: filter, by: deletes, limit: limit) {
+            return count
+        }
+        return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
+    }
+
     /// Throws if the rows or indexes of an entity are damaged; all of its pages are read.
     public func verify(entity: String) throws(StoreError) { try connection.verify(entity: entity) }
 

@@ -10,7 +10,8 @@ struct CheckCommand: ConsoleCommand {
         abstract: "Shows every mistake of the policy file, and where it does not fit the store.",
         discussion: """
             Opens the store read-only and changes nothing. Advice is no mistake: indexes that are missing, rules that do \
-            nothing of their own, ages that the schedule cannot keep. Lines of crontabs that would not find the program \
+            nothing of their own, ages that the schedule cannot keep. A rule that a run would refuse now, or at the instant \
+            of --as-of, is warned of; what past runs say is not looked at. Lines of crontabs that would not find the program \
             are warned of.
 
             EXAMPLES
@@ -19,6 +20,7 @@ struct CheckCommand: ConsoleCommand {
             """)
 
     @OptionGroup var policyOption: PolicyOption
+    @OptionGroup var asOfOption: AsOfOption
     @Flag(help: "Look at the file alone; do not open the store.")
     var offline = false
     @Option(
@@ -28,6 +30,7 @@ struct CheckCommand: ConsoleCommand {
     var crontab: [String] = []
 
     func run(_ console: Console) throws -> Int32 {
+        try asOfOption.check()
         let policy: Policy
         do {
             policy = try policyOption.read()
@@ -40,7 +43,14 @@ struct CheckCommand: ConsoleCommand {
         try console.report(diagnostics, of: policy.file)
         try showCrontabs(console)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
-        let scope = offline ? "the store was not looked at" : "\(policy.store.written) fits"
+        let refusedCount = diagnostics.count { $0.message.hasPrefix(StoreCheck.refusalPhrase) }
+        let scope =
+            offline
+            ? "the store was not looked at"
+            : refusedCount > 0
+                ? "\(policy.store.written) was looked at, and \(refusedCount) "
+                    + (refusedCount == 1 ? "rule will be refused" : "rules will be refused")
+                : "\(policy.store.written) fits"
         let line = "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))"
         try console.report(TextWidth.fit(line, width: console.width).map { $0 + "\n" }.joined())
         return 0
@@ -55,7 +65,15 @@ struct CheckCommand: ConsoleCommand {
         try opening.checkLock()
         _ = try opening.ledgerReader()
         let completed = try policy.completed(from: reader)
-        let found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
+        var found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
+        if !found.contains(where: { $0.severity == .error }) {
+            found += try reader.transaction(.normal) {
+                try StoreCheck.refusals(
+                    policy: completed, reader: reader, asOf: asOfOption.instant(for: policy, clock: clock),
+                    clock: clock,
+                    told: found)
+            }
+        }
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)
         // What has to be changed comes before what might be.
         return (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }

@@ -1,5 +1,6 @@
 import ArgumentParser
 import PriceStore
+import RetentionJob
 import RetentionPolicy
 
 /// The policy file, as every command names it.
@@ -13,6 +14,30 @@ struct PolicyOption: ParsableArguments {
 
     /// Reads the policy, see ``PolicyAccess``.
     func read() throws -> Policy { try PolicyAccess.read(config, allowsInsecure: allowInsecure) }
+}
+
+/// The instant from which a command counts ages.
+struct AsOfOption: ParsableArguments {
+    @Option(help: ArgumentHelp("Count ages from this instant (ISO 8601) instead of now.", valueName: "instant"))
+    var asOf: String?
+
+    /// Throws if the option's value is no instant at all.
+    func check() throws(CommandFailure) {
+        if let asOf { _ = try OptionValue.instant(asOf, option: "--as-of") }
+    }
+
+    /// The instant from which ages are counted: the whole second that the clock shows, so that a report names it
+    /// exactly and `--as-of` repeats it.
+    func instant(for policy: Policy, clock: Instant) throws(CommandFailure) -> Instant {
+        guard let asOf else { return clock.toSecond }
+        let instant = try OptionValue.instant(asOf, option: "--as-of", zone: policy.timezone)
+        guard instant <= clock else {
+            throw .usage(
+                "--as-of \(instant.rfc3339) is later than the clock, \(clock.rfc3339)",
+                hint: "a later instant would delete rows that are not expired yet")
+        }
+        return instant
+    }
 }
 
 /// How a report is written.

@@ -24,8 +24,7 @@ struct RunCommand: ConsoleCommand {
     var dryRun = false
     @Option(help: ArgumentHelp("Only this rule; may be given more than once.", valueName: "name"))
     var rule: [String] = []
-    @Option(help: ArgumentHelp("Count ages from this instant (ISO 8601) instead of now.", valueName: "instant"))
-    var asOf: String?
+    @OptionGroup var asOfOption: AsOfOption
     @Option(help: ArgumentHelp("Stop after this time; the rest is for the next run.", valueName: "duration"))
     var maxRuntime: String?
     @Option(help: "How the report is written.")
@@ -56,7 +55,7 @@ struct RunCommand: ConsoleCommand {
         options.accept = Set(try accept.map(OptionValue.refusalCode))
         options.strategy = try OptionValue.strategy(strategy)
         let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
-        _ = try asOf.map { try OptionValue.instant($0, option: "--as-of") }
+        try asOfOption.check()
 
         let policy = try policyOption.read()
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
@@ -66,7 +65,8 @@ struct RunCommand: ConsoleCommand {
         var opening = LogOpening(
             format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: verbose, isDryRun: dryRun)
         var session = RunSession(
-            console: console, policy: policy, asOf: try instant(for: policy, clock: started), options: options,
+            console: console, policy: policy, asOf: try asOfOption.instant(for: policy, clock: started),
+            options: options,
             log: try opening.open(console))
         do {
             try StoreOpening(policy).outputs().check()
@@ -99,18 +99,5 @@ struct RunCommand: ConsoleCommand {
             try console.report(text.text)
         case .json: try console.report(JSONReport(report).text)
         }
-    }
-
-    /// The instant from which ages are counted: the whole second that the clock shows, so that a report names it
-    /// exactly and `--as-of` repeats it.
-    private func instant(for policy: Policy, clock: Instant) throws(CommandFailure) -> Instant {
-        guard let asOf else { return clock.toSecond }
-        let instant = try OptionValue.instant(asOf, option: "--as-of", zone: policy.timezone)
-        guard instant <= clock else {
-            throw .usage(
-                "--as-of \(instant.rfc3339) is later than the clock, \(clock.rfc3339)",
-                hint: "a later instant would delete rows that are not expired yet")
-        }
-        return instant
     }
 }

@@ -133,6 +133,31 @@ class Rule:
             or (self.max_fraction is not None and bool(matching) and len(counted) / len(matching) > self.max_fraction))
 
 
+def is_disjoint(a, b):
+    """Whether the program can tell by the words that two rules never name the same row."""
+    def demanded(rule):
+        value = (rule.where or {}).get("symbol")
+        return None if value is None or isinstance(value, dict) else set(value if isinstance(value, list) else [value])
+    first, second = demanded(a), demanded(b)
+    return first is not None and second is not None and not first & second
+
+
+def is_too_much_together(rules, planned, rule, rows, gone, counted):
+    """Whether a rule that passes by itself takes too much together with those before it."""
+    if not counted or not gone:
+        return False
+    together = gone | counted
+    readable = {row["id"] for row in rows if rules[0].reads(row)}
+    if readable and not readable - together and readable - gone and not rule.allow_empty:
+        return True
+    for other in planned + [rule]:
+        matching = {row["id"] for row in rows if other.reads(row) and other.matches(row)}
+        if (other.max_fraction is not None and matching and not is_disjoint(other, rule)
+                and len(matching & together) / len(matching) > other.max_fraction):
+            return True
+    return False
+
+
 def try_policy(program, chance, folder):
     zone_name = chance.choice(ZONES)
     zone = zoneinfo.ZoneInfo(zone_name)
@@ -189,14 +214,16 @@ def try_policy(program, chance, folder):
         policy.write(f"version: 1\nstore: prices.sqlite\ntimezone: {zone_name}\nrules:\n" + "".join(rule.text(format) for rule in rules))
     os.chmod(f"{folder}/retention.yaml", 0o644)
 
-    gone, expected = set(), []
+    gone, expected, planned = set(), [], []
     for rule in rules:
         alone = rule.alone(rows)
         counted = alone - gone
-        refused = rule.is_refused(rows, alone, counted)
+        refused = (rule.is_refused(rows, alone, counted)
+                   or is_too_much_together(rules, planned, rule, rows, gone, counted))
         expected.append((rule.cutoff, len(counted), refused))
         if not refused:
             gone |= counted
+            planned.append(rule)
     accept = ["--accept", "mixed_formats", "--accept", "wrong_unit", "--accept", "future_dates"]
     options = ["run", "--as-of", as_of.strftime("%Y-%m-%dT%H:%M:%SZ"), "--format", "json", *accept]
     with open(f"{folder}/prices.sqlite", "rb") as file:

@@ -100,7 +100,10 @@ struct CommandTests {
         let run = try retention("run", "--format", "json")
         #expect(run.status == 0)
         let report = try json(run.out)
-        #expect((report["totals"] as? [String: Int]) == ["expired": 10, "deleted": 10, "residue": 0])
+        #expect(
+            (report["totals"] as? [String: Int]) == [
+                "expired": 10, "deleted": 10, "residue": 0, "cascaded": 0, "deleted_by_triggers": 0,
+            ])
         #expect(run.err.contains("info rule finished rule=gold entity=Price"))
         #expect(try retention.rowCount() == 3)
 

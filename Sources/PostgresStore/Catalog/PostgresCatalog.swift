@@ -51,6 +51,17 @@ extension PostgresConnection {
         return table
     }
 
+    /// The triggers of a table that run when rows are deleted, foreign keys left out.
+    private func deleteTriggers(_ number: Int) throws -> [String] {
+        try rows(
+            SQLFragment(
+                """
+                SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 8 <> 0
+                AND tgrelid = \(number) ORDER BY tgname
+                """)
+        ).compactMap { $0[0] }
+    }
+
     private func readTable(_ name: String) throws -> PostgresTable? {
         let query =
             SQLFragment(
@@ -71,7 +82,7 @@ extension PostgresConnection {
             name: row[3] ?? name, kind: kinds[row[4] ?? ""] ?? .view, attributes: columns.map(\.attribute),
             primaryKey: try primaryKey(number),
             relationships: try relationships("conrelid", number, isPartition: isPartition).map(\.relationship),
-            incomingRelationships: incoming.map(\.relationship))
+            incomingRelationships: incoming.map(\.relationship), deleteTriggers: try deleteTriggers(number))
         return PostgresTable(
             number: number, schema: row[1] ?? "", relation: row[2] ?? "", entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),

@@ -30,7 +30,7 @@ enum LedgerRow {
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
-            "oldest_overdue", "strategy", "index_name", "advice", "digest",
+            "oldest_overdue", "strategy", "index_name", "advice", "digest", "deleted_by_triggers",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -98,6 +98,10 @@ enum LedgerRow {
             "elapsed_us": .integer(rule.elapsed.wholeMicroseconds), "advice": .lines(rule.advice),
             "digest": .optional(rule.digest), "entity_bytes": rule.entitySizeBytes.map { .integer($0) } ?? .null,
         ]
+        if !rule.deletedByTriggers.isEmpty {
+            values["deleted_by_triggers"] = .lines(
+                rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
+        }
         values.set("cutoff", rule.cutoff)
         values.set("oldest", rule.oldest)
         values.set("newest", rule.newest)
@@ -156,6 +160,10 @@ enum LedgerRow {
         rule.deleted = row.count("deleted") ?? 0
         rule.cascaded = row.count("cascaded") ?? 0
         rule.nullified = row.count("nullified") ?? 0
+        for line in row.lines("deleted_by_triggers") {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            if parts.count == 2, let count = Int(parts[0]) { rule.deletedByTriggers[String(parts[1])] = count }
+        }
         rule.unreadable = (row.string("unreadable_kinds") ?? "").split(separator: ",").compactMap { kind in
             let parts = kind.split(separator: ":")
             guard parts.count == 2, let reason = Survey.Unreadable(rawValue: String(parts[0])),

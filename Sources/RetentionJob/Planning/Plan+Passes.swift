@@ -4,11 +4,15 @@ import RetentionPolicy
 extension Plan {
     /// The steps that delete something, by their places, in file order: those that go through the same table in the same
     /// way, one after the other, share a pass.
+    ///
+    /// A pass of a great many rules is split: a rebuild asks of each row whether any of them names it.
     var passes: [[Int]] {
         var passes: [[Int]] = []
         for (index, step) in steps.enumerated() {
             guard case .planned = step.disposition else { continue }
-            if let last = passes.last?.last, steps[last].sharesPass(with: step) {
+            if let last = passes.last?.last, passes[passes.count - 1].count < Self.mostInPass,
+                steps[last].sharesPass(with: step)
+            {
                 passes[passes.count - 1].append(index)
             } else {
                 passes.append([index])
@@ -16,6 +20,8 @@ extension Plan {
         }
         return passes
     }
+
+    private static let mostInPass = 50
 }
 
 extension Plan {

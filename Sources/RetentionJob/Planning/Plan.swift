@@ -42,6 +42,8 @@ package struct Plan: Sendable {
         package var accepted: [RefusalCode] = []
         /// What would make the rule cheaper, each a sentence with the statement that does it.
         package var advice: [String] = []
+        /// The store's triggers that the rule's deletes set off, see ``TriggerAdvice``.
+        package var triggers: [String] = []
         /// How long the survey took.
         package var elapsed: Duration = .zero
 
@@ -120,6 +122,7 @@ extension Plan.Step {
         report.index = request?.strategy.usesDateIndex == true ? survey.index : nil
         report.externalFiles = survey.externalFiles
         report.advice = advice
+        report.triggers = triggers
         report.elapsed = elapsed
         return report
     }

@@ -51,7 +51,8 @@ package struct Planner {
         self.countsAllRows = countsAllRows
     }
 
-    /// Asks the store and makes the plan. One survey a rule; a second one only where `relationship_denied` is accepted.
+    /// Asks the store and makes the plan. One survey a rule; a second one only where `relationship_denied` is accepted, or
+    /// where a rule before it is refused because of what all rules delete together (see ``JointLimits``).
     ///
     /// - Parameter uptime: a clock that never jumps, to tell how long each survey took.
     /// - Throws: ``StoreError`` if the store cannot be read; ``PolicyError/invalid(_:_:)`` if a strategy that is asked
@@ -60,17 +61,25 @@ package struct Planner {
         let rules = policy.rules.filter { options.ruleNames.isEmpty || options.ruleNames.contains($0.name) }
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
-        var mistakes: [Diagnostic] = []
-        for rule in rules {
-            let began = uptime()
-            var step = try step(
-                for: rule, preceding: plan.steps.compactMap(\.wholeDelete), hasRowsSinceLastRun: hasRowsSinceLastRun,
-                reader: reader)
-            step.elapsed = uptime() - began
-            if let mistake = strategyMistake(in: step) { mistakes.append(mistake) }
-            plan.steps.append(step)
+        var withheld: [Int: Refusal] = [:]
+        while true {
+            var deletes = plan.steps.compactMap(\.wholeDelete)
+            for (index, rule) in rules.enumerated().dropFirst(plan.steps.count) {
+                let began = uptime()
+                var step = try step(
+                    for: rule, preceding: deletes, withheld: withheld[index], hasRowsSinceLastRun: hasRowsSinceLastRun,
+                    reader: reader)
+                step.elapsed = uptime() - began
+                if let delete = step.wholeDelete { deletes.append(delete) }
+                plan.steps.append(step)
+            }
+            let mistakes = plan.steps.compactMap(strategyMistake)
+            guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
+            let together = JointLimits(plan: plan, zone: policy.timezone, accepted: options.accept, reader: reader)
+            guard let (index, refusal) = try together.violation() else { break }
+            withheld[index] = refusal
+            plan.steps.removeSubrange(index...)
         }
-        guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
         plan.noteSharedPasses()
         return plan
     }
@@ -78,7 +87,8 @@ package struct Planner {
     // MARK: One rule
 
     private func step(
-        for rule: Rule, preceding: [BatchDeleteRequest], hasRowsSinceLastRun: Bool, reader: any StoreReader
+        for rule: Rule, preceding: [BatchDeleteRequest], withheld: Refusal?, hasRowsSinceLastRun: Bool,
+        reader: any StoreReader
     ) throws -> Plan.Step {
         let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
         var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
@@ -117,12 +127,13 @@ package struct Planner {
             holding = refusals()
             if !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
         }
-        let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) }
+        let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) } ?? withheld
         passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
 
         step.surveyRequest = request
         step.survey = survey
         step.accepted = passed
+        step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = SchemaAdvice.sentences(entity: entity, date: date, survey: survey, incoming: incoming)
         if let standing {
             step.disposition = .refused(standing)
@@ -189,7 +200,7 @@ package struct Planner {
 
 extension Rule.RelationshipSetting {
     /// The setting as a request says it.
-    fileprivate var request: BatchDeleteRequest.RelationshipRule {
+    var request: BatchDeleteRequest.RelationshipRule {
         switch self {
         case .asDeclared: .asDeclared
         case .deny: .deny

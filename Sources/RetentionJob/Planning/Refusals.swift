@@ -5,8 +5,8 @@ package import RetentionPolicy
 /// runs are arguments.
 ///
 /// Where the contract is silent: all counts concern the rows that match `where`, but `future_dates` and `wrong_unit`
-/// look at the whole entity, because a wrong unit shows there first; `would_empty_entity` judges the rule as if it
-/// were the only one.
+/// look at the whole entity, because a wrong unit shows there first; `would_empty_entity` and `max_fraction` judge the
+/// rule as if it were the only one, and ``JointLimits`` all rules together.
 package struct Refusals {
     package var rule: Rule
     package var date: DateAttribute
@@ -227,10 +227,16 @@ package struct Refusals {
         let rows =
             survey.expiredAloneCount == 1
             ? "its only readable row is" : "all \(Figures.grouped(survey.expiredAloneCount)) readable rows are"
+        var reason = "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would go"
+        let cascaded = survey.cascadedCounts[rule.entity.lowercased()] ?? 0
+        if cascaded > 0 {
+            reason =
+                "no readable row would stay: \(Figures.count(survey.expiredAloneCount, "row")) "
+                + "\(survey.expiredAloneCount == 1 ? "is" : "are") older than the cutoff \(cutoff.toSecond.rfc3339), and "
+                + "\(Figures.count(cascaded, "newer row")) \(cascaded == 1 ? "goes" : "go") with them by a cascade"
+        }
         return Refusal(
-            .wouldEmptyEntity,
-            reason: begin(
-                "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would go. Do new rows still arrive?"),
+            .wouldEmptyEntity, reason: begin(reason + ". Do new rows still arrive?"),
             wayPast: "if the entity may be emptied, write allow_empty: true in the rule, or give --accept "
                 + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
     }

@@ -66,7 +66,7 @@ struct RuleCheck {
     private mutating func warnOfRefusal(_ reason: String) {
         diagnostics.append(
             Diagnostic(
-                .warning, at: rule.marks.value("entity"), "the rule will be refused (unsupported_schema): \(reason)"))
+                .warning, at: rule.marks.value("entity"), StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
     }
 
     private mutating func complain(_ name: String, _ entity: Entity, at mark: Mark) {
@@ -114,7 +114,8 @@ struct RuleCheck {
     /// A survey for a cutoff before which nothing is expired: with an index it reads next to nothing.
     private mutating func survey(_ entity: Entity, _ date: DateAttribute, includingAdvice: Bool) throws(StoreError) {
         var request = SurveyRequest(
-            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter, countsAllRows: false)
+            entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
+            relationships: rule.relationships.request, countsAllRows: false)
         // What a strategy that is asked for depends on, as in the run.
         request.wantsObjectIDs = rule.recordsDigest
         if rule.strategy != nil {
@@ -137,10 +138,22 @@ struct RuleCheck {
         guard includingAdvice else { return }
         try tellOfDates(entity, date, survey)
         try tellOfReferences(entity, date)
+        try tellOfTriggers(entity)
         let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
         for sentence in SchemaAdvice.sentences(entity: entity, date: date, survey: survey, incoming: incoming) {
             diagnostics.append(Diagnostic(.advice, at: rule.marks.value("date_attribute"), sentence))
         }
+    }
+
+    /// The DELETE triggers that the rule runs, on its own table and on those that its cascades reach.
+    private mutating func tellOfTriggers(_ entity: Entity) throws(StoreError) {
+        let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
+        guard !triggers.isEmpty else { return }
+        diagnostics.append(
+            Diagnostic(
+                .advice, at: rule.marks.value("entity"),
+                "the rule also runs \(triggers.count == 1 ? "the trigger" : "the triggers") "
+                    + "\(triggers.joined(separator: ", ")), which may change other rows; a dry run cannot count them"))
     }
 }
 

@@ -24,7 +24,52 @@ package enum StoreCheck {
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }
+        found += tooManyRules(policy)
         return found.sorted { $0.mark < $1.mark }
+    }
+
+    /// Rules of one entity that may name the same rows: each is told what all those before it delete, so that a row is
+    /// counted once. That grows with the square of their number.
+    private static func tooManyRules(_ policy: Policy) -> [Diagnostic] {
+        let rules = policy.rules.filter(\.isEnabled)
+        for entity in Set(rules.map { $0.entity.lowercased() }) {
+            let own = rules.filter { $0.entity.lowercased() == entity }
+            guard own.count > mostOverlappingRules else { continue }
+            for (index, rule) in own.enumerated() {
+                let overlapping = own[..<index].count { !$0.filter.isDisjoint(from: rule.filter) }
+                guard overlapping >= mostOverlappingRules else { continue }
+                return [
+                    Diagnostic(
+                        at: rule.marks.value("name"),
+                        "\(overlapping) rules before this one may delete the same rows of \(rule.entity); at most "
+                            + "\(mostOverlappingRules) are possible: combine rules, or have each name another value of "
+                            + "one attribute in `where`")
+                ]
+            }
+        }
+        return []
+    }
+
+    private static let mostOverlappingRules = 100
+
+    /// How the warning begins that a run would refuse a rule.
+    package static let refusalPhrase = "the rule will be refused "
+
+    /// The rules that a run would refuse, as warnings; those that the check has told of already are left
+    /// out. The plan is made as a dry run makes it, without the memory of past runs.
+    package static func refusals(
+        policy: Policy, reader: any StoreReader, asOf: Instant, clock: Instant, told: [Diagnostic]
+    ) throws -> [Diagnostic] {
+        let plan = try Planner(policy: policy, asOf: asOf, clock: clock, countsAllRows: false).plan(reader: reader)
+        return plan.steps.compactMap { step in
+            guard case .refused(let refusal) = step.disposition else { return nil }
+            let mark = step.rule.marks.value("entity")
+            guard !told.contains(where: { $0.mark == mark && $0.message.contains(refusal.code.rawValue) }) else {
+                return nil
+            }
+            return Diagnostic(
+                .warning, at: mark, refusalPhrase + "(\(refusal.code.rawValue)): \(refusal.message)")
+        }
     }
 
     /// What is to be said of a file that keeps the room of deleted rows for itself, although a rule may give it back; nothing

@@ -31,6 +31,12 @@ package struct InspectionReport {
             lines.append("")
             lines.append(paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity))
             lines += wrapped(modelFacts(of: entity.entity.model), width)
+            let triggers = entity.entity.deleteTriggers
+            if !triggers.isEmpty {
+                let names = triggers.joined(separator: ", ")
+                lines += wrapped(
+                    "deleting rows runs \(triggers.count == 1 ? "the trigger" : "the triggers") \(names)", width)
+            }
             if let trouble = entity.trouble { lines += wrapped("not all could be read: " + trouble, width) }
             if !entity.dates.isEmpty {
                 lines += dateTable(entity.dates).lines(width: width - 2, foldWidth: foldWidth, paint: paint).map(indent)
@@ -192,6 +198,7 @@ package struct InspectionReport {
                             .init("destination_attribute", .string(reference.destinationAttribute)),
                         ])
                     })),
+            .init("delete_triggers", .strings(entity.entity.deleteTriggers)),
         ])
     }
 

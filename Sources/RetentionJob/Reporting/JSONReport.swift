@@ -35,6 +35,8 @@ package struct JSONReport {
                     .init("expired", .count(report.expiredCount)),
                     .init("deleted", .count(report.deletedCount)),
                     .init("residue", .count(report.residueCount)),
+                    .init("cascaded", .count(report.cascadedCount)),
+                    .init("deleted_by_triggers", .count(report.triggerDeletedCount)),
                 ])),
             .init("reclaimed_bytes", .integer(report.reclaimedBytes)),
             .init("exit_code", .integer(Int64(report.exitCode))),
@@ -105,6 +107,13 @@ package struct JSONReport {
             .init("overdue_seconds", rule.overdue.map { .seconds($0) } ?? .null),
             .init("digest", .optional(rule.digest)),
             .init("entity_bytes", rule.entitySizeBytes.map { .integer($0) } ?? .null),
+            .init("delete_triggers", .strings(rule.triggers)),
+            .init(
+                "deleted_by_triggers",
+                .array(
+                    rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
+                        .object([.init("entity", .string($0.key)), .init("rows", .count($0.value))])
+                    })),
         ])
     }
 }

@@ -46,6 +46,11 @@ package struct RunReport: Sendable {
         package var deleted = 0
         package var cascaded = 0
         package var nullified = 0
+        /// The store's triggers that the delete sets off, each with its table: `audit of Price`.
+        package var triggers: [String] = []
+        /// Rows that triggers of the store deleted, by table; those of tables that a cascade reaches are among
+        /// ``cascaded``.
+        package var deletedByTriggers: [String: Int] = [:]
         /// Files beside a Core Data store that were removed with the rows that referred to them.
         package var removedFiles = 0
         /// The names of files that only expired rows refer to, as the plan found them.
@@ -90,6 +95,11 @@ package struct RunReport: Sendable {
             self.maxAge = maxAge
             self.cutoff = cutoff
             self.outcome = outcome
+        }
+
+        /// The rows that triggers deleted, as the log has them: `Audit:12,Price:3`.
+        package var deletedByTriggerText: String {
+            deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
         }
 
         /// The number of rows whose date cannot be used.
@@ -145,6 +155,10 @@ package struct RunReport: Sendable {
     package var expiredCount: Int { rules.reduce(0) { $0 + $1.expired } }
     /// Deleted rows of all rules.
     package var deletedCount: Int { rules.reduce(0) { $0 + $1.deleted } }
+    /// Rows of all rules that went, or would go, by a cascade.
+    package var cascadedCount: Int { rules.reduce(0) { $0 + $1.cascaded } }
+    /// Rows that triggers deleted in all rules.
+    package var triggerDeletedCount: Int { rules.reduce(0) { $0 + $1.deletedByTriggers.values.reduce(0, +) } }
     /// Residue of all rules.
     package var residueCount: Int { rules.reduce(0) { $0 + $1.residue } }
 }

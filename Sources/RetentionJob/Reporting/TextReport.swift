@@ -167,6 +167,7 @@ package struct TextReport {
             let verb = isDryRun ? "would be nullified" : "nullified"
             lines += note(name, "\(Figures.count(rule.nullified, "reference")) \(verb)", .plain)
         }
+        lines += triggers(rule).flatMap { note(name, $0, .caution) }
         if rule.removedFiles > 0 {
             let verb = isDryRun ? "would be removed" : "removed"
             let names = isDryRun ? rule.externalFiles.prefix(3) : []
@@ -176,6 +177,21 @@ package struct TextReport {
         }
         lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
         return lines
+    }
+
+    /// What the store's own triggers do besides.
+    private func triggers(_ rule: RunReport.RuleReport) -> [String] {
+        guard isDryRun else {
+            let counts = rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
+                "\(Figures.count($0.value, "row")) of \($0.key)"
+            }
+            return counts.isEmpty ? [] : ["triggers of the store deleted \(Self.list(counts))"]
+        }
+        guard rule.expired > 0, !rule.triggers.isEmpty else { return [] }
+        return [
+            "also runs the \(rule.triggers.count == 1 ? "trigger" : "triggers") \(Self.list(rule.triggers)), which may "
+                + "change other rows; that is not counted"
+        ]
     }
 
     /// Why the strategy is not the ordinary one, and how long the store was locked by it.
@@ -216,9 +232,11 @@ package struct TextReport {
         if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
         if isDryRun {
             // What a refused rule would have deleted stays.
-            let planned = report.rules.reduce(0) { $0 + ($1.outcome == .planned ? $1.expired : 0) }
-            let deleted = planned == 0 ? "no row" : Figures.count(planned, "row")
-            parts.insert("\(deleted) would be deleted", at: 0)
+            let planned = report.rules.filter { $0.outcome == .planned }
+            let expired = planned.reduce(0) { $0 + $1.expired }
+            let cascaded = planned.reduce(0) { $0 + $1.cascaded }
+            let deleted = expired == 0 ? "no row" : Figures.count(expired + cascaded, "row")
+            parts.insert("\(deleted) would be deleted" + Self.shares(expired: expired, cascaded: cascaded), at: 0)
             return "Nothing was changed. Without --dry-run, \(Self.list(parts))\(exit)."
         }
         if report.residueCount > 0 {
@@ -227,7 +245,11 @@ package struct TextReport {
         } else if refused == 0, failed == 0, report.failure == nil {
             parts.append("no expired row is left")
         }
-        let deleted = report.deletedCount == 0 ? "no row" : Figures.count(report.deletedCount, "row")
+        let (cascaded, byTriggers) = (report.cascadedCount, report.triggerDeletedCount)
+        let total = report.deletedCount + cascaded + byTriggers
+        let deleted =
+            (total == 0 ? "no row" : Figures.count(total, "row"))
+            + Self.shares(expired: report.deletedCount, cascaded: cascaded, byTriggers: byTriggers)
         let time = Figures.duration(report.finished.since(report.started))
         let tail = parts.isEmpty ? "" : "; " + Self.list(parts)
         var reclaimed = ""
@@ -237,6 +259,15 @@ package struct TextReport {
             reclaimed += "."
         }
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
+    }
+
+    /// Of which kinds deleted rows are, where there is more than one: ` (12 expired, 30 by cascades)`.
+    private static func shares(expired: Int, cascaded: Int, byTriggers: Int = 0) -> String {
+        guard cascaded + byTriggers > 0 else { return "" }
+        var parts = ["\(Figures.grouped(expired)) expired"]
+        if cascaded > 0 { parts.append("\(Figures.grouped(cascaded)) by cascades") }
+        if byTriggers > 0 { parts.append("\(Figures.grouped(byTriggers)) by triggers") }
+        return " (\(parts.joined(separator: ", ")))"
     }
 
     /// `a`, `a and b`, `a, b and c`.

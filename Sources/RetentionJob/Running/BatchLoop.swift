@@ -3,9 +3,10 @@ package import RetentionPolicy
 
 /// What a rule does next: delete a batch, count what is left, or stop. Pure: it is told results, never asks a store.
 ///
-/// A pass goes through the table once, batch by batch. At its end the expired rows that are left are counted: rows may
-/// have arrived behind the pass while it worked. If there are some and the pass deleted something, another pass
-/// follows; a pass that deletes nothing is the last one, so the loop always ends.
+/// A pass goes through the table once, batch by batch. It ends early once it has deleted more rows than were expired when
+/// it began: rows arrive then, and a trigger that inserts expired rows could keep a pass going for ever. At its end the
+/// expired rows that are left are counted. If there are some and the pass deleted something, another pass follows, unless
+/// three passes in a row have not left fewer than ever before. So the loop always ends.
 package struct BatchLoop {
     /// What to do now.
     package enum Action: Hashable, Sendable {
@@ -23,6 +24,8 @@ package struct BatchLoop {
     package enum Reason: Hashable, Sendable {
         /// No expired row is left, or none that could be deleted.
         case finished
+        /// Expired rows become no fewer although rows are deleted: something inserts them again.
+        case notShrinking
         /// The rule's `max_rows` are deleted; rows that arrived meanwhile stay.
         case limitReached
         /// It was asked to stop and expired rows are left.
@@ -41,6 +44,13 @@ package struct BatchLoop {
     private var pendingPause: Duration?
     private var state: State
     private var deletedInPass = 0
+    /// Expired rows at the beginning of the pass.
+    private var expectedInPass: Int
+    /// The fewest expired rows that there were between two passes.
+    private var fewestLeft: Int
+    /// Passes in a row that did not leave fewer.
+    private var idlePasses = 0
+    private static let mostIdlePasses = 3
 
     /// Rows that the rules of the pass deleted so far.
     package private(set) var deletedCount = 0
@@ -58,6 +68,8 @@ package struct BatchLoop {
         pacing = Pacing(batch)
         self.isLimited = isLimited
         self.maxRows = maxRows
+        expectedInPass = expiredCount
+        fewestLeft = expiredCount
         state = expiredCount == 0 ? .stopped(.finished, residue: 0) : .deleting(nil)
     }
 
@@ -102,11 +114,12 @@ package struct BatchLoop {
         deletedCount += count
         deletedInPass += count
         if count > 0 { batchCount += 1 }
-        if let next = result.continuation, count > 0 || next != previous {
+        if let next = result.continuation, count > 0 || next != previous, deletedInPass <= expectedInPass {
             state = .deleting(next)
             pendingPause = pacing.pause(after: elapsed, hasCompany: hasCompany)
         } else {
-            // The end of the pass; or neither rows nor place moved, and the next batch would do the same again.
+            // The end of the pass; or neither rows nor place moved, and the next batch would do the same again; or more
+            // rows went than there were.
             state = .counting(because: .finished)
         }
     }
@@ -118,9 +131,12 @@ package struct BatchLoop {
         case _ where residue == 0:
             state = .stopped(.finished, residue: 0)
         case .finished where deletedInPass > 0:
+            idlePasses = residue < fewestLeft ? 0 : idlePasses + 1
+            fewestLeft = min(fewestLeft, residue)
             deletedInPass = 0
-            state = .deleting(nil)
-        case .finished, .limitReached, .interrupted:
+            expectedInPass = residue
+            state = idlePasses < Self.mostIdlePasses ? .deleting(nil) : .stopped(.notShrinking, residue: residue)
+        case .finished, .notShrinking, .limitReached, .interrupted:
             state = .stopped(reason, residue: residue)
         }
     }

@@ -122,6 +122,7 @@ extension Run {
         report.rules[first].cascaded += result.cascadedCount
         report.rules[first].nullified += result.nullifiedCount
         report.rules[first].removedFiles += result.removedFileCount
+        report.rules[first].deletedByTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
         for (index, count) in zip(pass.dropFirst(), result.alsoDeletedCounts) {
             report.rules[index].deleted += count
             if count > 0 { report.rules[index].batches += 1 }
@@ -173,6 +174,15 @@ extension Run {
             report.rules[index].outcome = .completed
         case .finished:
             report.rules[index].outcome = .completed
+        case .notShrinking:
+            let triggers = report.rules[index].triggers
+            let culprit = triggers.isEmpty ? "" : "a trigger (\(triggers.joined(separator: ", "))) or "
+            report.rules[index].outcome = .failed
+            report.rules[index].message =
+                "expired rows come back as fast as they are deleted: \(culprit)another program inserts them; "
+                + "\(Figures.count(report.rules[index].deleted, "row")) were deleted, and "
+                + "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
+            status.hasRefusedRule = true
         case .limitReached:
             report.rules[index].outcome = .completed
             warn(
@@ -218,6 +228,23 @@ extension Run {
             request.predicate = request.predicate && .notTrue(deletion.predicate)
         }
         return request
+    }
+
+    /// Says of each rule whose rows a trigger has taken before it came to them that this is so.
+    func tellOfRowsTakenByTriggers() {
+        for rule in report.rules where rule.outcome == .completed && rule.residue == 0 && rule.deleted < rule.expired {
+            let takers = report.rules.compactMap { other -> String? in
+                let counts = other.deletedByTriggers.filter { $0.key.lowercased() == rule.entity.lowercased() }
+                guard let count = counts.values.first else { return nil }
+                return "\(other.name) (\(Figures.count(count, "row")))"
+            }
+            guard !takers.isEmpty else { continue }
+            warn(
+                "rows taken by triggers",
+                "\(rule.name) deleted \(Figures.grouped(rule.deleted)) of \(Figures.count(rule.expired, "expired row")); "
+                    + "triggers deleted others of \(rule.entity) while these rules ran: "
+                    + takers.joined(separator: ", "))
+        }
     }
 
     /// Counts a refused rule's rows again if a later rule of the same entity has deleted some: the residue is what is

@@ -111,6 +111,7 @@ package final class Run {
 
     private func carryOut(_ plan: Plan) {
         for pass in plan.passes { carryOut(pass, of: plan) }
+        tellOfRowsTakenByTriggers()
         recountRefused(plan)
         noteDatesOfRefused(plan)
         for rule in report.rules { log(rule) }
@@ -246,13 +247,15 @@ package final class Run {
             metadata["refusal"] = code
             logger.warning("rule not completed", metadata: metadata)
         }
-        logger.info(
-            "rule finished",
-            metadata: [
-                "rule": "\(rule.name)", "entity": "\(rule.entity)", "cutoff": "\(rule.cutoff.rfc3339)",
-                "outcome": "\(rule.outcome.rawValue)", "expired": "\(rule.expired)", "deleted": "\(rule.deleted)",
-                "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
-            ])
+        var metadata: Logger.Metadata = [
+            "rule": "\(rule.name)", "entity": "\(rule.entity)", "cutoff": "\(rule.cutoff.rfc3339)",
+            "outcome": "\(rule.outcome.rawValue)", "expired": "\(rule.expired)", "deleted": "\(rule.deleted)",
+            "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
+        ]
+        if !rule.deletedByTriggers.isEmpty {
+            metadata["deleted_by_triggers"] = "\(rule.deletedByTriggerText)"
+        }
+        logger.info("rule finished", metadata: metadata)
     }
 
     static func text(of error: any Error) -> String {

@@ -12,12 +12,12 @@ struct SQLiteTable {
     /// The column that is the rowid, if there is one.
     var rowIDAlias: String?
     var indexes: [SQLiteIndex]
+    /// The name of the primary key's own index in a table without a rowid, which is the table itself; nil: it has a rowid.
+    var keyIndex: String?
     /// The names of triggers that fire when a row is inserted.
     var insertTriggers: [String]
     /// The names of triggers that fire when a row is changed.
     var updateTriggers: [String]
-    /// The names of triggers that fire when a row is deleted.
-    var deleteTriggers: [String]
     /// Whether rowids are never given twice.
     var isAutoincrement: Bool
     /// Whether foreign keys of the table are checked only when a transaction ends.
@@ -58,6 +58,9 @@ struct SQLiteTable {
                 }
         }
     }
+
+    /// What has SQLite read the table itself and no other index.
+    var tableHint: String { keyIndex.map { " INDEXED BY " + $0.quotedIdentifier } ?? " NOT INDEXED" }
 
     /// The columns of the key in SQL: the rowid, or the primary key of a table without one; empty: none can be named.
     var keySQL: [String] {
@@ -188,10 +191,10 @@ struct SQLiteCatalog {
         return SQLiteTable(
             entity: Entity(
                 name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
-                attributes: attributes, primaryKey: key.map(\.name)),
+                attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: "DELETE")),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
+            keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
             insertTriggers: texts.triggers(on: "INSERT"), updateTriggers: texts.triggers(on: "UPDATE"),
-            deleteTriggers: texts.triggers(on: "DELETE"),
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
     }
@@ -266,7 +269,7 @@ struct SQLiteCatalog {
         return Entity(
             name: entity.name, kind: entity.kind, attributes: entity.attributes, primaryKey: entity.primaryKey,
             relationships: all.values.joined().filter { $0.source.lowercased() == entity.name.lowercased() },
-            incomingRelationships: all[entity.name.lowercased()] ?? [])
+            incomingRelationships: all[entity.name.lowercased()] ?? [], deleteTriggers: entity.deleteTriggers)
     }
 
     /// Every foreign key of the schema, by the lower-cased name of the table that it points at.

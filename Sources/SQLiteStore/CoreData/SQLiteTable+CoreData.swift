@@ -62,7 +62,8 @@ extension SQLiteTable {
                 table: entity.table, parent: entity.parent, isAbstract: entity.managed?.isAbstract ?? false,
                 subentities: entity.subentities,
                 relationships: (entity.managed?.relationships.values.sorted { $0.name < $1.name } ?? [])
-                    .filter { !$0.isTransient }.map(ModelRelationship.init)))
+                    .filter { !$0.isTransient }.map(ModelRelationship.init)),
+            deleteTriggers: self.entity.deleteTriggers)
     }
 }
 

@@ -8,6 +8,8 @@ struct CopiedTable {
     private let columns: [String]
     /// Whether SQLite can take the rows over as they are: no column is generated, no rowid is written apart.
     private let isPlain: Bool
+    /// Has the rows read in the table itself, whatever an index says of them.
+    private let hint: String
 
     init(_ name: String, _ connection: SQLiteConnection, _ db: Database) throws {
         self.name = name
@@ -26,6 +28,7 @@ struct CopiedTable {
         }
         columns = (hasHiddenRowID ? [table.rowID ?? ""] : []) + written
         isPlain = !hasHiddenRowID && written.count == attributes.count
+        hint = table.tableHint
     }
 
     /// A row that breaks a constraint is an error, also where the schema would have it left out or changed (`ON CONFLICT`).
@@ -37,7 +40,7 @@ struct CopiedTable {
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
         return isPlain
             ? "\(head) SELECT * FROM main.\(name.quotedIdentifier)"
-            : "\(head) (\(list)) SELECT \(list) FROM main.\(name.quotedIdentifier) NOT INDEXED"
+            : "\(head) (\(list)) SELECT \(list) FROM main.\(name.quotedIdentifier)\(hint)"
     }
 
     /// Copies those rows of a stretch of which a condition is not true.
@@ -46,7 +49,7 @@ struct CopiedTable {
         let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
         return SQLFragment(
             "\(Self.insert) \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
-                + "AS \(RowScope.alias) NOT INDEXED WHERE ")
+                + "AS \(RowScope.alias)\(hint) WHERE ")
             + .all([stretch, SQLFragment("(") + doomed + ") IS NOT TRUE"])
     }
 }

@@ -137,7 +137,7 @@ final class SurvivorCopy {
     }
 
     /// Copies the rows that stay, and proves by three counts that each row either stays or goes. The rows that go are
-    /// counted if they are not as many as the request expects.
+    /// counted, in the table itself, if they are not as many as the request expects.
     private func copySurvivors(
         _ table: CopiedTable, _ statement: DeleteStatement, of parts: [SQLFragment], _ db: Database
     ) throws {
@@ -150,19 +150,19 @@ final class SurvivorCopy {
             try reader.execute(table.copy(to: Self.attached, part, except: doomed), db)
             stayCount += db.changesCount
         }
-        let total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
+        var total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
         if others.isEmpty, let expected = request.expectedCount, stayCount + expected == total {
             deletedCount = expected
         } else {
+            total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.targetTable)"), db)
             deletedCount = try reader.count(
-                SQLFragment("SELECT count(*) FROM \(scope.from(indexedBy: statement.access?.index))")
-                    + reader.whereClause(statement.condition()), db)
+                SQLFragment("SELECT count(*) FROM \(scope.fromTable)") + reader.whereClause(statement.condition()), db)
         }
         for (index, other) in others.enumerated() {
             let counted = either[...index].map { $0 + " IS NOT TRUE" }
             alsoDeletedCounts.append(
                 try reader.count(
-                    SQLFragment("SELECT count(*) FROM \(scope.from()) WHERE ") + .all(counted + [other]), db))
+                    SQLFragment("SELECT count(*) FROM \(scope.fromTable) WHERE ") + .all(counted + [other]), db))
         }
         let goneCount = alsoDeletedCounts.reduce(deletedCount, +)
         guard stayCount + goneCount == total else {

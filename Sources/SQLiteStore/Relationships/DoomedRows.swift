@@ -49,7 +49,8 @@ extension SQLiteConnection {
 
         let date = try dateSQL(request.date, scope, db)
         survey.newestExpired = try newestDoomed(request, scope, date, doomed, step: step, db)
-        survey.cascadedCount = try cascadedCount(doomed, step: step, db)
+        for (name, count) in try cascadedCounts(doomed, step: step, db) { survey.cascadedCounts[name] = count }
+        survey.cascadedCount = survey.cascadedCounts.values.reduce(0, +)
         if let graph = try graph(delete, doomed, step: step, db) {
             return try completeObjects(graph, request, scope, into: &survey, db)
         }
@@ -73,7 +74,7 @@ extension SQLiteConnection {
     }
 
     /// Forgets steps that are not among the preceding deletes and foresees those that are missing.
-    private func align(_ doomed: DoomedRows, to preceding: [BatchDeleteRequest], _ db: Database) throws {
+    func align(_ doomed: DoomedRows, to preceding: [BatchDeleteRequest], _ db: Database) throws {
         let common = zip(doomed.steps, preceding).prefix { $0 == $1 }.count
         if common < doomed.steps.count {
             for table in doomed.tables.values {
@@ -180,13 +181,11 @@ extension SQLiteConnection {
         "SELECT DISTINCT " + (try scope(key.source, db).table.keySQL.map { "child.\($0)" }.joined(separator: ", "))
     }
 
-    private func cascadedCount(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
-        try doomed.tables.values.reduce(0) { sum, table in
-            try sum
-                + count(
-                    SQLFragment("SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0", [step.databaseValue]),
-                    db)
-        }
+    private func cascadedCounts(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> [(String, Int)] {
+        try doomed.tables.map { name, table in
+            let query = "SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0"
+            return (name, try count(SQLFragment(query, [step.databaseValue]), db))
+        }.filter { $0.1 > 0 }
     }
 
     /// The entities that lose rows in a step.

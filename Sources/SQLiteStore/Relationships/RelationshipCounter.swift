@@ -150,7 +150,7 @@ private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: Unsaf
 }
 
 /// The entities that deletes of an entity can reach.
-private struct Reach {
+struct Reach {
     /// Entities that lose rows by a cascade; the entity itself if a chain of cascades leads back to it.
     var cascading: Set<String> = []
     /// Entities whose rows lose references, with the attributes that hold them.

@@ -36,10 +36,11 @@ struct DeleteStatement {
             + .all([condition, scope.membership])
     }
 
-    /// The keys of the rows of a condition.
-    func keys(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
+    /// The keys of the rows of a condition, by the key's own names or by others.
+    func keys(_ condition: SQLFragment, by path: RowPath, as names: [String]? = nil) -> SQLFragment {
         let rows = path == .table ? scope.fromTable : scope.from(indexedBy: path == .date ? access?.index : nil)
-        return SQLFragment("SELECT \(keyList) FROM \(rows) WHERE ") + condition
+        let list = names.map { zip(scope.key, $0).map { "\($0) AS \($1)" }.joined(separator: ", ") } ?? keyList
+        return SQLFragment("SELECT \(list) FROM \(rows) WHERE ") + condition
     }
 
     private func target(_ path: RowPath) -> String {

@@ -29,8 +29,8 @@ struct RowScope {
     /// The rows for a FROM clause, with the index that must be used, if any.
     func from(indexedBy index: String? = nil) -> String { from(hint: hint(index)) }
 
-    /// The rows for a FROM clause, in the order of the table itself.
-    var fromTable: String { from(hint: isTable ? " NOT INDEXED" : "") }
+    /// The rows for a FROM clause, read in the table itself and in its order.
+    var fromTable: String { from(hint: tableHint) }
 
     private func from(hint: String) -> String {
         guard let membership = table.managed?.membership("stored") else { return "\(source) AS \(Self.alias)\(hint)" }
@@ -41,11 +41,15 @@ struct RowScope {
     /// The table for a DELETE or an UPDATE, with the index that must be used, if any; see ``membership``.
     func target(indexedBy index: String? = nil) -> String { "\(source) AS \(Self.alias)\(hint(index))" }
 
-    /// The table for a DELETE or an UPDATE that goes through it in its own order.
-    var targetTable: String { target() + (isTable ? " NOT INDEXED" : "") }
+    /// The table for a DELETE or an UPDATE that reads it itself and goes through it in its own order.
+    var targetTable: String { target() + tableHint }
 
     /// The condition of a DELETE or an UPDATE that a row is of the entity.
     var membership: SQLFragment { table.managed?.membership(Self.alias).map { SQLFragment($0) } ?? .always }
+
+    /// Keeps SQLite from every index but the table itself. Without a rowid the table is an index, and `NOT INDEXED` would
+    /// not keep SQLite from the others.
+    private var tableHint: String { isTable ? table.tableHint : "" }
 
     private func hint(_ index: String?) -> String {
         isTable ? index.map { " INDEXED BY " + $0.quotedIdentifier } ?? "" : ""

@@ -36,6 +36,11 @@ struct SQLFragment: Hashable {
     static func all(_ parts: [SQLFragment]) -> SQLFragment {
         let parts = parts.filter { $0 != .always }
         if parts.count == 1 { return parts[0] }
+        // SQLite bounds the depth of an expression (SQLITE_MAX_EXPR_DEPTH, 1,000), and a chain is as deep as it is long.
+        if parts.count > 100 {
+            let middle = parts.count / 2
+            return all([all(Array(parts[..<middle])), all(Array(parts[middle...]))])
+        }
         return joined(parts.map { SQLFragment("(") + $0 + ")" }, by: " AND ", empty: .always)
     }
 

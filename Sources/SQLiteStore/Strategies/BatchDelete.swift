@@ -34,8 +34,14 @@ struct BatchDelete {
         objects = try ObjectDelete.make(request, scope, connection, db)
     }
 
-    /// Deletes the rows of a condition.
+    /// Deletes the rows of a condition. Throws if an index names other rows than the table has; see ``IndexCheck``.
     mutating func delete(_ condition: SQLFragment, by path: RowPath) throws {
+        try checkIndex(condition, by: path)
+        try deleteChecked(condition, by: path)
+    }
+
+    /// Deletes the rows of a condition that was compared with the table, or that takes the rows by their keys.
+    mutating func deleteChecked(_ condition: SQLFragment, by path: RowPath) throws {
         if objects != nil {
             try objects?.delete(statement.keys(condition, by: path), whole: statement.condition())
             deletedCount = objects?.deletedCount ?? 0
@@ -113,14 +119,15 @@ struct BatchDelete {
             SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", by: .any)
     }
 
-    /// Whether every row of the table goes, so that SQLite can drop its pages unread: by counts in this transaction.
+    /// Whether every row of the table goes, so that SQLite can drop its pages: by counts in this transaction. The rows
+    /// are read in the table itself, whatever an index says of them.
     private func deletesAllRows() throws -> Bool {
         let scope = statement.scope
         guard objects == nil, !request.choosesRows, scope.isTable, scope.table.managed == nil,
-            scope.table.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
+            scope.table.entity.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
         else { return false }
-        let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
-        let query = SQLFragment("SELECT count(*) FROM \(scope.from(indexedBy: statement.access?.index))")
+        let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.fromTable)"), db)
+        let query = SQLFragment("SELECT count(*) FROM \(scope.fromTable)")
         return try total == connection.count(query + connection.whereClause(statement.condition()), db)
     }
 }

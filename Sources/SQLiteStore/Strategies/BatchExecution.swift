@@ -14,6 +14,8 @@ extension SQLiteConnection {
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             try countRelationships(of: request, db)
             let counter = relationshipCounter
+            let triggers = triggerCounter
+            triggers?.forget()
             let before = (counter?.cascadedCount ?? 0, counter?.nullifiedCount ?? 0, counter?.directCount ?? 0)
             do {
                 let result = try transaction(.normal) {
@@ -38,8 +40,10 @@ extension SQLiteConnection {
                     }
                     return result
                 }
-                if result.continuation == nil, relationshipCounter != nil { try removeRelationshipCounter(db) }
+                if result.continuation == nil { try removeCounters(db) }
                 var told = result
+                let ownCount = result.alsoDeletedCounts.reduce(result.deletedCount, +)
+                told.deletedByTriggers = triggers?.take(ownCount: ownCount) ?? [:]
                 told.removedFileCount = removeUnusedFiles()
                 if result.continuation == nil { try dropObjects(db) }
                 return told
@@ -54,11 +58,25 @@ extension SQLiteConnection {
     }
 
     /// Puts the counting triggers in place for a delete, once for all its batches.
+    private func countTriggers(of whole: FetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database)
+        throws
+    {
+        if triggerCounter != nil { try TriggerCounter.remove(db) }
+        triggerCounter = nil
+        triggerCounter = try TriggerCounter.make(whole, rule, self, db)
+    }
+
+    /// Puts the counting triggers in place for what relationships do, once for all batches of a delete.
     private func countRelationships(of request: BatchDeleteRequest, _ db: Database) throws {
         var whole = request.fetchRequest
         whole.fetchLimit = nil
         whole.fetchOffset = 0
         whole.sortDescriptors = []
+        if triggerCounter?.request != whole || triggerCounter?.rule != request.relationships
+            || request.continuation == nil
+        {
+            try countTriggers(of: whole, request.relationships, db)
+        }
         // Rows that are chosen before the delete cannot be told by a predicate in a trigger.
         if request.choosesRows { whole.predicate = .or([]) }
         if let counter = relationshipCounter, counter.request == whole, counter.rule == request.relationships,
@@ -72,6 +90,12 @@ extension SQLiteConnection {
         }
         hasCountedRelationships = true
         relationshipCounter = try RelationshipCounter.make(whole, request.relationships, self, db)
+    }
+
+    private func removeCounters(_ db: Database) throws {
+        if relationshipCounter != nil { try removeRelationshipCounter(db) }
+        if triggerCounter != nil { try TriggerCounter.remove(db) }
+        triggerCounter = nil
     }
 
     /// Removes the triggers, also those of an older counter that a rollback has brought back.

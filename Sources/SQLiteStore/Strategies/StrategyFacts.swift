@@ -74,7 +74,7 @@ extension SQLiteConnection {
     private func copyObstacle(_ table: SQLiteTable, _ db: Database) throws -> String? {
         if try HistoryTables.exist(db) { return "the store keeps a history, which has to tell of every row" }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) points at its rows" }
-        if let trigger = table.deleteTriggers.first { return "its trigger \(trigger) would not fire" }
+        if let trigger = table.entity.deleteTriggers.first { return "its trigger \(trigger) would not fire" }
         var reserved: Int32 = -1
         sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)
         return reserved == 0 ? nil : "its pages have bytes that belong to an extension of SQLite"

@@ -48,50 +48,6 @@ extension SQLiteConnection {
         if let managed = scope.table.managed { survey.historyObstacle = try historyObstacle(managed, db) }
         return survey
     }
-
-    /// Why a table cannot be deleted from, or nil.
-    private func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
-        switch table.entity.kind {
-        case .view: return "\(table.name) is a view: name the table that holds its rows"
-        case .virtual: return "\(table.name) is a virtual table: its rows are a module's, not the store's"
-        case .table: break
-        }
-        if let managed = table.managed, let schema = try catalog.coreData(db),
-            let reason = self.unsupported(managed, schema, request.relationships)
-        {
-            return reason
-        }
-        if table.keySQL.isEmpty {
-            return "the columns of \(table.name) hide its rowid (rowid, _rowid_ and oid are all taken)"
-        }
-        for key in table.entity.incomingRelationships {
-            if let reason = try mismatch(of: key, db) { return reason }
-        }
-        // Preparing the delete shows what the schema needs and this program lacks: functions that triggers call,
-        // collations, a parent key that is not unique.
-        do {
-            let scope = RowScope(table)
-            let condition = try dateSQL(request.date, scope, db).readable(before: request.cutoff)
-            _ = try db.makeStatement(sql: "DELETE FROM \(scope.target()) WHERE \(condition.text)")
-            return nil
-        } catch let error as DatabaseError {
-            return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
-        }
-    }
-
-    /// Why a foreign key makes SQLite refuse to change either of its tables, or nil.
-    func mismatch(of key: Relationship, _ db: Database) throws -> String? {
-        let columns = "\(key.source) (\(key.sourceAttributes.joined(separator: ", ")))"
-        guard let parent = try catalog.table(key.destination, db) else {
-            return "the foreign key of \(columns) points at \(key.destination), which is not there"
-        }
-        guard key.destinationAttributes.count == key.sourceAttributes.count,
-            parent.isParentKey(key.destinationAttributes)
-        else {
-            return "the foreign key of \(columns) does not point at a primary key or a unique key of \(parent.name)"
-        }
-        return nil
-    }
 }
 
 /// The rows that a survey looks at, as pieces of SQL.
@@ -118,7 +74,10 @@ extension SQLiteConnection {
     /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
     func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let parts = try request.preceding
-            .filter { $0.fetchRequest.entity.lowercased() == request.entity.lowercased() }
+            .filter {
+                $0.fetchRequest.entity.lowercased() == request.entity.lowercased()
+                    && !$0.fetchRequest.predicate.isDisjoint(from: request.filter)
+            }
             .map { delete in
                 let membership = try self.scope(of: delete.fetchRequest, db).membership
                 let rows = SQLFragment.all([try condition(delete.fetchRequest.predicate, scope, db), membership])
@@ -187,21 +146,15 @@ extension SQLiteConnection {
     ) throws -> Int? {
         guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notKept == nil,
             let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
-            // Where a rebuild may be worth while: the rowids that it wants cost as much again as the count.
+            // The newer rows must be clearly fewer.
             Double(newest.microseconds) - Double(request.cutoff.microseconds)
                 < 0.4 * (Double(newest.microseconds) - Double(oldest.microseconds)),
             // SQLite believes NOT NULL and does not look for NULL; a schema that was written by hand may say so of rows that
             // have none. They would be the first.
             try edge(rows, .always, newest: false, db) != .null
         else { return nil }
-        let rowID = rows.scope.table.isWithoutRowID ? "NULL" : rows.scope.key[0]
-        let query = select(
-            "count(*), min(\(rowID)), max(\(rowID))", rows, rows.date.readable(notBefore: request.cutoff))
-        guard let found = try row(query, db), case .integer(let stayingCount) = found[0] else { return nil }
-        if survey.unreadable.isEmpty, case .integer(let first) = found[1], case .integer(let last) = found[2] {
-            survey.stayingRows = .rowIDs(first...last)
-        }
-        return try countAllRows(rows, into: &survey, db) - Int(stayingCount)
+        let stayingCount = try count(select("count(*)", rows, rows.date.readable(notBefore: request.cutoff)), db)
+        return try countAllRows(rows, into: &survey, db) - stayingCount
     }
 
     private func select(_ columns: String, _ rows: SurveyRows, _ condition: SQLFragment) -> SQLFragment {

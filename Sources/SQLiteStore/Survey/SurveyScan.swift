@@ -35,6 +35,8 @@ extension SQLiteConnection {
         let tally = try function.tally(request, rows.date, hasIndex: walked != nil) { _ = try row(query, db) }
         tally.fill(&survey)
         if rowID == nil { (survey.expiredRowIDs, survey.stayingRows) = (nil, nil) }
+        // A rebuild leaves out whatever it does not read: where the rows are that stay, only the table itself may say.
+        if !scope.table.indexes.isEmpty { survey.stayingRows = nil }
         // A text index is in the order of the dates only if the scan has seen so; a number index always is.
         survey.isInDateOrder =
             rows.date.function == nil

@@ -23,7 +23,10 @@ struct JSONReportTests {
                 "pending", "rules", "totals", "reclaimed_bytes", "exit_code",
             ])
         #expect(try names(member("pending", of: value)).prefix(4) == ["files", "saved", "ignored", "rejected"])
-        #expect(try names(member("totals", of: value)) == ["expired", "deleted", "residue"])
+        #expect(
+            try names(member("totals", of: value)) == [
+                "expired", "deleted", "residue", "cascaded", "deleted_by_triggers",
+            ])
         guard case .array(let rules)? = member("rules", of: value) else { return #expect(Bool(false)) }
         #expect(
             try names(rules.first).prefix(23) == [

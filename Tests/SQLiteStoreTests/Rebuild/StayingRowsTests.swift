@@ -36,7 +36,8 @@ struct StayingRowsTests {
         let found = try survey(TemporaryStore(Self.mostlyExpired, index).reader())
         #expect(found.expiredCount == 90)
         #expect(found.rowCount == 100)
-        #expect(found.stayingRows == .rowIDs(91...100))
+        // What a damaged index says of them could cost fresh rows.
+        #expect(found.stayingRows == (index == "" ? .rowIDs(91...100) : nil))
     }
 
     @Test(arguments: ["", index], [("NULL", 99), ("'soon'", 99), ("0", 99), ("-5", 99), ("9e999", 99), ("1000", 100)])
@@ -46,8 +47,7 @@ struct StayingRowsTests {
         #expect(found.expiredCount == 89)
         #expect(found.readableCount == value.readableCount)
         #expect(found.unreadableCount == 100 - value.readableCount)
-        // By the index it is not looked where the unreadable ones are.
-        #expect(found.stayingRows == (index == "" || value.sql == "1000" ? .rowIDs(7...100) : nil))
+        #expect(found.stayingRows == (index == "" ? .rowIDs(7...100) : nil))
     }
 
     /// The documented way to add a constraint to a table does not look at its rows.

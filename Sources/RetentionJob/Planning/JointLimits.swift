@@ -1,0 +1,185 @@
+import PriceStore
+import RetentionPolicy
+
+/// Judges what the rules of a plan delete together: each of them may be harmless alone.
+///
+/// An entity loses rows by its own rules and by cascades from others. If no readable row would stay, or more would go
+/// than a rule's `max_fraction` allows, the first rule with which that is so is refused, and the plan is made again without
+/// it. The rules before it are carried out: together they do not take too much.
+struct JointLimits {
+    let plan: Plan
+    let zone: CalendarZone
+    let accepted: Set<RefusalCode>
+    let reader: any StoreReader
+
+    /// The rule to refuse, by its place, and why; nil: the rules pass together.
+    func violation() throws -> (index: Int, refusal: Refusal)? {
+        var seen: Set<String> = []
+        for step in plan.steps where step.surveyRequest != nil {
+            let table = try tableName(step.rule.entity)
+            guard seen.insert(table).inserted else { continue }
+            let takers = try takers(of: table)
+            // A single rule's own rows were judged by its survey.
+            guard takers.count > 1 || takers.contains(where: { !isOwn($0, table) }) else { continue }
+            if let found = try emptied(step, table, takers) ?? tooLargeFraction(table, takers) { return found }
+        }
+        return nil
+    }
+
+    /// A rule that takes rows of an entity: how many by their dates, and how many by cascades.
+    private struct Taker {
+        var index: Int
+        var table: String
+        var expired: Int
+        var cascaded: Int
+        var count: Int { expired + cascaded }
+    }
+
+    private func takers(of table: String) throws -> [Taker] {
+        try plan.steps.indices.compactMap { index in
+            let step = plan.steps[index]
+            guard case .planned = step.disposition else { return nil }
+            let own = try tableName(step.rule.entity)
+            let taker = Taker(
+                index: index, table: own, expired: own == table ? step.survey.expiredCount : 0,
+                cascaded: step.survey.cascadedCounts[table] ?? 0)
+            return taker.count > 0 ? taker : nil
+        }
+    }
+
+    private func isOwn(_ taker: Taker, _ table: String) -> Bool { taker.table == table }
+
+    private func tableName(_ entity: String) throws -> String {
+        let found = try reader.entity(named: entity)
+        return (found?.model?.table ?? found?.name ?? entity).lowercased()
+    }
+
+    /// What the plan deletes up to a step, in order: what cascades of each depends on those before it.
+    private func deletes(through index: Int) -> [BatchDeleteRequest] {
+        plan.steps[...index].compactMap(\.wholeDelete)
+    }
+
+    /// The first of the takers with which too much goes; nil: not even all together take too much.
+    private func first(_ takers: [Taker], taking tooMuch: ([BatchDeleteRequest]) throws -> Bool) throws -> Int? {
+        guard let last = takers.indices.last, try tooMuch(deletes(through: takers[last].index)) else { return nil }
+        var (low, high) = (0, last)
+        while low < high {
+            let middle = (low + high) / 2
+            if try tooMuch(deletes(through: takers[middle].index)) { high = middle } else { low = middle + 1 }
+        }
+        return low
+    }
+
+    // MARK: would_empty_entity
+
+    private func emptied(_ first: Plan.Step, _ table: String, _ takers: [Taker]) throws -> (Int, Refusal)? {
+        guard let date = first.rule.date(zone: zone), !newerRowStays(first, table, takers) else { return nil }
+        let entity = first.rule.entity
+        func hasNoRow(_ deletes: [BatchDeleteRequest]) throws -> Bool {
+            try reader.countSpared(entity, date: date, filter: .all, by: deletes, limit: 1) == 0
+        }
+        guard let place = try self.first(takers, taking: hasNoRow), try !hasNoRow([]) else { return nil }
+        let taker = takers[place]
+        let rule = plan.steps[taker.index].rule
+        // Who says that an entity may be emptied says so of the cascades of other rules, too.
+        let isAllowed =
+            try rule.allowEmpty || accepts(.wouldEmptyEntity, rule)
+            || !isOwn(taker, table)
+                && plan.steps.contains {
+                    try $0.rule.isEnabled && $0.rule.allowEmpty && tableName($0.rule.entity) == table
+                }
+        guard !isAllowed else { return nil }
+        return (
+            taker.index,
+            Refusal(
+                .wouldEmptyEntity,
+                reason: "refusing to delete from \(rule.entity): no readable row of \(entity) would stay, because "
+                    + "\(shares(takers[...place])). Do new rows still arrive?",
+                wayPast: "if \(entity) may be emptied, write allow_empty: true in the rule, or give --accept "
+                    + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
+        )
+    }
+
+    /// Whether a row stays that is newer than every cutoff: the surveys know, unless a cascade could take it.
+    private func newerRowStays(_ first: Plan.Step, _ table: String, _ takers: [Taker]) -> Bool {
+        guard takers.allSatisfy({ isOwn($0, table) && $0.cascaded == 0 }), let newest = first.survey.newestOfEntity
+        else {
+            return false
+        }
+        return takers.allSatisfy {
+            let step = plan.steps[$0.index]
+            return step.cutoff <= newest && step.rule.entity.lowercased() == first.rule.entity.lowercased()
+                && step.rule.dateAttribute.lowercased() == first.rule.dateAttribute.lowercased()
+                && step.rule.dateFormat == first.rule.dateFormat
+        }
+    }
+
+    // MARK: max_fraction
+
+    /// A limit holds for its own rule and for those after it; a rule before it is not refused for its sake.
+    private func tooLargeFraction(_ table: String, _ takers: [Taker]) throws -> (Int, Refusal)? {
+        for (index, step) in plan.steps.enumerated() {
+            guard case .planned = step.disposition, let limit = step.rule.limits.maxFraction,
+                !accepts(.tooLargeFraction, step.rule), try tableName(step.rule.entity) == table,
+                let readable = step.survey.readableCount, readable > 0, let date = step.rule.date(zone: zone),
+                // Counts of the plan are cheap, and usually say enough.
+                Double(takers.reduce(0) { $0 + $1.count }) / Double(readable) > limit
+            else { continue }
+            var gone = 0
+            func isTooMuch(_ deletes: [BatchDeleteRequest]) throws -> Bool {
+                gone =
+                    try readable
+                    - reader.countSpared(
+                        step.rule.entity, date: date, filter: step.rule.filter, by: deletes, limit: nil)
+                return Double(gone) / Double(readable) > limit
+            }
+            guard let place = try first(takers, taking: isTooMuch),
+                let taker = takers[place...].first(where: { $0.index >= index && mayTake($0, of: step) }),
+                try isTooMuch(deletes(through: taker.index))
+            else { continue }
+            let rule = plan.steps[taker.index].rule
+            let share = Figures.percent(gone, of: readable).map { " (\($0))" } ?? ""
+            return (
+                taker.index,
+                Refusal(
+                    .tooLargeFraction,
+                    reason: "refusing to delete from \(rule.entity): \(Figures.grouped(gone)) of "
+                        + "\(Figures.count(readable, "readable row"))\(share) of \(step.rule.entity) would go, more than "
+                        + "max_fraction of \(step.rule.name) allows (\(limit)), because "
+                        + shares(takers.prefix { $0.index <= taker.index }),
+                    wayPast:
+                        "to let it pass, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or give "
+                        + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
+            )
+        }
+        return nil
+    }
+
+    private func mayTake(_ taker: Taker, of step: Plan.Step) -> Bool {
+        let rule = plan.steps[taker.index].rule
+        guard !accepts(.tooLargeFraction, rule) else { return false }
+        return taker.cascaded > 0 || !rule.filter.isDisjoint(from: step.rule.filter)
+    }
+
+    // MARK: Words
+
+    private func accepts(_ code: RefusalCode, _ rule: Rule) -> Bool {
+        accepted.contains(code) || rule.accept.contains(code)
+    }
+
+    /// `gold deletes 30 rows and silver deletes 70 rows (5 by cascades)`.
+    private func shares(_ takers: ArraySlice<Taker>) -> String {
+        let most = 5
+        var parts = takers.prefix(most).map { taker in
+            let cascaded = taker.cascaded > 0 ? " (\(Figures.grouped(taker.cascaded)) by cascades)" : ""
+            return "\(plan.steps[taker.index].rule.name) deletes \(Figures.count(taker.count, "row"))" + cascaded
+        }
+        if takers.count > most {
+            let rest = takers.dropFirst(most)
+            parts.append(
+                "\(Figures.count(rest.count, "other rule")) \(rest.count == 1 ? "deletes" : "delete") "
+                    + Figures.count(rest.reduce(0) { $0 + $1.count }, "row"))
+        }
+        return parts.dropLast().joined(separator: ", ") + (parts.count > 1 ? " and " : "") + (parts.last ?? "")
+    }
+}

@@ -1,0 +1,88 @@
+import GRDB
+import PriceStore
+
+/// What in the schema stands against a delete whatever the rows are: found without carrying anything out.
+extension SQLiteConnection {
+    /// Why a table cannot be deleted from, or nil.
+    func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
+        switch table.entity.kind {
+        case .view: return "\(table.name) is a view: name the table that holds its rows"
+        case .virtual: return "\(table.name) is a virtual table: its rows are a module's, not the store's"
+        case .table: break
+        }
+        if let managed = table.managed, let schema = try catalog.coreData(db),
+            let reason = self.unsupported(managed, schema, request.relationships)
+        {
+            return reason
+        }
+        if table.keySQL.isEmpty {
+            return "the columns of \(table.name) hide its rowid (rowid, _rowid_ and oid are all taken)"
+        }
+        for key in table.entity.incomingRelationships {
+            if let reason = try mismatch(of: key, db) { return reason }
+        }
+        let condition = try dateSQL(request.date, RowScope(table), db).readable(before: request.cutoff)
+        do {
+            _ = try db.makeStatement(sql: "DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)")
+            for statement in ownWordStatements(table, request.relationships) {
+                _ = try db.makeStatement(sql: statement)
+            }
+        } catch let error as DatabaseError {
+            return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
+        }
+        return try obstacleBehindKeys(table, request.relationships, db)
+    }
+
+    /// Why SQLite cannot compile the delete with all that foreign keys do: triggers and constraints of the tables that they
+    /// reach may call functions, collations and modules that this program lacks, or name tables that are gone.
+    ///
+    /// A reader's own connection does without foreign keys, which cannot be changed inside a transaction. So the
+    /// statements are compiled on another connection, and none is carried out.
+    private func obstacleBehindKeys(
+        _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> String? {
+        guard isReadOnly, !table.entity.incomingRelationships.isEmpty || !table.entity.relationships.isEmpty else {
+            return nil
+        }
+        let compiler = try compiler ?? sibling(enforcingKeys: true)
+        self.compiler = compiler
+        let statements = ["DELETE FROM \(RowScope(table).target())"] + ownWordStatements(table, rule)
+        return try compiler.run("looking at the schema") { db in
+            // Core Data's own functions belong to a connection.
+            _ = try compiler.catalog.coreData(db)
+            do {
+                for statement in statements { _ = try db.makeStatement(sql: statement) }
+                return nil
+            } catch let error as DatabaseError {
+                return "SQLite cannot delete from \(table.name): \(error.message ?? "no reason given")"
+            }
+        }
+    }
+
+    /// What the rule's own word does to the rows that point at the table's.
+    private func ownWordStatements(
+        _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule
+    ) -> [String] {
+        guard table.managed == nil, let rule = rule.deleteRule else { return [] }
+        return table.entity.incomingRelationships.map { key in
+            let source = "main." + key.source.quotedIdentifier
+            guard rule == .nullify else { return "DELETE FROM \(source)" }
+            return "UPDATE OR ABORT \(source) SET "
+                + key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
+        }
+    }
+
+    /// Why a foreign key makes SQLite refuse to change either of its tables, or nil.
+    func mismatch(of key: Relationship, _ db: Database) throws -> String? {
+        let columns = "\(key.source) (\(key.sourceAttributes.joined(separator: ", ")))"
+        guard let parent = try catalog.table(key.destination, db) else {
+            return "the foreign key of \(columns) points at \(key.destination), which is not there"
+        }
+        guard key.destinationAttributes.count == key.sourceAttributes.count,
+            parent.isParentKey(key.destinationAttributes)
+        else {
+            return "the foreign key of \(columns) does not point at a primary key or a unique key of \(parent.name)"
+        }
+        return nil
+    }
+}

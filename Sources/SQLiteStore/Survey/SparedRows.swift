@@ -1,0 +1,33 @@
+import GRDB
+import PriceStore
+
+extension SQLiteConnection {
+    /// Counts the rows that stay after several deletes, their cascades followed; nil: no relationship is in play, and
+    /// the predicates of the deletes say it all.
+    func countSpared(
+        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) throws(StoreError) -> Int? {
+        try run("counting the rows of \(entity) that stay") { db in
+            let areRelated = try deletes.contains { delete in
+                guard let table = try catalog.table(delete.fetchRequest.entity, db) else { return false }
+                return table.managed != nil || !table.entity.incomingRelationships.isEmpty
+            }
+            guard areRelated else { return nil }
+            return try snapshot(db) {
+                let doomed = temporaries.doomedRows ?? DoomedRows()
+                temporaries.doomedRows = doomed
+                try align(doomed, to: deletes, db)
+                let scope = try scope(entity, db)
+                let table = try doomedTable(scope.table, doomed, db)
+                let own = zip(scope.key.indices, scope.key).map { "own.k\($0) = +\($1)" }.joined(separator: " AND ")
+                let query =
+                    SQLFragment("SELECT count(*) FROM (SELECT 1 FROM \(scope.from()) WHERE ")
+                    + .all([
+                        try dateSQL(date, scope, db).readable(), try condition(filter, scope, db),
+                        SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(own))"),
+                    ]) + SQLFragment(" LIMIT ?)", [(limit ?? -1).databaseValue])
+                return try count(query, db)
+            }
+        }
+    }
+}
