@@ -169,6 +169,8 @@ public struct Survey: Hashable, Sendable {
     public var strategyReason: String?
     /// How the engine would go about it in batches, where ``strategy`` turns out not to fit.
     public var batchStrategy = DeleteStrategy.whole
+    /// Whether other rows may go or change with each row, so that nobody knows yet what a batch costs.
+    public var followsRelationships = false
     /// How long a batch should take where the policy does not say; nil: as the job thinks best.
     public var batchTarget: Duration?
     /// How long ``strategy`` is expected to lock the store; nil: it does not matter for a strategy in batches.

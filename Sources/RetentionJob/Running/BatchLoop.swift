@@ -102,7 +102,7 @@ package struct BatchLoop {
         deletedCount += count
         deletedInPass += count
         if count > 0 { batchCount += 1 }
-        if let next = result.continuation, count > 0 || next != previous {
+        if let next = result.continuation, count > 0 || result.cascadedCount > 0 || next != previous {
             state = .deleting(next)
             pendingPause = pacing.pause(after: elapsed, hasCompany: hasCompany)
         } else {

@@ -63,11 +63,13 @@ extension SQLiteConnection {
                 try catalog.table($0, db)?.entity.incomingRelationships ?? []
             }
         }
-        let crosses = try request.relationships.deleteRule != nil || crossesBatches(doomed, step: step, db)
-        if survey.obstacles.isEmpty, crosses {
-            // Rows that point at each other without a cascade can only go in one statement, and what a rule's own word
-            // makes of others is counted by whole rules.
+        survey.followsRelationships = true
+        guard survey.obstacles.isEmpty, survey.unsupported == nil else { return }
+        if try crossesBatches(doomed, step: step, db) {
             survey.goesInOneStatement()
+            survey.predictedLock = try predictRelatedLock(scope.table, survey, db)
+        } else if request.relationships.deleteRule != nil || survey.cascadedCount > 0 {
+            survey.goesInBatches()
         }
     }
 
