@@ -18,10 +18,15 @@ extension ChosenRows {
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
         let own = scope.table.entity.incomingRelationships.filter(isOwn)
         if own.count > 1 { try deleteLeavesFirst(own.filter { $0.deleteRule == .restrict }) }
+        var deletes: [String: SQLFragment] = [:]
         for (wave, entities) in waves.enumerated().reversed() {
             for entity in entities {
-                try connection.execute(
-                    SQLFragment("DELETE FROM \(entity.target()) WHERE ") + isChosen(entity, wave: wave), db)
+                var delete =
+                    try deletes[entity.table.name]
+                    ?? SQLFragment("DELETE FROM \(entity.target()) WHERE ") + isChosen(entity, wave: 0)
+                delete.arguments[0] = wave.databaseValue
+                deletes[entity.table.name] = delete
+                try connection.execute(delete, db)
             }
         }
         if try !hadDeferred && hasDeferredViolations() {
@@ -44,40 +49,62 @@ extension ChosenRows {
     private func collect(atMost bound: Int?) throws -> (waves: [[RowScope]], isAll: Bool) {
         var waves = [[scope]]
         var partCount = 0
+        var cascades: [String: [Cascade]] = [:]
         families: while let parents = waves.last, !parents.isEmpty {
             var reached: [String: RowScope] = [:]
             for parent in parents {
-                for key in try connection.incoming(parent.table.name, of: request, db)
-                where key.deleteRule == .cascade {
-                    let child = try source(of: key)
+                let known = try cascades[parent.table.name] ?? self.cascades(from: parent)
+                cascades[parent.table.name] = known
+                for cascade in known {
                     let most = partCount < Self.mostParts ? bound : nil
-                    let count = try add(key, of: waves.count - 1, child, atMost: most)
-                    if count > 0 { reached[child.table.name] = child }
+                    let count = try add(cascade, of: waves.count - 1, atMost: most)
+                    if count > 0 { reached[cascade.child.table.name] = cascade.child }
                     if let most, count >= most {
-                        try beginAgain(with: child, wave: waves.count)
+                        try beginAgain(with: cascade.child, wave: waves.count)
                         partCount += 1
-                        waves = [[child]]
+                        waves = [[cascade.child]]
                         continue families
                     }
                 }
             }
-            waves.append(childrenFirst(reached))
+            waves.append(reached.count > 1 ? childrenFirst(reached) : Array(reached.values))
         }
         return (waves.filter { !$0.isEmpty }, partCount == 0)
     }
 
-    /// Notes the rows that point by a key at those of a wave and are not noted yet; returns how many.
-    private func add(_ key: Relationship, of wave: Int, _ child: RowScope, atMost bound: Int?) throws -> Int {
-        var columns = SQLFragment(", ?, ", [(wave + 1).databaseValue])
-        if child.table.name == scope.table.name {
-            columns += SQLFragment("(") + (try connection.condition(request.fetchRequest.predicate, child, db))
-                + ") IS TRUE"
-        } else {
-            columns += SQLFragment("0")
+    /// A relationship by which rows go with others, and the statement that notes them.
+    private struct Cascade {
+        let child: RowScope
+        /// Its first argument is the wave that the rows get, its last two are the wave that they point at and a limit.
+        let statement: SQLFragment
+    }
+
+    private func cascades(from parent: RowScope) throws -> [Cascade] {
+        try execute("CREATE INDEX IF NOT EXISTS temp.\(table(parent))_wave ON \(table(parent)) (wave)")
+        return try connection.incoming(parent.table.name, of: request, db).filter { $0.deleteRule == .cascade }.map {
+            let child = try source(of: $0)
+            var columns = SQLFragment(", ?, ", [0.databaseValue])
+            if child.table.name == scope.table.name {
+                columns += SQLFragment("(") + (try connection.condition(request.fetchRequest.predicate, child, db))
+                    + ") IS TRUE"
+            } else {
+                columns += SQLFragment("0")
+            }
+            return Cascade(
+                child: child,
+                statement: SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT ")
+                    + (try pointing($0, sparingChosen: true, wave: 0, columns: columns))
+                    + SQLFragment(" LIMIT ?", [0.databaseValue]))
         }
-        var insert = SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT ")
-        insert += try pointing(key, sparingChosen: true, wave: wave, columns: columns)
-        if let bound { insert += SQLFragment(" LIMIT ?", [bound.databaseValue]) }
+    }
+
+    /// Notes the rows that point at those of a wave and are not noted yet; returns how many.
+    private func add(_ cascade: Cascade, of wave: Int, atMost bound: Int?) throws -> Int {
+        var insert = cascade.statement
+        let last = insert.arguments.count - 1
+        insert.arguments[0] = (wave + 1).databaseValue
+        insert.arguments[last - 1] = wave.databaseValue
+        insert.arguments[last] = (bound ?? -1).databaseValue
         try connection.execute(insert, db)
         return db.changesCount
     }

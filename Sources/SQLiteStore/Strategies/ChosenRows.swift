@@ -131,7 +131,6 @@ struct ChosenRows {
         let name = connection.temporaryName("chosen")
         let list = Self.columns(scope).joined(separator: ", ")
         try execute("CREATE TEMP TABLE \(name) (\(list), wave, named, PRIMARY KEY (\(list))) WITHOUT ROWID")
-        try execute("CREATE INDEX temp.\(name)_wave ON \(name) (wave) WHERE wave > 0")
         connection.temporaries.chosenRows[entity] = name
         return name
     }
@@ -153,7 +152,8 @@ struct ChosenRows {
         let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
             "parent.\($1.quotedIdentifier) = \(RowScope.alias).\($0.quotedIdentifier)"
         }
-        var condition = SQLFragment((isParent + refers).joined(separator: " AND ")) + Self.isOf(wave, " AND chosen.")
+        var condition = SQLFragment((isParent + refers).joined(separator: " AND "))
+        if let wave { condition += SQLFragment(" AND chosen.wave = ?", [wave.databaseValue]) }
         if sparingChosen {
             let same = zip(Self.columns(child), child.key).map { "own.\($0) = +\($1)" }.joined(separator: " AND ")
             condition += SQLFragment(" AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))")
@@ -167,14 +167,8 @@ struct ChosenRows {
     /// The condition that a row is chosen, in a wave or at all.
     func isChosen(_ scope: RowScope, wave: Int? = nil) throws -> SQLFragment {
         let rows = "SELECT \(Self.columns(scope).joined(separator: ", ")) FROM temp.\(try table(scope))"
-        return SQLFragment("\(Self.tuple(scope)) IN (\(rows)") + Self.isOf(wave, " WHERE ") + ")"
-    }
-
-    /// The condition on a wave, in the form that its index needs.
-    private static func isOf(_ wave: Int?, _ prefix: String) -> SQLFragment {
-        guard let wave else { return SQLFragment("") }
-        let column = prefix.hasSuffix(".") ? "chosen.wave" : "wave"
-        return SQLFragment("\(prefix)wave = ?" + (wave > 0 ? " AND \(column) > 0" : ""), [wave.databaseValue])
+        guard let wave else { return SQLFragment("\(Self.tuple(scope)) IN (\(rows))") }
+        return SQLFragment("\(Self.tuple(scope)) IN (\(rows) WHERE wave = ?)", [wave.databaseValue])
     }
 
     static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
