@@ -24,7 +24,29 @@ package enum StoreCheck {
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }
+        if includingAdvice, !found.contains(where: { $0.severity == .error }) {
+            found += try relationshipRefusals(policy, reader, clock)
+        }
         return found.sorted { $0.mark < $1.mark }
+    }
+
+    /// What a run would refuse now because of rows that belong together, in the same words.
+    ///
+    /// Only the plan of all rules can tell: a rule may delete what stands in the way of a later one.
+    private static func relationshipRefusals(
+        _ policy: Policy, _ reader: any StoreReader, _ clock: Instant
+    ) throws -> [Diagnostic] {
+        let isConcerned = try policy.rules.contains {
+            try $0.isEnabled && reader.entity(named: $0.entity)?.incomingRelationships.isEmpty == false
+        }
+        guard isConcerned else { return [] }
+        let planner = Planner(policy: policy, asOf: clock, clock: clock, countsAllRows: false)
+        return try planner.plan(reader: reader).steps.compactMap { step in
+            guard case .refused(let refusal) = step.disposition, refusal.code == .relationshipDenied else { return nil }
+            return Diagnostic(
+                .warning, at: step.rule.marks.value("entity"),
+                "the rule will be refused (\(refusal.code.rawValue)): \(refusal.message)")
+        }
     }
 
     /// What is to be said of a file that keeps the room of deleted rows for itself, although a rule may give it back.
