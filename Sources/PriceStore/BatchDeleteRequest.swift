@@ -98,13 +98,17 @@ public enum BatchResultType: Hashable, Sendable {
 
 /// A place in the order in which batches go through a table.
 public struct BatchContinuation: Hashable, Sendable {
-    /// The values of the place: for ``DeleteStrategy/range`` the stored date and the key, else the key.
+    /// The values of the place: for ``DeleteStrategy/range`` the stored date and the key, else the key. Empty: the
+    /// beginning.
     public let position: [StoreValue]
 
     /// Makes a continuation; engines do.
     public init(position: [StoreValue]) {
         self.position = position
     }
+
+    /// The place where the first batch begins: a batch that took only a part of what goes with its rows goes on there.
+    package static let beginning = BatchContinuation(position: [])
 }
 
 /// What a batch delete did.

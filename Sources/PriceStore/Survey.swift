@@ -17,7 +17,7 @@ public struct SurveyRequest: Hashable, Sendable {
     /// What becomes of the rows that point at rows which go.
     public var relationships: BatchDeleteRequest.RelationshipRule
     /// How long the store may be locked for a strategy that the engine chooses by itself.
-    public var maxLock = Duration.seconds(2)
+    public var maxLock = Self.defaultMaxLock
     /// Whether the delete is to tell which rows went, one by one.
     public var wantsObjectIDs = false
     /// Whether all rows are counted even if an index shows that none is expired.
@@ -27,6 +27,9 @@ public struct SurveyRequest: Hashable, Sendable {
     public var countsKeptRows: Bool
     /// Whether the rows that relationships would take or change are counted even if nothing else hangs on it.
     public var countsRelatedRows: Bool
+
+    /// How long the store may be locked where nobody says otherwise.
+    package static let defaultMaxLock = Duration.seconds(2)
 
     /// Makes a question.
     public init(
@@ -119,6 +122,8 @@ public struct Survey: Hashable, Sendable {
         public var rowCount: Int
         /// What makes it an obstacle.
         public var objection: Objection
+        /// Whether the source has an attribute that may hold a date, so that a rule could delete its rows.
+        public var sourceHasDates = true
 
         /// Makes an obstacle.
         public init(relationship: Relationship, rowCount: Int, objection: Objection = .pointing) {
@@ -173,6 +178,8 @@ public struct Survey: Hashable, Sendable {
     public var strategyReason: String?
     /// How the engine would go about it in batches, where ``strategy`` turns out not to fit.
     public var batchStrategy = DeleteStrategy.whole
+    /// Whether other rows may go or change with each row, so that nobody knows yet what a batch costs.
+    public var followsRelationships = false
     /// How long a batch should take where the policy does not say; nil: as the job thinks best.
     public var batchTarget: Duration?
     /// How long ``strategy`` is expected to lock the store; nil: it does not matter for a strategy in batches.

@@ -56,6 +56,8 @@ final class SQLiteConnection {
         /// Tables that a rehearsal shadows, by lower-cased name.
         var shadows: [String: ShadowTable] = [:]
         var doomedRows: DoomedRows?
+        /// The table of the rows that the batch at work deletes, of each entity, by lower-cased name.
+        var chosenRows: [String: String] = [:]
         /// Whether the store keeps its history; nil: nobody has looked.
         var history: HistoryState?
         /// What batches of one request on the objects of a Core Data store share.

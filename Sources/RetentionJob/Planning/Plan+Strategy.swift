@@ -6,7 +6,7 @@ extension Plan.Step {
     mutating func use(_ wanted: DeleteStrategy, asking survey: SurveyRequest) {
         // A partition goes as a whole: rows that arrived in it meanwhile could be more than `max_rows` allows.
         let strategy = wanted == .partitions && rule.limits.maxRows != nil ? .range : wanted
-        batch = Self.batch(of: rule, strategy, survey, target: self.survey.batchTarget)
+        batch = Self.batch(of: rule, strategy, survey, self.survey)
         request = BatchDeleteRequest(
             fetchRequest: FetchRequest(
                 entity: rule.entity, predicate: survey.deletion,
@@ -24,27 +24,32 @@ extension Plan.Step {
     /// Whether rows go in batches of a limited number.
     var isInBatches: Bool { request?.fetchRequest.fetchLimit != nil }
 
-    /// Goes on in batches, since the strategy that was chosen does not fit.
+    /// Goes on in batches, since the strategy that was chosen does not fit; see ``hasBatchesToFallBackOn``.
     mutating func useBatches() {
-        guard let surveyRequest else { return }
+        guard let surveyRequest, hasBatchesToFallBackOn else { return }
         let ignoresUnknownHistory = request?.ignoresUnknownHistory ?? false
         use(survey.batchStrategy, asking: surveyRequest)
         request?.ignoresUnknownHistory = ignoresUnknownHistory
     }
 
+    /// Whether rows can go in batches where the strategy that was chosen does not fit. Batches never give way to anything.
+    var hasBatchesToFallBackOn: Bool { isStrategyChosen && !isInBatches && survey.batchStrategy.isInBatches }
+
     /// Sorted batches are large by their nature: each goes through most pages of the table. They are bounded by the time
-    /// that the store may be locked, unless the rule says how large they are.
+    /// that the store may be locked, unless the rule says how large they are. Where each row may take others along, the
+    /// first batch is a single row, and each one up to twice as large as the last.
     private static func batch(
-        of rule: Rule, _ strategy: DeleteStrategy, _ survey: SurveyRequest, target: Duration?
+        of rule: Rule, _ strategy: DeleteStrategy, _ request: SurveyRequest, _ survey: Survey
     ) -> Rule.BatchSetting {
         guard rule.batch == Rule.BatchSetting() else { return rule.batch }
         var batch = rule.batch
         guard strategy == .sorted else {
-            batch.target = target ?? batch.target
+            batch.target = survey.batchTarget ?? batch.target
+            if survey.followsRelationships { batch.rows = 1 }
             return batch
         }
         batch.rows = firstSortedRows
-        batch.target = survey.maxLock / 2
+        batch.target = request.maxLock / 2
         return batch
     }
 

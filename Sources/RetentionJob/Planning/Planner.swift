@@ -166,12 +166,32 @@ package struct Planner {
     /// A schema that the engine cannot handle is an answer, not an error: the other rules go on.
     private func answer(_ request: SurveyRequest, _ reader: any StoreReader) throws(StoreError) -> Survey {
         do {
-            return try reader.survey(request)
+            var survey = try reader.survey(request)
+            for index in survey.obstacles.indices {
+                let source = survey.obstacles[index].relationship.source
+                survey.obstacles[index].sourceHasDates = try hasDates(source, request.date.zone, reader)
+            }
+            return survey
         } catch  where error.kind == .unsupported {
             var survey = Survey()
             survey.unsupported = error.message
             return survey
         }
+    }
+
+    /// Whether an entity has an attribute that a rule could go by, judged by a few of its values.
+    private func hasDates(
+        _ name: String, _ zone: CalendarZone, _ reader: any StoreReader
+    ) throws(StoreError) -> Bool {
+        guard let entity = try reader.entity(named: name), entity.kind == .table else { return false }
+        let references = entity.relationships.flatMap(\.sourceAttributes)
+        for attribute in entity.attributes
+        where !entity.primaryKey.contains(attribute.name) && !references.contains(attribute.name) {
+            if attribute.dateEncoding != nil { return true }
+            let values = try reader.sample(entity: name, attribute: attribute.name, limit: 10).filter { !$0.isNull }
+            if !values.isEmpty, !DateEncoding.recognise(values, now: clock, zone: zone).isEmpty { return true }
+        }
+        return false
     }
 
     /// A strategy that was asked for by name and cannot be had, as a mistake of the configuration.

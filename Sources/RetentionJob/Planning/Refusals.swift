@@ -45,7 +45,7 @@ package struct Refusals {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
             wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
-            futureDates(), mixedFormats(), relationshipDenied(), historyTracking(),
+            futureDates(), mixedFormats(), relationshipDenied(), tooLongLock(), historyTracking(),
         ].compactMap { $0 }
     }
 
@@ -83,16 +83,50 @@ package struct Refusals {
         }
         if rule.relationships == .nullify {
             return Refusal(
-                .relationshipDenied, reason: begin(reason + ", and the key must have a value or cannot be changed"),
-                wayPast: "this cannot be accepted, because the delete would fail; delete those rows first, with a rule "
-                    + "for \(first.relationship.source) before this one", isAcceptable: false)
+                .relationshipDenied,
+                reason: begin(reason + ", and that reference cannot be set to NULL or must not be changed"),
+                wayPast: Self.delete(first, "write relationships: cascade in the rule, so that they go too"),
+                isAcceptable: false)
         }
+        // The rule's own word is only about what points at its own entity.
+        let isOwn = first.relationship.destination.lowercased() == rule.entity.lowercased()
         let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
+        let choices =
+            "write relationships: nullify in the rule (those rows stay and lose the reference) or relationships: cascade "
+            + "(they go too)"
         return Refusal(
-            .relationshipDenied, reason: begin(reason + ", and the key is declared \(declared)"),
-            wayPast: "this cannot be accepted, because the delete would fail; delete those rows first, with a rule for "
-                + "\(first.relationship.source) before this one, or change the key",
+            .relationshipDenied,
+            reason: begin(reason + ", and the key is declared ON DELETE \(declared), so that the store forbids it"),
+            wayPast: isOwn ? Self.delete(first, choices) : "this cannot be accepted; delete those rows first",
             isAcceptable: false)
+    }
+
+    /// What works against rows that stand in the way: what the rule can say, or a rule for them, where they are of another
+    /// table.
+    private static func delete(_ obstacle: Survey.Obstacle, _ choices: String) -> String {
+        let relationship = obstacle.relationship
+        guard relationship.source.lowercased() != relationship.destination.lowercased(), obstacle.sourceHasDates else {
+            return "this cannot be accepted; \(choices)"
+        }
+        return "this cannot be accepted; \(choices), or delete those rows first, with a rule for \(relationship.source) "
+            + "before this one"
+    }
+
+    /// Rows that must go in one statement, for longer than the store may be locked.
+    private func tooLongLock() -> Refusal? {
+        guard survey.strategy == .whole, !survey.batchStrategy.isInBatches, let lock = survey.predictedLock else {
+            return nil
+        }
+        let allowed = rule.limits.maxLock ?? SurveyRequest.defaultMaxLock
+        guard lock > allowed else { return nil }
+        return Refusal(
+            .relationshipDenied,
+            reason: begin(
+                "\(Figures.count(survey.expiredCount + survey.cascadedCount, "row")) refer to each other and must go in one "
+                    + "statement, which would lock the store for about \(Figures.duration(lock)), longer than "
+                    + "limits.max_lock allows (\(Figures.duration(allowed)))"),
+            wayPast: "this cannot be accepted; raise limits.max_lock, or write relationships: nullify in the rule, which "
+                + "goes in batches", isAcceptable: false)
     }
 
     /// What a Core Data model, or its want of a way back, forbids; nil: the obstacle is a key of the schema.

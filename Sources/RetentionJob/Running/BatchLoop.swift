@@ -114,7 +114,8 @@ package struct BatchLoop {
         deletedCount += count
         deletedInPass += count
         if count > 0 { batchCount += 1 }
-        if let next = result.continuation, count > 0 || next != previous, deletedInPass <= expectedInPass {
+        let hasMoved = count > 0 || result.cascadedCount > 0 || result.continuation != previous
+        if let next = result.continuation, hasMoved, deletedInPass <= expectedInPass {
             state = .deleting(next)
             pendingPause = pacing.pause(after: elapsed, hasCompany: hasCompany)
         } else {

@@ -34,9 +34,11 @@ extension Run {
         } catch {
             setup.observer?.runDidEnd()
             // A constraint may stand against one transaction for all rows, and not against batches.
-            if step.isStrategyChosen, !step.isInBatches, error.kind == .strategyUnfit || error.kind == .constraint {
+            if step.hasBatchesToFallBackOn, error.kind == .strategyUnfit || error.kind == .constraint {
                 return goOnInBatches(pass, of: plan, because: error.message)
             }
+            var error = error
+            if error.kind == .strategyUnfit, step.isStrategyChosen { error.hint = "raise limits.max_lock" }
             for (index, residue) in zip(pass, residues) { fail(index, because: error, residue: residue) }
         }
         if report.rules[first].deleted > 0 { report.rules[first].digest = digest?.finish() }
@@ -48,9 +50,7 @@ extension Run {
 
     /// Throws if nothing that the engine chose to lock the store for long with should begin now.
     private func checkCompany(_ step: Plan.Step) throws(StoreError) {
-        guard step.isStrategyChosen, !step.isInBatches, step.survey.expiredCount > 0, try writer.hasCompany() else {
-            return
-        }
+        guard step.hasBatchesToFallBackOn, step.survey.expiredCount > 0, try writer.hasCompany() else { return }
         throw StoreError(.strategyUnfit, store: writer.name, message: "others have come to the store")
     }
 
@@ -152,7 +152,6 @@ extension Run {
             request.strategy == .windows || request.strategy == .keys
         {
             batch.strategy = .whole
-            batch.continuation = nil
         }
         return batch
     }

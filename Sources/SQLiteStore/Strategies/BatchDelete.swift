@@ -12,6 +12,10 @@ struct BatchDelete {
     var objectIDs: [ObjectID] = []
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
+    /// Whether the rows to go are noted one by one before they go.
+    let choosesRows: Bool
+    /// Whether only a part of what goes with the rows is gone, and not yet the rows themselves.
+    private(set) var isUnfinished = false
 
     init(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
         self.request = request
@@ -32,6 +36,7 @@ struct BatchDelete {
             scope: scope, date: date.map { (sql: $0.0, before: $0.1) },
             rest: try connection.condition(rest, scope, db), access: access)
         objects = try ObjectDelete.make(request, scope, connection, db)
+        choosesRows = try connection.choosesRows(request, db)
     }
 
     /// Deletes the rows of a condition. Throws if an index names other rows than the table has; see ``IndexCheck``.
@@ -48,10 +53,11 @@ struct BatchDelete {
             objectIDs = objects?.objectIDs ?? []
             return
         }
-        if request.choosesRows {
+        if choosesRows {
+            guard !isUnfinished else { return }
             let scope = try connection.tableScope(of: request.fetchRequest, db)
-            let chosen = try ChosenRows(statement.keys(condition, by: path), scope, connection, db)
-            try chosen.delete(request.relationships)
+            let chosen = try ChosenRows(statement.keys(condition, by: path), of: request, scope, connection, db)
+            isUnfinished = try !chosen.delete(atMost: cascadeBound)
             let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
             deletedCount += gone.count
             objectIDs += gone.keys.map { connection.objectID(scope, $0) }
@@ -61,15 +67,29 @@ struct BatchDelete {
         deletedCount += db.changesCount
     }
 
+    /// How many rows may go with those of a batch; nil: it is not one of several.
+    private var cascadeBound: Int? {
+        guard request.strategy.isInBatches, let limit = request.fetchRequest.fetchLimit else { return nil }
+        return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
+    }
+
+    /// Fewer rows that go by a cascade are not worth a batch of their own.
+    private static let fewestCascaded = 2000
+
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
+        let next = try runOnce()
+        return isUnfinished ? request.continuation ?? .beginning : next
+    }
+
+    private mutating func runOnce() throws -> BatchContinuation? {
         guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "a delete in batches by the strategy \(request.strategy.rawValue) has no offset",
                 hint: "use the strategy whole")
         }
-        if !request.alsoDeleting.isEmpty, !request.strategy.readsWholeTable || objects != nil || request.choosesRows {
+        if !request.alsoDeleting.isEmpty, !request.strategy.readsWholeTable || objects != nil || choosesRows {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message:
@@ -123,7 +143,7 @@ struct BatchDelete {
     /// are read in the table itself, whatever an index says of them.
     private func deletesAllRows() throws -> Bool {
         let scope = statement.scope
-        guard objects == nil, !request.choosesRows, scope.isTable, scope.table.managed == nil,
+        guard objects == nil, !choosesRows, scope.isTable, scope.table.managed == nil,
             scope.table.entity.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
         else { return false }
         let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.fromTable)"), db)

@@ -31,7 +31,7 @@ extension SQLiteConnection {
                         result.nullifiedCount = objects.nullifiedCount
                     }
                     if let directCount = counter?.directCount {
-                        if request.choosesRows {
+                        if batch.choosesRows {
                             // The counter knows no predicate here: it took the chosen rows for cascaded ones too.
                             result.cascadedCount -= batch.deletedCount
                         } else {
@@ -78,7 +78,7 @@ extension SQLiteConnection {
             try countTriggers(of: whole, request.relationships, db)
         }
         // Rows that are chosen before the delete cannot be told by a predicate in a trigger.
-        if request.choosesRows { whole.predicate = .or([]) }
+        if try choosesRows(request, db) { whole.predicate = .or([]) }
         if let counter = relationshipCounter, counter.request == whole, counter.rule == request.relationships,
             request.continuation != nil
         {
@@ -106,9 +106,19 @@ extension SQLiteConnection {
 }
 
 extension BatchDeleteRequest {
+    /// Where the batch begins; nil: at the beginning.
+    var place: [StoreValue]? { continuation.flatMap { $0 == .beginning ? nil : $0.position } }
+}
+
+extension SQLiteConnection {
     /// Whether the rows to go are chosen first and noted, since they must be known one by one.
-    var choosesRows: Bool {
-        resultType == .objectIDs || relationships != .asDeclared || fetchRequest.predicate.namesObjectIDs
+    func choosesRows(_ request: BatchDeleteRequest, _ db: Database) throws -> Bool {
+        let fetch = request.fetchRequest
+        if request.resultType == .objectIDs || request.relationships != .asDeclared || fetch.predicate.namesObjectIDs {
+            return true
+        }
+        guard try catalog.table(fetch.entity, db)?.managed == nil else { return false }
+        return try request.cascades(incoming(fetch.entity, of: request, db))
     }
 }
 

@@ -1,55 +1,71 @@
 import GRDB
 import PriceStore
 
-/// Rows of one table that are noted by their keys, in a temporary table, before they are deleted; with what becomes of
-/// the rows that point at them.
+/// The rows that one batch deletes, noted by their keys in temporary tables before they go.
 ///
-/// The table has the key's columns `k0`, `k1` … and the `wave`: 0 for the rows that the request names, more for those
-/// of the same table that point at them and go with them. It may spill to a temporary file.
+/// There is a table for each entity that loses rows. It has the key's columns `k0`, `k1` …; the `wave`, which is 0 for the
+/// rows that the batch begins with and one more for each step of a cascade; and `named`, which says whether the request's
+/// own predicate names the row. The tables may spill to a temporary file. They are emptied for each batch, not made anew.
 struct ChosenRows {
-    private let scope: RowScope
-    private let connection: SQLiteConnection
-    private let db: Database
-    private let table: String
-    private let columns: [String]
+    let request: BatchDeleteRequest
+    let scope: RowScope
+    let connection: SQLiteConnection
+    let db: Database
 
     /// Notes the rows whose keys a query yields.
-    init(_ keys: SQLFragment, _ scope: RowScope, _ connection: SQLiteConnection, _ db: Database) throws {
+    init(
+        _ keys: SQLFragment, of request: BatchDeleteRequest, _ scope: RowScope, _ connection: SQLiteConnection,
+        _ db: Database
+    ) throws {
+        self.request = request
         self.scope = scope
         self.connection = connection
         self.db = db
-        columns = scope.key.indices.map { "k\($0)" }
-        table = connection.temporaryName("chosen")
-        let list = columns.joined(separator: ", ")
-        try connection.execute(
-            SQLFragment("CREATE TEMP TABLE \(table) (\(list), wave, PRIMARY KEY (\(list))) WITHOUT ROWID"), db)
-        connection.keyLists.append(table)
-        try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0 FROM (") + keys + ")", db)
+        for table in connection.temporaries.chosenRows.values { try execute("DELETE FROM temp.\(table)") }
+        let table = try table(scope)
+        try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0, 1 FROM (") + keys + ")", db)
     }
 
-    /// Deletes the rows, and does to those that point at them what the request says.
-    func delete(_ rule: BatchDeleteRequest.RelationshipRule) throws {
-        switch rule {
-        case .asDeclared: break
+    /// Deletes the rows, and does to those that point at them what the request and the schema say.
+    ///
+    /// - Parameter bound: roughly how many rows may go by cascades; nil: all of them.
+    /// - Returns: whether all rows went. If not, some that go with them did, and the batch has to be repeated.
+    func delete(atMost bound: Int?) throws -> Bool {
+        switch request.relationships {
+        case .asDeclared, .cascade: break
         case .deny: try deny()
         case .nullify: try nullify()
-        case .cascade: try cascade()
         }
-        let restricted = try incoming.filter { isOwn($0) && $0.deleteRule == .restrict }
-        if rule.deleteRule != nil, !restricted.isEmpty { try deleteLeavesFirst(restricted) }
-        try execute("DELETE FROM \(scope.target()) WHERE " + isChosen)
+        guard request.cascades(try connection.incoming(scope.table.name, of: request, db)) else {
+            try connection.execute(SQLFragment("DELETE FROM \(scope.target()) WHERE ") + isChosen(scope), db)
+            return true
+        }
+        return try deleteFamilies(atMost: bound)
     }
 
-    /// The rows that the request named and that are gone: how many, and their keys if they are to be listed. A trigger
-    /// of the store may have kept some.
+    /// The rows that the request's predicate names and that are gone: how many, and their keys if they are to be listed.
+    /// A trigger of the store may have kept some.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
-        let same = zip(scope.key, columns).map { "\($0) = chosen.\($1)" }.joined(separator: " AND ")
+        let columns = Self.columns(scope)
+        // The plus takes the affinity away, so that the store's key is searched and not compared row by row.
+        let same = zip(scope.key, columns).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ")
         let gone =
-            " FROM temp.\(table) AS chosen WHERE wave = 0 AND NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(same))"
+            " FROM temp.\(try table(scope)) AS chosen WHERE named "
+            + "AND NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(same))"
         guard listed else { return (try connection.count(SQLFragment("SELECT count(*)" + gone), db), []) }
         let list = columns.joined(separator: ", ")
         let keys = try connection.rows(SQLFragment("SELECT \(list)" + gone + " ORDER BY \(list)"), db)
         return (keys.count, keys)
+    }
+
+    /// Makes the rows of the last wave those that the batch begins with, and forgets all others.
+    func beginAgain(with entity: RowScope, wave: Int) throws {
+        let table = try table(entity)
+        for other in connection.temporaries.chosenRows.values where other != table {
+            try execute("DELETE FROM temp.\(other)")
+        }
+        try connection.execute(SQLFragment("DELETE FROM temp.\(table) WHERE wave <> ?", [wave.databaseValue]), db)
+        try execute("UPDATE temp.\(table) SET wave = 0")
     }
 
     // MARK: Rows that point at chosen ones
@@ -68,15 +84,14 @@ struct ChosenRows {
         }
     }
 
-    private func isOwn(_ key: Relationship) -> Bool { key.source.lowercased() == scope.table.name.lowercased() }
+    func isOwn(_ key: Relationship) -> Bool { key.source.lowercased() == scope.table.name.lowercased() }
 
     /// Throws if a row that would stay points at one that would go.
     private func deny() throws {
         var obstacles: [String] = []
         for key in try incoming {
-            let child = try source(of: key)
             let number = try connection.count(
-                SQLFragment("SELECT count(*) FROM (" + pointing(key, child) + (isOwn(key) ? andNotChosen : "") + ")"),
+                SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + pointing(key, sparingChosen: isOwn(key)) + ")",
                 db)
             if number > 0 { obstacles.append("\(number) \(number == 1 ? "row" : "rows") of \(key.text)") }
         }
@@ -89,107 +104,85 @@ struct ChosenRows {
         }
     }
 
-    /// Takes the references from rows that point at chosen ones; chosen rows need none taken.
+    /// Takes the references from rows that point at chosen ones.
+    ///
+    /// Chosen rows keep theirs, unless their key is declared CASCADE or RESTRICT: such a key acts on each row by itself,
+    /// and SQLite would follow a long chain of rows deeper than it can.
     private func nullify() throws {
         for key in try incoming {
             let child = try source(of: key)
             let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
-            let keys = SQLFragment(pointing(key, child) + (isOwn(key) ? andNotChosen : ""))
+            let spares = isOwn(key) && key.deleteRule != .cascade && key.deleteRule != .restrict
+            let keys = SQLFragment("SELECT DISTINCT ") + (try pointing(key, sparingChosen: spares))
             try connection.execute(
-                SQLFragment("UPDATE OR ABORT \(child.from()) SET \(sets) WHERE ") + Self.isAmong(keys, child), db)
+                SQLFragment("UPDATE OR ABORT \(child.from()) SET \(sets) WHERE \(Self.tuple(child)) IN (") + keys
+                    + ")", db)
         }
     }
 
-    /// Adds the rows of the same table that point at chosen ones, and theirs; deletes those of other tables.
-    private func cascade() throws {
-        let (own, others) = (try incoming.filter(isOwn), try incoming.filter { !isOwn($0) })
-        var wave = 0
-        var isGrowing = !own.isEmpty
-        while isGrowing {
-            isGrowing = false
-            for key in own {
-                try execute(
-                    "INSERT OR IGNORE INTO temp.\(table) SELECT *, \(wave + 1) FROM ("
-                        + pointing(key, try source(of: key)) + " AND chosen.wave = \(wave))")
-                if db.changesCount > 0 { isGrowing = true }
-            }
-            wave += 1
-        }
-        for entity in try childrenFirst(Set(others.map { $0.source.lowercased() })) {
-            for key in others where key.source.lowercased() == entity {
-                let child = try source(of: key)
-                try connection.execute(
-                    SQLFragment("DELETE FROM \(child.from()) WHERE ")
-                        + Self.isAmong(SQLFragment(pointing(key, child)), child), db)
-            }
-        }
-    }
-
-    /// The entities in an order in which those that point at others come before them.
-    private func childrenFirst(_ entities: Set<String>) throws -> [String] {
-        var ordered: [String] = []
-        var seen: Set<String> = []
-        func visit(_ entity: String) throws {
-            guard entities.contains(entity), seen.insert(entity).inserted else { return }
-            for key in try connection.catalog.table(entity, db)?.entity.incomingRelationships ?? [] {
-                try visit(key.source.lowercased())
-            }
-            ordered.append(entity)
-        }
-        for entity in entities.sorted() { try visit(entity) }
-        return ordered
-    }
-
-    /// Deletes chosen rows that no row points at, until there are none: RESTRICT holds even between rows that go in the
-    /// same statement.
-    private func deleteLeavesFirst(_ keys: [Relationship]) throws {
-        let isPointedAt = keys.map { key in
-            let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
-                "\(RowScope.alias).\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
-            }
-            return "EXISTS (SELECT 1 FROM \(scope.table.sql) AS child WHERE \(refers.joined(separator: " AND ")))"
-        }
-        repeat {
-            try execute(
-                "DELETE FROM \(scope.from()) WHERE \(isChosen) AND NOT (\(isPointedAt.joined(separator: " OR ")))")
-        } while db.changesCount > 0
-    }
-
-    private func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
+    func source(of key: Relationship) throws -> RowScope { try connection.tableScope(key.source, db) }
 
     // MARK: SQL
 
-    /// The keys of the rows of a relationship's source (as `child`) that point at chosen rows (as `chosen`), each once.
-    /// The order is forced: from the few chosen rows to the many others.
-    private func pointing(_ key: Relationship, _ child: RowScope) -> String {
-        let isParent = zip(scope.table.keySQL, columns).map { "parent.\($0) = chosen.\($1)" }
+    /// The temporary table for the rows of an entity.
+    func table(_ scope: RowScope) throws -> String {
+        let entity = scope.table.name.lowercased()
+        if let known = connection.temporaries.chosenRows[entity] { return known }
+        let name = connection.temporaryName("chosen")
+        let list = Self.columns(scope).joined(separator: ", ")
+        try execute("CREATE TEMP TABLE \(name) (\(list), wave, named, PRIMARY KEY (\(list))) WITHOUT ROWID")
+        connection.temporaries.chosenRows[entity] = name
+        return name
+    }
+
+    /// The keys of the rows of a relationship's source that point at chosen rows (as `chosen`): what follows SELECT. The
+    /// order is forced: from the few chosen rows to the many others.
+    ///
+    /// - Parameters:
+    ///   - sparingChosen: whether rows are left out that are chosen themselves.
+    ///   - wave: the wave of the chosen rows; nil: all of them.
+    ///   - columns: more columns of the result, each after a comma.
+    func pointing(
+        _ key: Relationship, sparingChosen: Bool, wave: Int? = nil, columns: SQLFragment = SQLFragment("")
+    ) throws -> SQLFragment {
+        let parent = try connection.tableScope(key.destination, db)
+        let child = try source(of: key)
+        // The plus takes the affinity away, so that keys are searched and not compared row by row.
+        let isParent = zip(parent.table.keySQL, Self.columns(parent)).map { "parent.\($0) = +chosen.\($1)" }
         let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
-            "parent.\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
+            "parent.\($1.quotedIdentifier) = \(RowScope.alias).\($0.quotedIdentifier)"
         }
-        let keys = child.table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
-        return "SELECT DISTINCT \(keys) FROM temp.\(table) AS chosen CROSS JOIN \(scope.table.sql) AS parent "
-            + "CROSS JOIN \(child.table.sql) AS child WHERE \((isParent + refers).joined(separator: " AND "))"
+        var condition = SQLFragment((isParent + refers).joined(separator: " AND "))
+        if let wave { condition += SQLFragment(" AND chosen.wave = ?", [wave.databaseValue]) }
+        if sparingChosen {
+            let same = zip(Self.columns(child), child.key).map { "own.\($0) = +\($1)" }.joined(separator: " AND ")
+            condition += SQLFragment(" AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))")
+        }
+        return SQLFragment(child.key.joined(separator: ", ")) + columns
+            + SQLFragment(
+                " FROM temp.\(try table(parent)) AS chosen CROSS JOIN \(parent.table.sql) AS parent "
+                    + "CROSS JOIN \(child.from()) WHERE ") + condition
     }
 
-    /// A condition on `child`, a row of the same table, that it is not chosen itself.
-    private var andNotChosen: String {
-        let same = zip(columns, scope.table.keySQL).map { "own.\($0) = child.\($1)" }.joined(separator: " AND ")
-        return " AND NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(same))"
+    /// The condition that a row is chosen, in a wave or at all.
+    func isChosen(_ scope: RowScope, wave: Int? = nil) throws -> SQLFragment {
+        let rows = "SELECT \(Self.columns(scope).joined(separator: ", ")) FROM temp.\(try table(scope))"
+        guard let wave else { return SQLFragment("\(Self.tuple(scope)) IN (\(rows))") }
+        return SQLFragment("\(Self.tuple(scope)) IN (\(rows) WHERE wave = ?)", [wave.databaseValue])
     }
 
-    private var isChosen: String {
-        "\(Self.tuple(scope)) IN (SELECT \(columns.joined(separator: ", ")) FROM temp.\(table))"
-    }
-
-    private static func isAmong(_ keys: SQLFragment, _ scope: RowScope) -> SQLFragment {
-        SQLFragment("\(tuple(scope)) IN (") + keys + ")"
-    }
+    static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
 
     private static func tuple(_ scope: RowScope) -> String {
         scope.key.count == 1 ? scope.key[0] : "(" + scope.key.joined(separator: ", ") + ")"
     }
 
-    private func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
+    func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }
+}
+
+extension BatchDeleteRequest {
+    /// Whether one of the relationships that point at an entity takes rows along.
+    func cascades(_ incoming: [Relationship]) -> Bool { incoming.contains { $0.deleteRule == .cascade } }
 }
 
 extension Relationship {

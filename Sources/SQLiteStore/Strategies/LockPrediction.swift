@@ -2,6 +2,17 @@ import GRDB
 import PriceStore
 
 extension SQLiteConnection {
+    /// How long one statement would lock the store that deletes rows with what belongs to them; nil: not long.
+    func predictRelatedLock(_ table: SQLiteTable, _ survey: Survey, _ db: Database) throws -> Duration? {
+        let count = survey.expiredCount + survey.cascadedCount + survey.nullifiedCount
+        guard count >= StrategyChoice.fewestRows else { return nil }
+        var all = survey
+        all.expiredCount = count
+        return try predictLocks(table, rowCount: max(count, survey.rowCount ?? 0), all, db)[.whole].map {
+            $0 * LockModel.relatedFactor
+        }
+    }
+
     /// How long the strategies that are one transaction would lock the store.
     ///
     /// A sample of the rows is copied to a temporary table: what that takes is what a row costs on this machine, with
@@ -52,6 +63,8 @@ extension Survey {
 /// What one transaction for all rows costs, in multiples of the time that copying a row takes.
 struct LockModel {
     static let sampleRows = 4_000
+    /// A row whose references are looked up costs so many times what a row costs that goes alone.
+    static let relatedFactor = 2
 
     var secondsPerRow: Double
     var bytesPerRow: Double

@@ -14,7 +14,7 @@ extension BatchDelete {
                 .unsupported, store: connection.name,
                 message: "\(statement.scope.table.name) has no index that gives its rows by date")
         }
-        return try range(of: .always, by: date.sql, from: request.continuation?.position.first, sorted: sorted)
+        return try range(of: .always, by: date.sql, from: request.place?.first, sorted: sorted)
             .map(BatchContinuation.init(position:))
     }
 
@@ -70,7 +70,7 @@ extension BatchDelete {
         guard let date = statement.date?.sql, request.alsoDeleting.isEmpty,
             let groups = KeyGroups(statement.scope, date)
         else { return nil }
-        var from = request.continuation?.position
+        var from = request.place
         // The first batch decides; a continuation of windows is a key alone.
         if let from {
             guard from.count > statement.scope.key.count else { return nil }

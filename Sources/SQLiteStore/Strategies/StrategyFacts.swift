@@ -61,6 +61,11 @@ extension SQLiteConnection {
             return [.rebuild: reason, .rebuildInPlace: reason, .rebuildFile: reason]
         }
         var obstacles: [DeleteStrategy: String] = [:]
+        if table.entity.incomingRelationships.contains(where: { $0.source.lowercased() == table.name.lowercased() }) {
+            obstacles[.rebuildInPlace] = "its rows refer to each other, and are looked for by its indexes"
+        } else if relationships.deleteRule != nil, !table.entity.incomingRelationships.isEmpty {
+            obstacles[.rebuildInPlace] = "relationships: \(relationships.rawValue) goes in batches"
+        }
         if let reason = try copyObstacle(table, db) {
             obstacles[.rebuild] = reason
             obstacles[.rebuildFile] = reason
@@ -130,5 +135,12 @@ extension Survey {
         predictedLock = nil
         index = nil
         possibleStrategies = [.whole]
+    }
+
+    /// Says that rows go with others that belong to them, which no strategy for all rows at once foresees.
+    mutating func goesInBatches() {
+        strategy = batchStrategy
+        strategyReason = nil
+        predictedLock = nil
     }
 }

@@ -11,7 +11,7 @@ extension BatchDelete {
         let bounds = statement.scope.table.isWithoutRowID ? nil : request.rowIDs
         let start = bounds.flatMap { $0.lowerBound > .min ? [StoreValue.integer($0.lowerBound - 1)] : nil }
         let last = bounds.map { [StoreValue.integer($0.upperBound)] }
-        let after = request.continuation?.position ?? start
+        let after = request.place ?? start
         let limit = request.fetchRequest.fetchLimit ?? .max
         let end =
             limit == .max

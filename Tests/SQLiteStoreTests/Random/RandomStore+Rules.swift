@@ -44,7 +44,7 @@ extension RandomStore {
         }
         return SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
-            relationships: chance(10) ? .deny : chance(15) ? pick([.cascade, .nullify]) : .asDeclared,
+            relationships: pick([.asDeclared, .asDeclared, .deny, .cascade, .nullify]),
             countsAllRows: chance(60))
     }
 

@@ -1,0 +1,154 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// Chosen rows with all that goes with them by cascades: the rows that point at them, what points at those, and so on.
+///
+/// They are deleted in the opposite order, so that no row goes before those that point at it. SQLite's own cascades then
+/// have nothing to do; by themselves they fail on a chain of more than 1000 rows (SQLITE_MAX_TRIGGER_DEPTH).
+extension ChosenRows {
+    /// Deletes the rows and what goes with them, the last rows of each family first.
+    ///
+    /// - Parameter bound: how many rows of one kind may go by a cascade; nil: all of them.
+    /// - Returns: whether all rows went.
+    func deleteFamilies(atMost bound: Int?) throws -> Bool {
+        let (waves, isAll) = try collect(atMost: bound)
+        // An entity that is reached in two ways can hold rows that point at each other across the waves.
+        let hadDeferred = try hasDeferredViolations()
+        try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
+        let own = scope.table.entity.incomingRelationships.filter(isOwn)
+        if own.count > 1 { try deleteLeavesFirst(own.filter { $0.deleteRule == .restrict }) }
+        var deletes: [String: SQLFragment] = [:]
+        for (wave, entities) in waves.enumerated().reversed() {
+            for entity in entities {
+                var delete =
+                    try deletes[entity.table.name]
+                    ?? SQLFragment("DELETE FROM \(entity.target()) WHERE ") + isChosen(entity, wave: 0)
+                delete.arguments[0] = wave.databaseValue
+                deletes[entity.table.name] = delete
+                try connection.execute(delete, db)
+            }
+        }
+        if try !hadDeferred && hasDeferredViolations() {
+            throw StoreError(
+                .constraint, store: connection.name,
+                message: "rows that stay point at rows that would go with those of \(scope.table.name)")
+        }
+        try db.execute(sql: "PRAGMA defer_foreign_keys = OFF")
+        return isAll
+    }
+
+    /// Follows the cascades from the rows of wave 0 and notes what goes with them.
+    ///
+    /// Where one step reaches as many rows as the bound says, the batch becomes a smaller one: these rows, and only what
+    /// goes with them. Whoever points at a row that goes is deleted before it, so that each such part leaves the store
+    /// whole.
+    ///
+    /// - Returns: the entities of each wave, in the order in which their rows can go; and whether the batch is still that
+    ///   of the request's own rows.
+    private func collect(atMost bound: Int?) throws -> (waves: [[RowScope]], isAll: Bool) {
+        var waves = [[scope]]
+        var partCount = 0
+        var cascades: [String: [Cascade]] = [:]
+        families: while let parents = waves.last, !parents.isEmpty {
+            var reached: [String: RowScope] = [:]
+            for parent in parents {
+                let known = try cascades[parent.table.name] ?? self.cascades(from: parent)
+                cascades[parent.table.name] = known
+                for cascade in known {
+                    let most = partCount < Self.mostParts ? bound : nil
+                    let count = try add(cascade, of: waves.count - 1, atMost: most)
+                    if count > 0 { reached[cascade.child.table.name] = cascade.child }
+                    if let most, count >= most {
+                        try beginAgain(with: cascade.child, wave: waves.count)
+                        partCount += 1
+                        waves = [[cascade.child]]
+                        continue families
+                    }
+                }
+            }
+            waves.append(reached.count > 1 ? childrenFirst(reached) : Array(reached.values))
+        }
+        return (waves.filter { !$0.isEmpty }, partCount == 0)
+    }
+
+    /// A relationship by which rows go with others, and the statement that notes them.
+    private struct Cascade {
+        let child: RowScope
+        /// Its first argument is the wave that the rows get, its last two are the wave that they point at and a limit.
+        let statement: SQLFragment
+    }
+
+    private func cascades(from parent: RowScope) throws -> [Cascade] {
+        try execute("CREATE INDEX IF NOT EXISTS temp.\(table(parent))_wave ON \(table(parent)) (wave)")
+        return try connection.incoming(parent.table.name, of: request, db).filter { $0.deleteRule == .cascade }.map {
+            let child = try source(of: $0)
+            var columns = SQLFragment(", ?, ", [0.databaseValue])
+            if child.table.name == scope.table.name {
+                columns += SQLFragment("(") + (try connection.condition(request.fetchRequest.predicate, child, db))
+                    + ") IS TRUE"
+            } else {
+                columns += SQLFragment("0")
+            }
+            return Cascade(
+                child: child,
+                statement: SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT ")
+                    + (try pointing($0, sparingChosen: true, wave: 0, columns: columns))
+                    + SQLFragment(" LIMIT ?", [0.databaseValue]))
+        }
+    }
+
+    /// Notes the rows that point at those of a wave and are not noted yet; returns how many.
+    private func add(_ cascade: Cascade, of wave: Int, atMost bound: Int?) throws -> Int {
+        var insert = cascade.statement
+        let last = insert.arguments.count - 1
+        insert.arguments[0] = (wave + 1).databaseValue
+        insert.arguments[last - 1] = wave.databaseValue
+        insert.arguments[last] = (bound ?? -1).databaseValue
+        try connection.execute(insert, db)
+        return db.changesCount
+    }
+
+    /// Entities in an order in which those that point at others come before them.
+    private func childrenFirst(_ entities: [String: RowScope]) -> [RowScope] {
+        var ordered: [RowScope] = []
+        var seen: Set<String> = []
+        func visit(_ entity: String) {
+            guard let scope = entities[entity], seen.insert(entity).inserted else { return }
+            for key in scope.table.entity.incomingRelationships {
+                for other in entities.keys.sorted() where other.lowercased() == key.source.lowercased() { visit(other) }
+            }
+            ordered.append(scope)
+        }
+        for entity in entities.keys.sorted() { visit(entity) }
+        return ordered
+    }
+
+    /// Deletes chosen rows that no row points at, until there are none: RESTRICT holds even between rows that go in the
+    /// same statement.
+    private func deleteLeavesFirst(_ keys: [Relationship]) throws {
+        guard !keys.isEmpty else { return }
+        let isPointedAt = keys.map { key in
+            let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
+                "\(RowScope.alias).\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
+            }
+            return "EXISTS (SELECT 1 FROM \(scope.table.sql) AS child WHERE \(refers.joined(separator: " AND ")))"
+        }
+        repeat {
+            try connection.execute(
+                SQLFragment("DELETE FROM \(scope.from()) WHERE ") + isChosen(scope)
+                    + " AND NOT (\(isPointedAt.joined(separator: " OR ")))", db)
+        } while db.changesCount > 0
+    }
+
+    /// Whether the transaction has references to rows that are not there.
+    private func hasDeferredViolations() throws -> Bool {
+        var current: Int32 = 0
+        var highest: Int32 = 0
+        sqlite3_db_status(db.sqliteConnection, SQLITE_DBSTATUS_DEFERRED_FKS, &current, &highest, 0)
+        return current != 0
+    }
+
+    /// Families within families, beyond which a batch is no longer made smaller.
+    private static let mostParts = 100
+}

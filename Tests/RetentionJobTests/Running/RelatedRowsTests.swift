@@ -1,0 +1,135 @@
+import Foundation
+import GRDB
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import SQLiteStore
+import Testing
+
+/// Rules on rows that other rows, and rows of the same table, point at: the run does what the dry run says, whatever the
+/// journal mode, whoever has the store open, whatever the keys and the rule say.
+@Suite struct RelatedRowsTests {
+    static let journals = ["DELETE", "TRUNCATE", "PERSIST", "MEMORY", "WAL"]
+    static let actions = ["", "ON DELETE RESTRICT", "ON DELETE CASCADE", "ON DELETE SET NULL", "ON DELETE SET DEFAULT"]
+    static let settings: [Rule.RelationshipSetting] = [.asDeclared, .deny, .cascade, .nullify]
+
+    private let bench = RunTests.Bench()
+
+    private func rule(_ change: (inout Rule) -> Void) -> Rule {
+        .prices {
+            $0.batch = Rule.BatchSetting()
+            $0.allowEmpty = true
+            change(&$0)
+        }
+    }
+
+    /// Rows 1 to 40, of which the first 20 are expired, with a reference to another row of the table; and children.
+    private func file(_ journal: String, _ action: String, points: String, children: Bool) throws -> PriceFile {
+        try PriceFile(
+            """
+            PRAGMA journal_mode = \(journal);
+            DROP TABLE price;
+            CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES price \(action));
+            CREATE INDEX price_at ON price (at);
+            CREATE INDEX price_up ON price (up);
+            CREATE TABLE child (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price \(action));
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+            INSERT INTO price SELECT i, iif(i <= 20, 1700000000, 1795219000) + i, \(points) FROM n;
+            \(children ? "INSERT INTO child (price) SELECT id FROM price UNION ALL SELECT id FROM price;" : "")
+            """)
+    }
+
+    /// The shapes of references within the table.
+    static let shapes = [
+        "iif(i > 1, i - 1, NULL)",  // a chain, as of states that follow each other
+        "iif(i < 20, i + 1, NULL)",  // a chain the other way round, all of it expired
+        "iif(i <= 20, 1 + i % 20, NULL)",  // a ring
+        "iif(i BETWEEN 2 AND 20, 1, NULL)",  // a star
+        "NULL",
+    ]
+
+    @Test(arguments: journals, actions) func theRunDoesWhatTheDryRunSays(_ journal: String, _ action: String) throws {
+        for (place, setting) in Self.settings.enumerated() {
+            for (number, shape) in Self.shapes.enumerated() {
+                // Two of the shapes, others in each case; and someone else in every second case.
+                let turn = (Self.journals.firstIndex(of: journal) ?? 0) + action.count + place + number
+                guard turn % 5 < 2 else { continue }
+                let isOpenElsewhere = turn % 2 == 0
+                let file = try file(journal, action, points: shape, children: number.isMultiple(of: 2))
+                if !isOpenElsewhere { try file.close() }
+                let rule = rule { $0.relationships = setting }
+                let planned = try bench.dryRun(file, rule).rules[0]
+                let told = try bench.run(file, rule).rules[0]
+                let how = "\(journal), \(action), \(setting), \(shape), open elsewhere: \(isOpenElsewhere)"
+                #expect(told.outcome == (planned.outcome == .planned ? .completed : .refused), "\(how): \(told)")
+                #expect(told.message == planned.message, "\(how)")
+                guard planned.outcome == .planned else { continue }
+                #expect(told.deleted == 20 && planned.expired == 20, "\(how)")
+                #expect(told.cascaded == planned.cascaded && told.nullified == planned.nullified, "\(how)")
+                let other = try DatabaseQueue(path: file.path)
+                #expect(try other.read { try Row.fetchAll($0, sql: "PRAGMA foreign_key_check").count } == 0, "\(how)")
+                try other.close()
+            }
+        }
+    }
+
+    /// No row of the table can go before or after the others: they are a ring.
+    @Test(arguments: [false, true]) func aRingGoesInOneStatementOrNotAtAll(isOpenElsewhere: Bool) throws {
+        let file = try file("WAL", "", points: Self.shapes[2], children: false)
+        if !isOpenElsewhere { try file.close() }
+        let refused = try bench.run(file, rule { $0.limits.maxLock = .nanoseconds(1) })
+        let told = try #require(refused.rules.first)
+        // So few rows are not worth a prediction; the statement is interrupted, and nothing of it is left.
+        if told.outcome != .completed {
+            #expect(told.outcome == .failed && told.deleted == 0 && refused.exitCode == 75)
+            #expect(told.message?.contains("raise limits.max_lock; nothing was deleted") == true)
+        }
+        let report = try bench.run(file, rule { _ in })
+        #expect(report.rules[0].strategy == .whole || told.outcome == .completed)
+        #expect(report.rules[0].residue == 0)
+    }
+
+    @Test func aTriggerThatRaisesFailsTheOneStatementAndDoesNotRepeatIt() throws {
+        let file = try file("WAL", "", points: Self.shapes[2], children: false)
+        try file.execute("CREATE TRIGGER keep BEFORE DELETE ON price BEGIN SELECT RAISE(ABORT, 'price stays'); END")
+        let report = try bench.run(file, rule { _ in })
+        #expect(report.rules[0].outcome == .failed && report.rules[0].deleted == 0 && report.exitCode == 65)
+        #expect(report.rules[0].message?.contains("price stays") == true)
+    }
+
+    @Test func rowsThatMustGoTogetherAndLockTooLongAreRefusedByTheDryRunToo() throws {
+        let file = try PriceFile(
+            """
+            PRAGMA journal_mode = WAL;
+            ALTER TABLE price ADD COLUMN up INTEGER REFERENCES price;
+            CREATE INDEX price_up ON price (up);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 60000)
+            INSERT INTO price SELECT i, 1700000000, 'XAU', iif(i > 1, i - 1, 60000) FROM n;
+            """)
+        let rule = rule { $0.limits.maxLock = .microseconds(1) }
+        let planned = try bench.dryRun(file, rule).rules[0]
+        let told = try bench.run(file, rule).rules[0]
+        for report in [planned, told] {
+            #expect(report.outcome == .refused && report.refusal == .relationshipDenied)
+            #expect(report.message?.contains("60,000 rows refer to each other and must go in one statement") == true)
+            #expect(report.message?.contains("raise limits.max_lock, or write relationships: nullify") == true)
+        }
+        #expect(try file.count() == 60_000)
+        let found = try StoreCheck.diagnostics(
+            policy: file.policy(rule), reader: try file.reader(), clock: PriceFile.now)
+        #expect(found.contains { $0.message.hasPrefix("the rule will be refused (relationship_denied): refusing to") })
+    }
+
+    @Test func whatStandsInTheWayIsToldWithWhatWorks() throws {
+        let file = try file("WAL", "", points: Self.shapes[0], children: false)
+        let own = try #require(try bench.dryRun(file, rule { _ in }).rules[0].message)
+        #expect(own.contains("relationships: nullify") && own.contains("relationships: cascade"))
+        #expect(!own.contains("a rule for"))
+        try file.execute("UPDATE price SET up = NULL; INSERT INTO child (price) VALUES (1)")
+        let undated = try #require(try bench.dryRun(file, rule { _ in }).rules[0].message)
+        #expect(undated.contains("1 row of child (price)") && !undated.contains("a rule for"))
+        try file.execute("ALTER TABLE child ADD COLUMN made INTEGER; UPDATE child SET made = 1795000000")
+        let dated = try #require(try bench.dryRun(file, rule { _ in }).rules[0].message)
+        #expect(dated.contains("with a rule for child before this one"))
+    }
+}
