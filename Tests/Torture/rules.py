@@ -152,7 +152,7 @@ def is_too_much_together(rules, planned, rule, rows, gone, counted):
         return True
     for other in planned + [rule]:
         matching = {row["id"] for row in rows if other.reads(row) and other.matches(row)}
-        if (other.max_fraction is not None and matching and not is_disjoint(other, rule)
+        if (other.max_fraction is not None and other.alone(rows) and matching and not is_disjoint(other, rule)
                 and len(matching & together) / len(matching) > other.max_fraction):
             return True
     return False

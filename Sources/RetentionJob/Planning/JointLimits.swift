@@ -121,7 +121,9 @@ struct JointLimits {
         for (index, step) in plan.steps.enumerated() {
             guard case .planned = step.disposition, let limit = step.rule.limits.maxFraction,
                 !accepts(.tooLargeFraction, step.rule), try tableName(step.rule.entity) == table,
-                let readable = step.survey.readableCount, readable > 0, let date = step.rule.date(zone: zone),
+                // A run does not count the rows of a rule that expires none, and the dry run judges as the run does.
+                step.survey.expiredAloneCount > 0, let readable = step.survey.readableCount, readable > 0,
+                let date = step.rule.date(zone: zone),
                 // Counts of the plan are cheap, and usually say enough.
                 Double(takers.reduce(0) { $0 + $1.count }) / Double(readable) > limit
             else { continue }
