@@ -117,6 +117,62 @@ struct RelationshipTests {
         #expect(try store.rows("SELECT id FROM p") == ["5"])
     }
 
+    /// SQLite itself gives up at 1,000 levels.
+    @Test(arguments: ["ON DELETE CASCADE", "ON DELETE RESTRICT", ""], [1800, 3000])
+    func aLongChainGoesByCascade(_ action: String, _ length: Int) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p \(action))",
+            "CREATE INDEX p_at ON p (at)", "CREATE INDEX p_up ON p (up)",
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(length))
+            INSERT INTO p SELECT i, iif(i <= 1500, 50000000, 200000000), iif(i > 1, i - 1, NULL) FROM n
+            """)
+        var request = Self.request("p")
+        request.relationships = .cascade
+        let writer = try store.writer()
+        let survey = try writer.survey(request)
+        #expect(survey.expiredCount == 1500 && survey.cascadedCount == length - 1500)
+        #expect(survey.strategy == (length > 2000 ? .whole : .range))
+        let done = try writer.deleteAll(request, strategy: survey.strategy, batchRows: 1500).total
+        #expect(done.deletedCount == 1500 && done.cascadedCount == length - 1500)
+        #expect(try store.rows("SELECT count(*) FROM p") == ["0"])
+    }
+
+    /// 9,000 rows point at the first row, and others at each of those: a batch takes a part of them.
+    @Test func aWideFamilyGoesInPartsTheLastRowsFirst() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "CREATE INDEX c_p ON c (p)",
+            "CREATE TABLE g (id INTEGER PRIMARY KEY, c INTEGER REFERENCES c ON DELETE CASCADE)",
+            "CREATE INDEX g_c ON g (c)",
+            """
+            INSERT INTO p VALUES (1, 50000000), (2, 200000000);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 9000)
+            INSERT INTO c SELECT i, 1 FROM n;
+            INSERT INTO c VALUES (9001, 2);
+            INSERT INTO g (c) SELECT id FROM c
+            """)
+        let writer = try store.writer()
+        let survey = try writer.survey(Self.request("p"))
+        #expect(survey.cascadedCount == 18_000)
+        var batch = BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: "p", predicate: Self.request("p").deletion, sortDescriptors: [SortDescriptor("at")],
+                fetchLimit: 1), resultType: .count, strategy: survey.strategy)
+        var (cascaded, deleted) = (0, 0)
+        repeat {
+            let result = try writer.execute(batch)
+            #expect(result.cascadedCount <= 4000)
+            cascaded += result.cascadedCount
+            deleted += result.deletedCount
+            batch.continuation = result.continuation
+            #expect(try store.rows("PRAGMA foreign_key_check").isEmpty)
+        } while batch.continuation != nil
+        #expect(cascaded == 18_000 && deleted == 1)
+        #expect(try store.rows("SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM g)") == ["1|1"])
+    }
+
     @Test func denyRefusesWhatTheSchemaWouldCascade() throws {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",

@@ -78,7 +78,8 @@ package enum Laws {
                 execution.isComplete = true
                 return execution
             }
-            guard result.deletedCount > 0 || result.cascadedCount > 0 || next != batch.continuation else { return execution }
+            let count = result.deletedCount + result.cascadedCount
+            guard count > 0 || next != batch.continuation else { return execution }
             batch.continuation = next
         }
         return execution

@@ -169,7 +169,7 @@ package struct Planner {
             var survey = try reader.survey(request)
             for index in survey.obstacles.indices {
                 let source = survey.obstacles[index].relationship.source
-                survey.obstacles[index].sourceHasDates = try hasDates(source, request.date.zone, reader)
+                survey.obstacles[index].sourceHasDates = try hasDates(source, reader)
             }
             return survey
         } catch  where error.kind == .unsupported {
@@ -180,16 +180,13 @@ package struct Planner {
     }
 
     /// Whether an entity has an attribute that a rule could go by, judged by a few of its values.
-    private func hasDates(
-        _ name: String, _ zone: CalendarZone, _ reader: any StoreReader
-    ) throws(StoreError) -> Bool {
+    private func hasDates(_ name: String, _ reader: any StoreReader) throws(StoreError) -> Bool {
         guard let entity = try reader.entity(named: name), entity.kind == .table else { return false }
         let references = entity.relationships.flatMap(\.sourceAttributes)
         for attribute in entity.attributes
         where !entity.primaryKey.contains(attribute.name) && !references.contains(attribute.name) {
-            if attribute.dateEncoding != nil { return true }
-            let values = try reader.sample(entity: name, attribute: attribute.name, limit: 10).filter { !$0.isNull }
-            if !values.isEmpty, !DateEncoding.recognise(values, now: clock, zone: zone).isEmpty { return true }
+            let samples = try reader.sample(entity: name, attribute: attribute.name, limit: 10)
+            if DateRecognition(attribute, samples: samples, clock: clock)?.encoding != nil { return true }
         }
         return false
     }

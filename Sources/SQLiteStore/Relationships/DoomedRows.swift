@@ -67,23 +67,11 @@ extension SQLiteConnection {
         }
         survey.followsRelationships = true
         guard survey.obstacles.isEmpty, survey.unsupported == nil else { return }
-        let isDeep =
-            try survey.cascadedCount > Self.deepestWave && deepestWave(doomed, step: step, db) > Self.deepestWave
-        if try isDeep || crossesBatches(doomed, step: step, db) {
+        if try isDeep(delete, doomed, step: step, db) || crossesBatches(doomed, step: step, db) {
             survey.goesInOneStatement()
             survey.predictedLock = try predictRelatedLock(scope.table, survey, db)
         } else if request.relationships.deleteRule != nil || survey.cascadedCount > 0 {
             survey.goesInBatches()
-        }
-    }
-
-    /// Longer chains of rows that go with each other are not taken apart.
-    private static let deepestWave = 2000
-
-    private func deepestWave(_ doomed: DoomedRows, step: Int, _ db: Database) throws -> Int {
-        try doomed.tables.values.reduce(0) { deepest, table in
-            let query = SQLFragment("SELECT max(wave) FROM temp.\(table) WHERE step = ?", [step.databaseValue])
-            return max(deepest, try count(query, db))
         }
     }
 

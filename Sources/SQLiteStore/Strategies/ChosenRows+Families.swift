@@ -47,6 +47,7 @@ extension ChosenRows {
     /// - Returns: the entities of each wave, in the order in which their rows can go; and whether the batch is still that
     ///   of the request's own rows.
     private func collect(atMost bound: Int?) throws -> (waves: [[RowScope]], isAll: Bool) {
+        try findRoots()
         var waves = [[scope]]
         var partCount = 0
         var cascades: [String: [Cascade]] = [:]
@@ -69,7 +70,23 @@ extension ChosenRows {
             }
             waves.append(reached.count > 1 ? childrenFirst(reached) : Array(reached.values))
         }
+        // What no wave has reached are rings, of rows that go with themselves.
+        if let table = connection.temporaries.chosenRows[scope.table.name.lowercased()] {
+            try execute("UPDATE temp.\(table) SET wave = 0 WHERE wave < 0")
+        }
         return (waves.filter { !$0.isEmpty }, partCount == 0)
+    }
+
+    /// Takes chosen rows out of wave 0 that point at other chosen ones by a key that acts on each row by itself, CASCADE or
+    /// RESTRICT: they must go before those, and a wave finds them again.
+    private func findRoots() throws {
+        let table = try table(scope)
+        for key in try connection.incoming(scope.table.name, of: request, db)
+        where isOwn(key) && key.deleteRule == .cascade {
+            try connection.execute(
+                SQLFragment("UPDATE temp.\(table) SET wave = -1 WHERE \(Self.tuple(Self.columns(scope))) IN (SELECT ")
+                    + pointing(key, sparingChosen: false) + ")", db)
+        }
     }
 
     /// A relationship by which rows go with others, and the statement that notes them.
@@ -81,20 +98,24 @@ extension ChosenRows {
 
     private func cascades(from parent: RowScope) throws -> [Cascade] {
         try execute("CREATE INDEX IF NOT EXISTS temp.\(table(parent))_wave ON \(table(parent)) (wave)")
-        return try connection.incoming(parent.table.name, of: request, db).filter { $0.deleteRule == .cascade }.map {
+        let keys = try connection.incoming(parent.table.name, of: request, db)
+        return try keys.filter { $0.deleteRule == .cascade }.map {
             let child = try source(of: $0)
             var columns = SQLFragment(", ?, ", [0.databaseValue])
             if child.table.name == scope.table.name {
-                columns += SQLFragment("(") + (try connection.condition(request.fetchRequest.predicate, child, db))
+                columns +=
+                    SQLFragment("(") + (try connection.condition(request.fetchRequest.predicate, child, db))
                     + ") IS TRUE"
             } else {
                 columns += SQLFragment("0")
             }
             return Cascade(
                 child: child,
-                statement: SQLFragment("INSERT OR IGNORE INTO temp.\(try table(child)) SELECT ")
+                statement: SQLFragment("INSERT INTO temp.\(try table(child)) SELECT ")
                     + (try pointing($0, sparingChosen: true, wave: 0, columns: columns))
-                    + SQLFragment(" LIMIT ?", [0.databaseValue]))
+                    + SQLFragment(
+                        " LIMIT ? ON CONFLICT (\(Self.columns(child).joined(separator: ", "))) "
+                            + "DO UPDATE SET wave = excluded.wave", [0.databaseValue]))
         }
     }
 

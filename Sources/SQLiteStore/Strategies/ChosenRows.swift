@@ -4,7 +4,7 @@ import PriceStore
 /// The rows that one batch deletes, noted by their keys in temporary tables before they go.
 ///
 /// There is a table for each entity that loses rows. It has the key's columns `k0`, `k1` …; the `wave`, which is 0 for the
-/// rows that the batch begins with and one more for each step of a cascade; and `named`, which says whether the request's
+/// rows that the batch begins with, one more for each step of a cascade, and below 0 for rows that a step is to find; and `named`, which says whether the request's
 /// own predicate names the row. The tables may spill to a temporary file. They are emptied for each batch, not made anew.
 struct ChosenRows {
     let request: BatchDeleteRequest
@@ -115,7 +115,7 @@ struct ChosenRows {
             let spares = isOwn(key) && key.deleteRule != .cascade && key.deleteRule != .restrict
             let keys = SQLFragment("SELECT DISTINCT ") + (try pointing(key, sparingChosen: spares))
             try connection.execute(
-                SQLFragment("UPDATE OR ABORT \(child.from()) SET \(sets) WHERE \(Self.tuple(child)) IN (") + keys
+                SQLFragment("UPDATE OR ABORT \(child.from()) SET \(sets) WHERE \(Self.tuple(child.key)) IN (") + keys
                     + ")", db)
         }
     }
@@ -156,7 +156,8 @@ struct ChosenRows {
         if let wave { condition += SQLFragment(" AND chosen.wave = ?", [wave.databaseValue]) }
         if sparingChosen {
             let same = zip(Self.columns(child), child.key).map { "own.\($0) = +\($1)" }.joined(separator: " AND ")
-            condition += SQLFragment(" AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same))")
+            condition += SQLFragment(
+                " AND NOT EXISTS (SELECT 1 FROM temp.\(try table(child)) AS own WHERE \(same) AND own.wave >= 0)")
         }
         return SQLFragment(child.key.joined(separator: ", ")) + columns
             + SQLFragment(
@@ -167,14 +168,14 @@ struct ChosenRows {
     /// The condition that a row is chosen, in a wave or at all.
     func isChosen(_ scope: RowScope, wave: Int? = nil) throws -> SQLFragment {
         let rows = "SELECT \(Self.columns(scope).joined(separator: ", ")) FROM temp.\(try table(scope))"
-        guard let wave else { return SQLFragment("\(Self.tuple(scope)) IN (\(rows))") }
-        return SQLFragment("\(Self.tuple(scope)) IN (\(rows) WHERE wave = ?)", [wave.databaseValue])
+        guard let wave else { return SQLFragment("\(Self.tuple(scope.key)) IN (\(rows))") }
+        return SQLFragment("\(Self.tuple(scope.key)) IN (\(rows) WHERE wave = ?)", [wave.databaseValue])
     }
 
     static func columns(_ scope: RowScope) -> [String] { scope.key.indices.map { "k\($0)" } }
 
-    private static func tuple(_ scope: RowScope) -> String {
-        scope.key.count == 1 ? scope.key[0] : "(" + scope.key.joined(separator: ", ") + ")"
+    static func tuple(_ columns: [String]) -> String {
+        columns.count == 1 ? columns[0] : "(" + columns.joined(separator: ", ") + ")"
     }
 
     func execute(_ text: String) throws { try connection.execute(SQLFragment(text), db) }

@@ -1,0 +1,118 @@
+import PriceStore
+import RetentionPolicy
+
+/// Rows that other rows stand in the way of.
+extension Refusals {
+    /// A key that restricts makes the delete itself fail, so that nobody can accept it; with `relationships: deny` it
+    /// is the user's own wish that stands in the way, and accepting means `as_declared`.
+    func relationshipDenied() -> Refusal? {
+        guard let first = survey.obstacles.first else { return nil }
+        if let refusal = modelDenies(first) { return refusal }
+        let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
+        var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "points" : "point")"
+        reason += " at rows that would go"
+        if survey.obstacles.count > 1 {
+            reason += ", and \(Figures.count(survey.obstacles.count - 1, "other relationship")) likewise"
+        }
+        if rule.relationships == .deny {
+            return refusal(.relationshipDenied, reason + ", which relationships: deny forbids")
+        }
+        if rule.relationships == .nullify {
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(reason + ", and that reference cannot be set to NULL or must not be changed"),
+                wayPast: Self.delete(first, "write relationships: cascade in the rule, so that they go too"),
+                isAcceptable: false)
+        }
+        // The rule's own word is only about what points at its own entity.
+        let isOwn = first.relationship.destination.lowercased() == rule.entity.lowercased()
+        let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
+        let choices =
+            "write relationships: nullify in the rule (those rows stay and lose the reference) or "
+            + "relationships: cascade (they go too)"
+        return Refusal(
+            .relationshipDenied,
+            reason: begin(reason + ", and the key is declared ON DELETE \(declared), so that the store forbids it"),
+            wayPast: isOwn ? Self.delete(first, choices) : "this cannot be accepted; delete those rows first",
+            isAcceptable: false)
+    }
+
+    /// What works against rows that stand in the way: what the rule can say, or a rule for them, where they are of another
+    /// table.
+    private static func delete(_ obstacle: Survey.Obstacle, _ choices: String) -> String {
+        let relationship = obstacle.relationship
+        guard relationship.source.lowercased() != relationship.destination.lowercased(), obstacle.sourceHasDates else {
+            return "this cannot be accepted; \(choices)"
+        }
+        return "this cannot be accepted; \(choices), or delete those rows first, with a rule for "
+            + "\(relationship.source) before this one"
+    }
+
+    /// Rows that must go in one statement, for longer than the store may be locked.
+    func tooLongLock() -> Refusal? {
+        guard survey.strategy == .whole, !survey.batchStrategy.isInBatches, let lock = survey.predictedLock else {
+            return nil
+        }
+        let allowed = rule.limits.maxLock ?? SurveyRequest.defaultMaxLock
+        guard lock > allowed else { return nil }
+        return Refusal(
+            .relationshipDenied,
+            reason: begin(
+                "\(Figures.count(survey.expiredCount + survey.cascadedCount, "row")) refer to each other and must go in "
+                    + "one statement, which would lock the store for about \(Figures.duration(lock)), longer than "
+                    + "limits.max_lock allows (\(Figures.duration(allowed)))"),
+            wayPast:
+                "this cannot be accepted; raise limits.max_lock, or write relationships: nullify in the rule, which "
+                + "goes in batches", isAcceptable: false)
+    }
+
+    /// What a Core Data model, or its want of a way back, forbids; nil: the obstacle is a key of the schema.
+    private func modelDenies(_ obstacle: Survey.Obstacle) -> Refusal? {
+        let relationship = obstacle.relationship
+        let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
+        let ends = "\(Figures.count(obstacle.rowCount, "row")) of \(relationship.destination)"
+        let others = survey.obstacles.count - 1
+        let more = others > 0 ? "; \(Figures.count(others, "other relationship")) likewise" : ""
+        switch obstacle.objection {
+        case .pointing: return nil
+        case .denyRule where rule.relationships == .deny && relationship.deleteRule != .restrict:
+            return refusal(
+                .relationshipDenied,
+                "\(ends) are at the other end of \(name), which relationships: deny forbids" + more)
+        case .denyRule:
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "
+                        + "134060); \(ends) would be at its other end" + more),
+                wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule if that is "
+                    + "meant and \(rule.entity) declares it, or change the model", isAcceptable: false)
+        case .mandatoryInverse:
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "\(ends) must keep what \(name) leads back from: its inverse "
+                        + "\(relationship.destinationAttributes.joined(separator: ", ")) is mandatory" + more),
+                wayPast: "this cannot be accepted, because the store would break its own model; delete those rows "
+                    + "first, with a rule for \(relationship.destination) before this one, or use `relationships: cascade`",
+                isAcceptable: false)
+        case .unproven:
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may point at rows that would go, and without a "
+                        + "model nobody can tell" + more),
+                wayPast: "this cannot be accepted; give the model's .mom file as `store: { path:, model: }`",
+                isAcceptable: false)
+        case .noInverse:
+            let rows = Figures.count(obstacle.rowCount, "row")
+            return Refusal(
+                .relationshipDenied,
+                reason: begin(
+                    "\(rows) of \(name) \(obstacle.rowCount == 1 ? "points" : "point") at rows that would go, and the "
+                        + "model has no inverse that would clear it" + more),
+                wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule, or delete "
+                    + "those rows first, with a rule for \(relationship.source) before this one", isAcceptable: false)
+        }
+    }
+}
