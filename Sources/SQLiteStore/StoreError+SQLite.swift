@@ -12,6 +12,11 @@ extension StoreError {
             self.init(.defect, store: store, message: "\(what): \(error)")
             return
         }
+        // The file went between the look at its name and the write: SQLite speaks of a read-only database then.
+        if error.extendedResultCode == .SQLITE_READONLY_DBMOVED {
+            self = StoreIdentity.replaced(store, "its file was moved or removed")
+            return
+        }
         let primary = error.resultCode
         let said = error.message.map { ": \($0)" } ?? ""
         self.init(
@@ -22,7 +27,6 @@ extension StoreError {
     private static func kind(of error: DatabaseError, store: String) -> Kind {
         switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_INTERRUPT, .SQLITE_SCHEMA: .busy
-        case .SQLITE_READONLY where error.extendedResultCode == .SQLITE_READONLY_DBMOVED: .replaced
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: .permission
         // SQLite says no more of a journal that cannot be made: a disk without room for a name gives this, too.
         case .SQLITE_CANTOPEN: StoreFile.isForbidden(store) ? .permission : .inputOutput

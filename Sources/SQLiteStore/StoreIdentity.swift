@@ -84,7 +84,7 @@ struct StoreIdentity {
         return read(file, &bytes, Int32(headerLength), 0) == SQLITE_OK ? bytes : []
     }
 
-    private static func replaced(_ path: String, _ how: String) -> StoreError {
+    static func replaced(_ path: String, _ how: String) -> StoreError {
         StoreError(
             .replaced, store: path, message: "the store was replaced while it was open: \(how)",
             hint: "nothing more is deleted; run again when the store is in its place")

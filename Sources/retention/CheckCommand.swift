@@ -59,11 +59,13 @@ struct CheckCommand: ConsoleCommand {
     private func diagnostics(_ policy: Policy) throws -> [Diagnostic] {
         let clock = SystemClock.now()
         let opening = StoreOpening(policy)
-        let advice = PolicyAdvice.diagnostics(policy, clock: clock) + (try opening.outputs().diagnostics)
+        let outputs = try opening.outputs().diagnostics
+        let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs
         guard !offline else { return advice.sorted { $0.mark < $1.mark } }
         let reader = try opening.reader()
         try opening.checkLock()
-        _ = try opening.ledgerReader()
+        // The ledger's place may be a file that is no ledger.
+        if outputs.isEmpty { _ = try opening.ledgerReader() }
         let completed = try policy.completed(from: reader)
         var found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
         if !found.contains(where: { $0.severity == .error }) {

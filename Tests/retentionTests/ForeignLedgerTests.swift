@@ -91,9 +91,8 @@ struct ForeignLedgerTests {
             Sample.policy(
                 Sample.rule(), head: "history: ledger.db\non_success: [tee, told.json]\nlog: { file: a.log }"),
             to: "retention.yaml")
-        let text = try job.retention("run").output
-        let head = try #require(text.firstMatch(of: /The ledger's last link is ([0-9a-f]{64})\./)).1
-        #expect(try job.text("a.log").contains("ledger_hash=\(head)"))
+        #expect(try job.retention("run").status == 0)
+        let head = try #require(job.text("a.log").firstMatch(of: /ledger_hash=([0-9a-f]{64})/)).1
         #expect(try job.text("told.json").contains("\"ledger_hash\": \"\(head)\""))
         let verify = try job.retention("log", "--verify", "--head", String(head).uppercased())
         #expect(verify.status == 0 && verify.output.contains("Its hash is the one that was given."), "\(verify)")

@@ -30,7 +30,6 @@ package struct TextReport {
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: width)
-        if let hash = report.ledgerHash { lines.append("The ledger's last link is \(hash).") }
         return lines.joined(separator: "\n") + "\n"
     }
 

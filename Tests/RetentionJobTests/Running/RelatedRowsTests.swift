@@ -115,8 +115,8 @@ import Testing
             #expect(report.message?.contains("raise limits.max_lock, or write relationships: nullify") == true)
         }
         #expect(try file.count() == 60_000)
-        let found = try StoreCheck.diagnostics(
-            policy: file.policy(rule), reader: try file.reader(), clock: PriceFile.now)
+        let found = try StoreCheck.refusals(
+            policy: file.policy(rule), reader: try file.reader(), asOf: PriceFile.now, clock: PriceFile.now, told: [])
         #expect(found.contains { $0.message.hasPrefix("the rule will be refused (relationship_denied): refusing to") })
     }
 
