@@ -34,7 +34,12 @@ public protocol StoreReader: AnyObject {
     /// How many readable rows of an entity that match a filter stay if several deletes are carried out one after the
     /// other, with all that goes with their rows. Nothing is deleted.
     ///
-    /// - Parameter limit: more are not counted; nil: all are.
+    /// - Parameters:
+    ///   - entity: whose rows are counted.
+    ///   - date: what makes a row readable.
+    ///   - filter: the rows to count.
+    ///   - deletes: in their order.
+    ///   - limit: more are not counted; nil: all are.
     func countSpared(
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int
