@@ -93,16 +93,18 @@ package struct DateRecognition: Hashable, Sendable {
     /// How many values of an attribute are looked at.
     static let sampleCount = 60
 
-    /// What a sample of a rule's date attribute looks like; nil: the store itself says the format, or nothing speaks of a
-    /// date.
-    static func ofSample(
-        rule: Rule, _ date: DateAttribute, _ entity: Entity, _ reader: any StoreReader, clock: Instant
-    ) throws(StoreError) -> DateRecognition? {
-        guard !rule.isFormatStored, date.encoding != .native, let attribute = entity.attribute(named: date.name) else {
-            return nil
-        }
-        let samples = try reader.sample(entity: entity.name, attribute: attribute.name, limit: sampleCount)
-        return DateRecognition(attribute, samples: samples, clock: clock)
+    /// A sample of a rule's date attribute; empty: the store itself says the format, so that nothing is to be judged.
+    static func samples(
+        rule: Rule, _ date: DateAttribute, _ entity: Entity, _ reader: any StoreReader
+    ) throws(StoreError) -> [StoreValue] {
+        guard !rule.isFormatStored, date.encoding != .native else { return [] }
+        return try reader.sample(entity: entity.name, attribute: date.name, limit: sampleCount)
+    }
+
+    /// What a sample of a rule's date attribute looks like; nil: the sample is empty, or nothing speaks of a date.
+    init?(rule: Rule, _ attribute: Attribute, samples: [StoreValue], clock: Instant) {
+        guard !rule.isFormatStored, !samples.isEmpty else { return nil }
+        self.init(attribute, samples: samples, clock: clock)
     }
 
     /// Takes the counts of all rows into account, where the sample has seen only some: a format that cannot read a tenth of

@@ -14,7 +14,7 @@ struct FormatJudge {
     var certainty: DateRecognition.Certainty? {
         if best.encoding == .iso8601, values.contains(where: FormatReading.isWrittenOut) {
             guard best.covers(tenths: 9) || words.hint != nil else { return nil }
-            return best.covers(tenths: 9) && !isShort ? .sure : .likely
+            return best.covers(tenths: 9) && !isShort && !isMostlyAhead ? .sure : .likely
         }
         let isStrong = best.covers(tenths: 9) && best.pastCount * 2 > best.regularCount && isRecent
         if best.isWrittenOut, best.encoding != .iso8601 {
@@ -34,8 +34,11 @@ struct FormatJudge {
         if [.appleSeconds, .appleNanoseconds, .unixDays].contains(best.encoding), !isCurrent { return .unsure }
         // Seconds of 1970 that are read as Apple's end 31 years late, some of them ahead of the clock.
         if !rivals.isEmpty, best.pastCount < best.plausibleCount { return .unsure }
-        return isStrong && rivals.isEmpty && canBeSure ? .sure : .likely
+        return isStrong && rivals.isEmpty && canBeSure && isOngoing ? .sure : .likely
     }
+
+    /// Whether more than half of the dates lie ahead of the clock, as those of a schedule or an expiry.
+    private var isMostlyAhead: Bool { best.pastCount * 2 <= best.plausibleCount }
 
     /// Whether the format is one that other numbers do not fit by chance, and the values do not look like other numbers.
     private var canBeSure: Bool {
@@ -81,6 +84,9 @@ struct FormatJudge {
 
     /// Whether the newest date that does not lie ahead is at most 20 years old.
     private var isRecent: Bool { isWithin(20 * FormatReading.year, best) }
+    /// Whether it is at most five years old. Numbers of an epoch that this program does not know, such as GPS time, read as
+    /// dates that end earlier.
+    private var isOngoing: Bool { isWithin(5 * FormatReading.year, best) }
     /// Whether it is at most 400 days old.
     private var isCurrent: Bool { isWithin(400 * FormatReading.day, best) }
 
@@ -119,6 +125,8 @@ struct FormatJudge {
         }
         if best.pastCount > 0, !isRecent, best.encoding != .iso8601 {
             parts.append("the newest is more than 20 years old")
+        } else if best.pastCount > 0, !isOngoing, !best.isWrittenOut {
+            parts.append("the newest is more than five years old")
         }
         if best.encoding != .iso8601, best.plausibleCount < 3 {
             parts.append("there are too few different values to be sure")

@@ -108,13 +108,17 @@ package struct Planner {
         var request = surveyRequest(for: rule, date: date, cutoff: cutoff, preceding: preceding)
         var survey = try answer(request, reader)
         // Nothing can go wrong by a wrong format where nothing goes.
-        let recognition =
-            survey.expiredAloneCount > 0
-            ? try DateRecognition.ofSample(rule: rule, date, entity, reader, clock: clock) : nil
+        var recognition: DateRecognition?
+        var misread: MisreadRows?
+        if survey.expiredAloneCount > 0, let attribute = entity.attribute(named: date.name) {
+            let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
+            recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
+            misread = try MisreadRows.find(rule: rule, request, samples: samples, reader, clock: clock)
+        }
         func refusals() -> [Refusal] {
             Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, clock: clock, memory: memory,
-                hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition
+                hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread
             ).all()
         }
         var holding = refusals()

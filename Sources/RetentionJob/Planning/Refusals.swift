@@ -21,11 +21,15 @@ package struct Refusals {
     package var hasRowsSinceLastRun: Bool
     /// What a sample of the date attribute looks like; nil: it was not looked at.
     package var recognition: DateRecognition?
+    /// The rows that would go and are live in another format; nil: there are none, or nobody looked.
+    package var misread: MisreadRows?
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant,
-        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil
+        memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil,
+        misread: MisreadRows? = nil
     ) {
+        self.misread = misread
         self.recognition = recognition
         self.rule = rule
         self.date = date
@@ -78,11 +82,21 @@ package struct Refusals {
     // MARK: The dates
 
     /// Judged on the newest value before `earliest` is applied, on the newest that the rule believes, since a value that
-    /// stands for "never" may hide it, and on a sample. Not where the store itself gives the format.
+    /// stands for "never" may hide it, on a sample, and on rows that would go. Not where the store itself says it.
     private func wrongUnit() -> Refusal? {
         guard !rule.isFormatStored, date.encoding != .native else { return nil }
         let believed = survey.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
         return survey.newestValue.flatMap(wrongUnit) ?? believed.flatMap(wrongUnit) ?? wrongUnitOfSample()
+            ?? wrongUnitOfRowsToDelete()
+    }
+
+    private func wrongUnitOfRowsToDelete() -> Refusal? {
+        guard let misread else { return nil }
+        return refusal(
+            .wrongUnit,
+            "\(misread.rowCount) of \(Figures.count(misread.sampledCount, "sampled row")) that would go are recent in "
+                + "\(misread.encoding.rawValue), up to \(Self.day(misread.newest)), and hardly any of them is less than 20 "
+                + "years old in \(date.encoding.rawValue). Is date_format right?")
     }
 
     /// Holds where another format is sure, so that the declared one gives hardly any value a possible date.

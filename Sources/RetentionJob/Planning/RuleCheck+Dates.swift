@@ -6,7 +6,10 @@ extension RuleCheck {
     mutating func tellOfDates(
         _ entity: Entity, _ date: DateAttribute, _ survey: Survey
     ) throws(StoreError) {
-        let recognition = try DateRecognition.ofSample(rule: rule, date, entity, reader, clock: clock)
+        let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
+        let recognition = entity.attribute(named: date.name).flatMap {
+            DateRecognition(rule: rule, $0, samples: samples, clock: clock)
+        }
         let refusals = Refusals(
             rule: rule, date: date, cutoff: date.earliest, survey: survey, clock: clock, recognition: recognition
         ).ofDates().filter { !rule.accept.contains($0.code) }
@@ -16,7 +19,7 @@ extension RuleCheck {
             diagnostics.append(
                 Diagnostic(
                     rule.isEnabled ? .error : .warning, at: rule.marks.value("date_format"),
-                    "the rule is refused (\(refusal.code.rawValue)): \(cause)"))
+                    "the dates look wrong (\(refusal.code.rawValue)): \(cause)"))
         }
         if refusals.isEmpty, let sentence = survey.warningOfUnreadable(rule) {
             diagnostics.append(Diagnostic(.warning, at: rule.marks.value("date_attribute"), sentence))

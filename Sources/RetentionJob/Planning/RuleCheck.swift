@@ -66,7 +66,8 @@ struct RuleCheck {
     private mutating func warnOfRefusal(_ reason: String) {
         diagnostics.append(
             Diagnostic(
-                .warning, at: rule.marks.value("entity"), StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
+                rule.isEnabled ? .error : .warning, at: rule.marks.value("entity"),
+                StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
     }
 
     private mutating func complain(_ name: String, _ entity: Entity, at mark: Mark) {

@@ -5,8 +5,8 @@ package import RetentionPolicy
 package enum StoreCheck {
     /// Every mistake of the policy that only the store shows, in the order of the file; advice about the schema too.
     ///
-    /// Views and virtual tables are no mistakes here: the plan refuses them. Disabled rules are checked like the
-    /// others, because a name is wrong whoever uses it.
+    /// Disabled rules are checked like the others, because a name is wrong whoever uses it; that a run would refuse them
+    /// is a warning.
     ///
     /// - Parameters:
     ///   - clock: the system clock, by which a format is recognised; nothing else depends on it.
@@ -55,8 +55,8 @@ package enum StoreCheck {
     /// How the warning begins that a run would refuse a rule.
     package static let refusalPhrase = "the rule will be refused "
 
-    /// The rules that a run would refuse, as warnings; those that the check has told of already are left
-    /// out. The plan is made as a dry run makes it, without the memory of past runs.
+    /// The rules that a run would refuse: errors where nothing can let them pass, else warnings. Those that the check has
+    /// told of already are left out. The plan is made as a dry run makes it, without the memory of past runs.
     package static func refusals(
         policy: Policy, reader: any StoreReader, asOf: Instant, clock: Instant, told: [Diagnostic]
     ) throws -> [Diagnostic] {
@@ -68,7 +68,8 @@ package enum StoreCheck {
                 return nil
             }
             return Diagnostic(
-                .warning, at: mark, refusalPhrase + "(\(refusal.code.rawValue)): \(refusal.message)")
+                refusal.isAcceptable ? .warning : .error, at: mark,
+                refusalPhrase + "(\(refusal.code.rawValue)): \(refusal.message)")
         }
     }
 

@@ -78,10 +78,10 @@ import Testing
         #expect(empty.contains("no values"))
     }
 
-    @Test func aViewIsNoMistakeOfTheFileButWorthAWarning() throws {
+    @Test func aViewIsAnErrorAsInTheRun() throws {
         let file = try PriceFile("CREATE VIEW recent AS SELECT * FROM price")
         let found = try check(file, .prices { $0.entity = "recent" })
-        #expect(found.map(\.severity) == [.warning])
+        #expect(found.map(\.severity) == [.error])
         #expect(found.first?.message.contains("unsupported_schema") == true)
     }
 
