@@ -1,5 +1,5 @@
-/// Finds passwords in text: in URLs (`scheme://user:password@host`), and after keys such as `password=`, `token:` and
-/// `--password`.
+/// Finds passwords in text: in URLs (`scheme://user:password@host`), in what is meant as one (`user:password@host`), and
+/// after keys such as `password=`, `token:` and `--password`.
 struct SecretScan {
     /// The characters as they are meant: `\x2F` of a quoted YAML text is one.
     private let meant: [Unicode.Scalar]
@@ -41,7 +41,10 @@ struct SecretScan {
             case "\n": lineStart = index + 1
             case ":" where isURL(at: index): index = url(from: index + 3, lineStart)
             case ":", "=", " ", ",":
-                guard isSecretKey(before: index) else { break }
+                guard isSecretKey(before: index) else {
+                    if meant[index] == ":", index >= urlEnd { index = userInfo(from: index + 1) }
+                    break
+                }
                 index = value(from: index + 1, lineStart)
                 continue
             default: break
@@ -51,6 +54,15 @@ struct SecretScan {
     }
 
     // MARK: URLs
+
+    /// Hides what stands between a colon and the last `@` of the same word: the password of an address whose `//` is
+    /// missing. Returns the last index that was dealt with.
+    private mutating func userInfo(from start: Int) -> Int {
+        let end = meant[start...].firstIndex { $0 == "\n" || Self.isSpace($0) || Self.isQuote($0) } ?? meant.count
+        guard let at = meant[start..<end].lastIndex(of: "@"), at > start else { return start - 1 }
+        for index in start..<at { hide(index) }
+        return at - 1
+    }
 
     private func isURL(at colon: Int) -> Bool {
         colon > 0 && colon + 2 < meant.count && meant[colon + 1] == "/" && meant[colon + 2] == "/"

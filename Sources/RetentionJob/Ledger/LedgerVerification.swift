@@ -35,7 +35,8 @@ package struct LedgerVerification: Hashable, Sendable {
     /// was cut off, or that somebody who can write the file made all of it anew. A witness shows all three.
     ///
     /// - Parameters:
-    ///   - witness: a hash that a run has told, kept outside of the ledger: a link must have it.
+    ///   - witness: a hash that a run has given, kept outside of the ledger: a link that is followed must have it. That of a
+    ///     link which the ledger says it deleted proves nothing: whoever writes the ledger anew can name any hash there.
     ///   - through: the last link to follow, and nothing is said of what is behind it; nil: all.
     /// - Throws: ``StoreError`` if the ledger cannot be read.
     package static func read(
@@ -60,12 +61,15 @@ package struct LedgerVerification: Hashable, Sendable {
         var position: Int64 = 0
         if let trim, let basePosition = trim.basePosition, let baseHash = trim.baseHash {
             (position, previous) = (basePosition, baseHash)
-            if baseHash == witness { countAfterWitness = 0 }
-            if let first = try LedgerChain.links(in: reader, limit: 1).first, first.position <= position {
-                return fault(
-                    .reordered, "link \(first.position) is there, although the ledger says that it deleted it")
-            }
         }
+        // Only links that are followed vouch for a run, so none may be before the first of them.
+        if let first = try LedgerChain.links(in: reader, limit: 1).first, first.position <= position {
+            return fault(
+                .reordered,
+                "link \(first.position) is there, "
+                    + (trim == nil ? "and the first link is 1" : "although the ledger says that it deleted it"))
+        }
+        var begun: Set<Int64> = []
         var unended: [Int64: Bool] = [:]
         var last = position
         while true {
@@ -88,6 +92,7 @@ package struct LedgerVerification: Hashable, Sendable {
                 }
                 if let run = link.run {
                     if link.kind == LedgerChain.Kind.begin.rawValue {
+                        begun.insert(run)
                         unended[run] = records.isOnlyBegun(run)
                     } else {
                         unended[run] = nil
@@ -103,7 +108,7 @@ package struct LedgerVerification: Hashable, Sendable {
         if through < .max { return }
         if linkCount > 0 { head = previous }
         runCount += unended.count
-        try lookForRecordsWithoutLinks(reader, unended)
+        try lookForRecordsWithoutLinks(reader, begun: begun, unended)
         if fault == nil, let witness, countAfterWitness == nil {
             fault = Self.faultOfWitness(witness, trimmedThroughRun)
         }
@@ -128,12 +133,11 @@ package struct LedgerVerification: Hashable, Sendable {
     }
 
     /// Looks for runs and rules that no link stands for, and for runs that have only begun and say more.
-    private mutating func lookForRecordsWithoutLinks(_ reader: any StoreInserter, _ unended: [Int64: Bool]) throws {
+    private mutating func lookForRecordsWithoutLinks(
+        _ reader: any StoreInserter, begun: Set<Int64>, _ unended: [Int64: Bool]
+    ) throws {
         let count = { try reader.count(FetchRequest(entity: $0)) }
         let hasRuns = try reader.entity(named: LedgerRow.runEntityName) != nil
-        let linkedRuns = try Set(
-            LedgerChain.links(in: reader, where: .compare("kind", .equal, .text(LedgerChain.Kind.begin.rawValue)))
-                .compactMap(\.run))
         guard hasRuns else { return }
         if linkCount == 0, case let runs = try count(LedgerRow.runEntityName), runs > 0 {
             return fault(
@@ -143,7 +147,7 @@ package struct LedgerVerification: Hashable, Sendable {
         }
         var seen: Set<Int64> = []
         for run in try LedgerRecords.names(reader) {
-            guard linkedRuns.contains(run.number), seen.insert(run.number).inserted else {
+            guard begun.contains(run.number), seen.insert(run.number).inserted else {
                 return fault(.added, "\(run.text) was added: no link stands for it")
             }
             if unended[run.number] == false {

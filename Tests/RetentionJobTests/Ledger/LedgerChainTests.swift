@@ -52,6 +52,12 @@ struct LedgerChainTests {
         ("INSERT INTO run(number, run, outcome) VALUES (5, '01E', 'completed')", "added", "01E"),
         ("UPDATE link SET hash = 'x' WHERE position = 2", "changed", "01A"),
         ("DELETE FROM link WHERE position = 8", "changed", "01D"),
+        ("UPDATE link SET position = -position WHERE position > 2", "reordered", "the first link is 1"),
+        (
+            "INSERT INTO run(number, run, outcome) VALUES (5, '01E', 'completed');"
+                + "INSERT INTO link(position, run_number, kind, hash) VALUES (-1, 5, 'begin', 'x')", "reordered",
+            "link -1"
+        ),
     ])
     func findsWhatWasTamperedWith(sql: String, kind: String, name: String) throws {
         let file = try ledgerOfFour()
@@ -244,6 +250,21 @@ struct LedgerChainTests {
             let fault = try #require(try file.verification(witness: head).fault)
             #expect(fault.kind == .removed && fault.message.contains(head), "\(fault)")
         }
+    }
+
+    @Test func aHashThatAForgedTrimNamesIsNoWitness() throws {
+        let file = try ledgerOfFour()
+        let head = try #require(try file.verification().head)
+        let values: [String: StoreValue] = [
+            "position": .integer(9), "kind": .text(LedgerChain.Kind.trimmed.rawValue), "through_run": .integer(4),
+            "base_position": .integer(8), "base_hash": .text(head),
+        ]
+        let hash = LedgerChain.hash(after: head, link: values, record: "")
+        try file.tamper(
+            "DELETE FROM run; DELETE FROM run_rule; DELETE FROM link;"
+                + "INSERT INTO link(position, kind, through_run, base_position, base_hash, hash) "
+                + "VALUES (9, 'trimmed', 4, 8, '\(head)', '\(hash)')")
+        #expect(try file.verification(witness: head).fault?.kind == .removed)
     }
 
     @Test func aWitnessFromBeforeATrimIsNotFound() throws {
