@@ -112,6 +112,9 @@ struct InitTests {
         ("created_at INTEGER", "NULL", nil), ("session_id INTEGER", "1700000000 + n", nil),
         ("session_id INTEGER", "now - n * 77", nil),
         ("duration INTEGER, run_time INTEGER", "18000 + n * 7, 20000 + n", nil),
+        ("insertts INTEGER, expirytime INTEGER", "now - n, now - n", nil),
+        ("createtime INTEGER, updatetime INTEGER", "now - n, now - n", "createtime"),
+        ("validto TEXT, duedate TEXT, enddate TEXT, birthdt TEXT, bestbefore TEXT", "day, day, day, day, day", nil),
         ("birth_date TEXT", "day", nil), ("expires_at INTEGER", "now - n", nil),
         ("at TEXT", "CASE n % 2 WHEN 0 THEN day ELSE 'x' || n END", nil),
     ])

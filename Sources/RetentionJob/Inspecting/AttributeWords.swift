@@ -38,7 +38,8 @@ struct AttributeWords {
         let lists: [(Role, Set<String>)] = [
             (.other, Self.endWords), (.created, Self.createdWords), (.changed, Self.changedWords),
         ]
-        role = lists.first { list in words.contains(where: list.1.contains) }?.0 ?? .happened
+        let stems = words + words.compactMap(Self.stem)
+        role = lists.first { list in stems.contains(where: list.1.contains) }?.0 ?? .happened
         self.words = words
     }
 
@@ -60,6 +61,12 @@ struct AttributeWords {
             return false
         }
         return ["time", "date", "timestamp", "utc"].contains { word.count > $0.count && word.hasSuffix($0) }
+    }
+
+    /// What is before the last part of a word that is several in one: `expiry` of `expirytime`, `valid` of `validto`.
+    private static func stem(_ word: String) -> String? {
+        ["timestamp", "before", "time", "date", "utc", "dt", "ts", "at", "to"]
+            .first { word.count > $0.count + 2 && word.hasSuffix($0) }.map { String(word.dropLast($0.count)) }
     }
 
     private static let dateWords: Set<String> = [
@@ -88,8 +95,9 @@ struct AttributeWords {
     ]
 
     private static let createdWords: Set<String> = [
-        "added", "arrival", "arrived", "btime", "captured", "created", "creation", "ctime", "imported", "ingested",
-        "inserted", "issued", "logged", "measured", "observed", "occurred", "order", "ordered", "posted", "published",
+        "added", "arrival", "arrived", "btime", "captured", "create", "created", "creation", "ctime", "imported",
+        "ingested", "insert", "inserted", "issued", "logged", "measured", "observed", "occurred", "order", "ordered",
+        "posted", "published",
         "received", "recorded", "registered", "sampled", "submitted",
     ]
 
@@ -102,10 +110,11 @@ struct AttributeWords {
     ]
 
     private static let endWords: Set<String> = [
-        "birth", "birthdate", "birthday", "born", "bday", "deadline", "death", "dob", "due", "end", "ended", "ends",
+        "best", "birth", "birthdate", "birthday", "born", "bday", "deadline", "death", "dob", "due", "end", "ended",
+        "ends",
         "estimated", "expiration", "expire", "expired", "expires", "expiry", "hire", "hired", "next", "planned",
         "renewal",
-        "renews", "required", "scheduled", "until", "valid", "warranty",
+        "renews", "required", "scheduled", "termination", "until", "valid", "warranty",
     ]
 
     /// The words of a name, in lower case: `updateTime`, `update_time` and `UPDATE TIME` have the same.
