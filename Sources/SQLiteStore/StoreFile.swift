@@ -1,6 +1,4 @@
 @preconcurrency import Glibc
-import GRDB
-import GRDBSQLite
 import PriceStore
 
 /// What can be told about a store's file before the first connection is open.
@@ -67,20 +65,6 @@ enum StoreFile {
             hint: "keep one name; find them with: find FOLDER -xdev -samefile \(path)")
     }
 
-    /// Throws, with kind `replaced`, unless a connection has the file open that was checked.
-    ///
-    /// SQLite itself compares the file that it has open with the name: nothing is opened here.
-    static func confirm(_ checked: Number, at path: String, _ db: Database) throws(StoreError) {
-        var hasMoved: Int32 = 0
-        let code = sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_HAS_MOVED, &hasMoved)
-        var status = stat()
-        guard code == SQLITE_OK, hasMoved == 0, stat(path, &status) == 0, Number(status) == checked else {
-            throw StoreError(
-                .replaced, store: path, message: "another file took the store's place while it was opened",
-                hint: "nothing was changed; run again when the store is in its place")
-        }
-    }
-
     private static func checkHeader(_ path: String) throws(StoreError) {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
@@ -92,7 +76,7 @@ enum StoreFile {
         guard count >= 0 else {
             throw StoreError(.inputOutput, store: path, message: "the store cannot be read: \(text(of: errno))")
         }
-        // After a power failure a first page that was half written is mended from the journal, by SQLite.
+        // After a power failure a first page that was half written is repaired from the journal, by SQLite.
         guard count == 0 || header == Array("SQLite format 3".utf8) + [0] || hasJournal(path) else {
             throw StoreError(.inputOutput, store: path, message: "the file is not a SQLite database")
         }

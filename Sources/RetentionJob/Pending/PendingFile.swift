@@ -1,4 +1,3 @@
-import Crypto
 @preconcurrency import Glibc
 // Owns timespec where it is loaded before Glibc.
 import SwiftOverlayShims
@@ -65,20 +64,6 @@ final class PendingFile {
         return 0
     }
 
-    /// SHA-256 of the first bytes, as 64 lower-case hexadecimal digits; nil: it was told to stop.
-    func sha256(through end: Int64, mayContinue: () -> Bool = { true }) throws -> String? {
-        var hash = SHA256()
-        var isStopped = false
-        var place: Int64 = 0
-        while place < end, !isStopped {
-            let next = min(end, place + 1 << 24)
-            try withBytes(of: place..<next) { hash.update(bufferPointer: $0) }
-            place = next
-            isStopped = place < end && !mayContinue()
-        }
-        return isStopped ? nil : HexText.text(hash.finalize())
-    }
-
     /// Whether the open file and the file at its path are both as they were when it was opened.
     func isUnchanged() -> Bool {
         var open = stat()
@@ -120,12 +105,6 @@ extension PendingFile {
     static let doneFolder = "done"
     /// What the name of a file with bad lines ends with.
     static let rejectedEnding = ".rejected"
-
-    /// Whether this is the file of an entry: the same size and the same bytes. Reads it to its end.
-    func holds(_ entry: TakenFiles.Entry) -> Bool {
-        guard sizeBytes == entry.sizeBytes, let hash = try? sha256(through: sizeBytes) else { return false }
-        return hash == entry.sha256
-    }
 
     /// Whether a name in an open folder is of this very file, as it was when it was opened.
     func isEntry(_ name: String, of folder: Int32) -> Bool {

@@ -1,0 +1,25 @@
+import Crypto
+import PriceStore
+
+/// Apart from the readers, which are fuzzed without the crypto library.
+extension PendingFile {
+    /// SHA-256 of the first bytes, as 64 lower-case hexadecimal digits; nil: it was told to stop.
+    func sha256(through end: Int64, mayContinue: () -> Bool = { true }) throws -> String? {
+        var hash = SHA256()
+        var isStopped = false
+        var place: Int64 = 0
+        while place < end, !isStopped {
+            let next = min(end, place + 1 << 24)
+            try withBytes(of: place..<next) { hash.update(bufferPointer: $0) }
+            place = next
+            isStopped = place < end && !mayContinue()
+        }
+        return isStopped ? nil : HexText.text(hash.finalize())
+    }
+
+    /// Whether this is the file of an entry: the same size and the same bytes. Reads it to its end.
+    func holds(_ entry: TakenFiles.Entry) -> Bool {
+        guard sizeBytes == entry.sizeBytes, let hash = try? sha256(through: sizeBytes) else { return false }
+        return hash == entry.sha256
+    }
+}
