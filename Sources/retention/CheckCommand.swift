@@ -59,7 +59,8 @@ struct CheckCommand: ConsoleCommand {
     private func diagnostics(_ policy: Policy) throws -> [Diagnostic] {
         let clock = SystemClock.now()
         let opening = StoreOpening(policy)
-        let outputs = try opening.outputs().diagnostics
+        let files = try opening.outputs()
+        let outputs = files.diagnostics + files.missingFolders
         let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs
         guard !offline else { return advice.sorted { $0.mark < $1.mark } }
         let reader = try opening.reader()

@@ -69,7 +69,9 @@ struct RunCommand: ConsoleCommand {
             options: options,
             log: try opening.open(console))
         do {
-            try StoreOpening(policy).outputs().check()
+            let outputs = try StoreOpening(policy).outputs()
+            try outputs.check()
+            if dryRun { try outputs.checkFolders() }
             opening.settings = policy.log
             session.log = try opening.open(console)
         } catch {

@@ -55,6 +55,18 @@ struct ExitCodeTests {
         #expect(try job.number("SELECT count(*) FROM Price") == 13)
     }
 
+    @Test(arguments: [
+        "log: { file: logs/retention.log }", "metrics: { textfile: nowhere/a.prom }", "history: none/there.sqlite",
+    ])
+    func aFolderThatIsNotThereIsToldBeforeTheRun(_ head: String) throws {
+        let job = try job(head: head)
+        let check = try job.retention("check")
+        #expect(check.status == 78 && check.output.contains("does not exist"), "\(check)")
+        let dryRun = try job.retention("run", "--dry-run")
+        #expect(dryRun.status == 73 && dryRun.errors.contains("does not exist"), "\(dryRun)")
+        #expect(try job.retention("run").status == 73)
+    }
+
     @Test func somethingInPlaceOfTheLockExits73() throws {
         let job = try job()
         try job.folder.write("precious", to: "precious.txt")

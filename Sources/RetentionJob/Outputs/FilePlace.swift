@@ -41,6 +41,9 @@ struct FilePlace {
         self.facts = lstat(Self.path(name, in: folder), &facts) == 0 ? facts : nil
     }
 
+    /// Whether the folder is there.
+    var hasFolder: Bool { folderNumber != nil }
+
     /// The path, with no symbolic link among its folders.
     var path: String { Self.path(name, in: folder) }
 

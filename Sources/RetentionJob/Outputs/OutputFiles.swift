@@ -1,9 +1,10 @@
+package import PriceStore
 package import RetentionPolicy
 
 /// The files that a policy has the program write, judged before anything is opened.
 ///
 /// None of them may be the store, the ledger, the policy or another file that the program reads, nor a file that SQLite
-/// or a run keeps beside a database, nor another of them; none may be a pending file; and none is written over what
+/// or a run keeps beside a database, nor another of them; none may be a pending file, lie in a `done/` folder or have the name of a file of bad lines; and none is written over what
 /// somebody else has written. See docs/decisions/0019-files-that-are-written.md.
 package struct OutputFiles {
     private struct Output {
@@ -98,6 +99,23 @@ package struct OutputFiles {
         return found.sorted { $0.mark < $1.mark }
     }
 
+    /// The files whose folder does not exist, where the policy names them. A run ends with 73 there.
+    package var missingFolders: [Diagnostic] {
+        outputs.filter { !$0.place.hasFolder }.map {
+            Diagnostic(
+                at: $0.mark, "\($0.name) cannot be written: the folder of \($0.place.path) does not exist; create it")
+        }.sorted { $0.mark < $1.mark }
+    }
+
+    /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist: a dry run foretells
+    /// what a run would find.
+    package func checkFolders() throws(StoreError) {
+        guard let output = outputs.first(where: { !$0.place.hasFolder }) else { return }
+        throw StoreError(
+            .cannotCreate, store: output.place.path,
+            message: "\(output.name) cannot be written: its folder does not exist", hint: "create the folder")
+    }
+
     /// Throws ``PolicyError/invalid(_:_:)`` if one of the files must not be written.
     package func check() throws(PolicyError) {
         let diagnostics = diagnostics
@@ -120,6 +138,18 @@ package struct OutputFiles {
         if policy.pending.contains(where: { PendingPattern($0).takes(output.place) }) {
             return "\(path) matches a pattern of pending files"
         }
+        if let reason = pendingObjection(to: output.place) { return "\(path) \(reason)" }
         return output.content.objection(to: output.place).map { "\(path) \($0)" }
+    }
+
+    /// Why a file beside pending files belongs to the pending step: a clause; nil: it does not.
+    private func pendingObjection(to place: FilePlace) -> String? {
+        let isRejected = [PendingFile.rejectedEnding, PendingFile.rejectedEnding + ".part"]
+            .contains { place.name.lowercased().hasSuffix($0) }
+        for folder in policy.pending.flatMap({ PendingPattern($0).realFolders() }) {
+            if place.folder == "\(folder)/\(PendingFile.doneFolder)" { return "is in a folder of taken pending files" }
+            if isRejected, place.folder == folder { return "has a name for the bad lines of a pending file" }
+        }
+        return nil
     }
 }

@@ -63,19 +63,23 @@ package struct PendingFolder {
 
     private func save(with step: PendingStep, mayContinue: () -> Bool) throws {
         try step.readTakenFiles()
-        for source in sources {
+        let patterns = sources.map { PendingPattern($0, databases: databases) }
+        guard try step.settleRecord(patterns, keepsMoved: sources.contains { $0.keepDone != nil }) else {
+            return step.noteInterruption()
+        }
+        for (source, pattern) in zip(sources, patterns) {
             guard let entity = try step.inserter.entity(named: source.entity) else {
                 throw StoreError(
                     .unknownName, store: step.inserter.name, message: "the store has no entity '\(source.entity)'")
             }
-            let (files, problems) = PendingPattern(source, databases: databases).files()
+            let (files, problems) = pattern.files()
             problems.forEach(step.report(problem:))
             for file in files {
                 guard mayContinue() else { return step.noteInterruption() }
                 try step.take(file, of: source, into: entity)
             }
         }
-        try step.settleMovedFiles(keepsMoved: sources.contains { $0.keepDone != nil })
-        for source in sources { try step.deleteOldTakenFiles(of: source, matching: PendingPattern(source)) }
+        if let writer = step.writer { try TakenFiles.dropIfEmpty(from: writer) }
+        for (source, pattern) in zip(sources, patterns) { try step.deleteOldTakenFiles(of: source, matching: pattern) }
     }
 }

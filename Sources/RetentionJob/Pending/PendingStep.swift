@@ -10,13 +10,16 @@ final class PendingStep {
     let inserter: any StoreInserter
     private(set) var report = RunReport.Pending()
     /// Nil in a dry run.
-    private let writer: (any StoreWriter)?
+    let writer: (any StoreWriter)?
     private let now: Instant
     private let dates: PendingDates
-    private let pauses: BatchPauses
+    let pauses: BatchPauses
     private let logger: Logger
-    private let note: (String) -> Void
-    private var taken: [String: TakenFiles.Entry] = [:]
+    let note: (String) -> Void
+    /// What the record says, by path.
+    var taken: [String: TakenFiles.Entry] = [:]
+    /// Why a file may not be taken, by path: it may be one that is in the record for another source.
+    var refused: [String: String] = [:]
     private var seen: Set<String> = []
 
     init(
@@ -50,6 +53,7 @@ final class PendingStep {
     func take(_ file: PendingPattern.File, of source: PendingSource, into entity: Entity) throws {
         guard seen.insert(file.path).inserted else { return }
         do {
+            if let reason = refused[file.path] { throw FileProblem(reason) }
             let bytes = try open(file)
             guard let progress = try progress(file, bytes) else { return noteInterruption() }
             if progress.isComplete, progress == taken[file.path] {
@@ -114,8 +118,8 @@ final class PendingStep {
         }
         if let entry, !isSame, !entry.isComplete {
             throw FileProblem(
-                "was replaced or changed after an interrupted run had saved its first \(entry.savedBytes) bytes; remove the "
-                    + "rows that are already saved, and give the rest another name")
+                "was replaced or changed after an interrupted run had saved its first \(entry.savedBytes) bytes; move it away "
+                    + "and run once, which frees the name; then bring back the rows that are not saved, under any name")
         }
         if let entry, isSame, entry.isComplete {
             throw FileProblem(
@@ -180,45 +184,6 @@ final class PendingStep {
             try RejectedFile(for: file, committedBytes: entry.rejectedBytes).publish()
         }
         try moveToDone(file, of: source, bytes)
-    }
-
-    /// Mends the entries of files that had moved to `done/` when a run was interrupted, and removes an empty record.
-    ///
-    /// An entry whose file is nowhere stays: should the file come back, its rows are not saved twice.
-    ///
-    /// - Parameter keepsMoved: whether files in `done/` go some day, for which their entries are needed.
-    func settleMovedFiles(keepsMoved: Bool) throws {
-        guard let writer else { return }
-        for entry in taken.values.sorted(by: { $0.path < $1.path }) {
-            if entry.isMoved {
-                if !keepsMoved { try TakenFiles.remove(paths: [entry.path], from: writer) }
-                continue
-            }
-            guard access(entry.path, F_OK) != 0 else { continue }
-            guard entry.isComplete else {
-                note("\(entry.path) is missing, and only its first \(entry.savedBytes) bytes are saved")
-                continue
-            }
-            guard let target = placeInDone(of: entry) else { continue }
-            if keepsMoved {
-                try TakenFiles.note(path: entry.path, movedTo: target, in: writer)
-            } else {
-                try TakenFiles.remove(paths: [entry.path], from: writer)
-            }
-        }
-        try TakenFiles.dropIfEmpty(from: writer)
-    }
-
-    /// Where in `done/` a taken file is; nil: it is not there.
-    private func placeInDone(of entry: TakenFiles.Entry) -> String? {
-        let folder = "\(entry.parts.folder)/\(PendingFile.doneFolder)"
-        var number = 1
-        while true {
-            let path = "\(folder)/\(NumberedName.name(entry.parts.name, number: number))"
-            guard let moved = try? PendingFile(path: path) else { return nil }
-            if moved.holds(entry) { return path }
-            number += 1
-        }
     }
 
     /// Deletes taken files that are older than `keep_done`: those of the record that are what was taken, and no others.

@@ -1,3 +1,4 @@
+import Crypto
 @preconcurrency import Glibc
 // Owns stat where it is loaded before Glibc.
 import SwiftOverlayShims
@@ -41,7 +42,14 @@ final class RejectedFile {
     static func isWaiting(for file: PendingPattern.File) -> Bool { access(hiddenPath(for: file), F_OK) == 0 }
 
     private static func hiddenPath(for file: PendingPattern.File) -> String {
-        "\(file.folder)/\(NumberedName.fitting("." + file.name, PendingFile.rejectedEnding + ".part"))"
+        let ending = PendingFile.rejectedEnding + ".part"
+        let name = "." + file.name + ending
+        guard name.utf8.count > Int(NAME_MAX) else { return "\(file.folder)/\(name)" }
+        // Two long names must not become one.
+        var hash = SHA256()
+        Array(file.name.utf8).withUnsafeBytes { hash.update(bufferPointer: $0) }
+        return
+            "\(file.folder)/\(NumberedName.fitting("." + file.name, "-\(HexText.text(hash.finalize()).prefix(16))" + ending))"
     }
 
     /// Adds a bad record: its line, its bytes in the pending file, and why it is bad.
@@ -71,9 +79,17 @@ final class RejectedFile {
         guard fsync(descriptor) == 0 else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
     }
 
+    /// Gives the text, which is on disk, its name, and removes the hidden file.
+    func publish() throws {
+        guard descriptor >= 0 else { return }
+        try giveName()
+        discard()
+        try FolderEntry.sync(file.folder)
+    }
+
     /// Gives the text, which is on disk, its name. A file of that name with another text is left alone, and the
     /// name gets a number; one with the same text serves. Nothing happens if there is no bad line.
-    func publish() throws {
+    func giveName() throws {
         guard descriptor >= 0 else { return }
         var number = 1
         while true {
@@ -88,8 +104,6 @@ final class RejectedFile {
             number += 1
         }
         // The text must not be lost between its two names.
-        try FolderEntry.sync(file.folder)
-        discard()
         try FolderEntry.sync(file.folder)
     }
 

@@ -5,6 +5,7 @@ import PriceStore
 /// Each batch of a file's rows and the entry that tells how far it reaches are one transaction. A run that died before the
 /// file moved to `done/` left the entry with the file's path, and the next run continues behind the rows that are saved.
 /// When the file has moved, the entry goes; with `keep_done` it stays with the new path, and proves later that the file there was taken.
+/// The entry of a file that was renamed, or is missing, gets another path: see ``PendingStep/settleRecord(_:keepsMoved:)``.
 struct TakenFiles {
     static let entityName = "retention_taken"
 
@@ -23,11 +24,19 @@ struct TakenFiles {
 
         /// Whether all of the file is saved.
         var isComplete: Bool { savedBytes == sizeBytes }
-        /// The folder and the name of the path.
+        /// Whether the file was nowhere when a run looked for it, so that its name is free.
+        var isMissing: Bool { path.hasPrefix(Self.missingMark) }
+        /// The path in the record once the file is missing. No file has it: the paths of files begin with a slash.
+        var missingPath: String { "\(Self.missingMark)\(sha256):\(path)" }
+        /// The path of the file, also if it is missing.
+        var filePath: String { isMissing ? String(path.drop { $0 != "/" }) : path }
+        /// The folder and the name of the file.
         var parts: (folder: String, name: String) {
+            let path = filePath
             let slash = path.lastIndex(of: "/") ?? path.startIndex
             return (String(path[..<slash]), String(path[slash...].dropFirst()))
         }
+        private static let missingMark = "missing:"
         /// Whether the file has moved to `done/`.
         var isMoved: Bool { parts.folder.hasSuffix("/" + PendingFile.doneFolder) }
     }
@@ -87,6 +96,14 @@ struct TakenFiles {
             try delete([target], from: writer)
             let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try writer.update(request, set: ["path": .text(target)])
+        }
+    }
+
+    /// Puts an entry in the place of another one, in one step.
+    static func replace(_ path: String, with entry: Entry, in writer: any StoreWriter) throws {
+        try writer.transaction(.full) {
+            try delete([path], from: writer)
+            try put(entry, to: writer)
         }
     }
 

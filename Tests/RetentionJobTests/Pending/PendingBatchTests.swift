@@ -142,13 +142,19 @@ struct PendingBatchTests {
         // Under another name it is another file.
         try fixture.folder.write("pending/b.csv", "updateTime\n9999\n")
         try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
-        var notes: [String] = []
-        #expect(try fixture.save(note: { notes.append($0) }).saved == 1)
-        #expect(notes.count == 1 && notes[0].contains("is missing, and only its first"))
+        let foretold = try fixture.save(into: SQLiteReader(path: fixture.storePath))
+        let report = try fixture.save()
+        #expect(report == foretold && report.saved == 1 && report.problems.count == 1, "\(report)")
+        #expect(report.problems[0].contains("is missing, and only its first"))
+        // It is told once, and the name is free.
+        try fixture.folder.write("pending/a.csv", "updateTime\n9998\n")
+        let next = try fixture.save()
+        #expect(next.saved == 1 && next.problems.isEmpty, "\(next)")
         // The very file is gone on with when it is back.
         try fixture.folder.write("pending/a.csv", Self.text)
         try fixture.save()
-        #expect(try fixture.dates() == Self.good + [9999])
+        #expect(try fixture.dates() == Self.good + [9998, 9999])
+        #expect(try !fixture.hasTakenRecord())
     }
 
     @Test func aFileThatGrewIsGoneOnWith() throws {

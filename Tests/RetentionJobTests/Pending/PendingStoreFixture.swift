@@ -45,11 +45,11 @@ final class PendingStoreFixture {
 
     @discardableResult
     func save(
-        into inserter: (any StoreInserter)? = nil, now: Instant = PendingStoreFixture.now,
+        into inserter: (any StoreInserter)? = nil, policy: Policy? = nil, now: Instant = PendingStoreFixture.now,
         mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }
-        return try PendingFolder(policy()).save(
+        return try PendingFolder(policy ?? self.policy()).save(
             into: try inserter ?? writer(), now: now, logger: quiet, mayContinue: mayContinue, note: note)
     }
 
