@@ -42,9 +42,11 @@ struct CheckAdviceTests {
             policy: Sample.policy(
                 "{ name: gold, entity: Price, date_attribute: at, date_format: unix_milliseconds, max_age: 30d }"))
         let end = try job.retention("check")
+        let newest = try job.number("SELECT max(at) FROM Price")
+        let day = Date(timeIntervalSince1970: Double(newest)).formatted(.iso8601).prefix(10)
         #expect(end.status == 78 && end.output.contains("error: the dates look wrong (wrong_unit)"), "\(end)")
-        #expect(end.output.contains("in unix_seconds it is \(Sample.date(0))"), "\(end)")
-        #expect(try job.retention("run", "--dry-run").output.contains("in unix_seconds it is \(Sample.date(0))"))
+        #expect(end.output.contains("in unix_seconds it is \(day)"), "\(end)")
+        #expect(try job.retention("run", "--dry-run").output.contains("in unix_seconds it is \(day)"))
     }
 
     @Test(arguments: [
