@@ -60,7 +60,8 @@ struct CheckCommand: ConsoleCommand {
         let clock = SystemClock.now()
         let opening = StoreOpening(policy)
         let files = try opening.outputs()
-        let outputs = files.diagnostics + files.missingFolders
+        // Offline the policy may be for another machine.
+        let outputs = files.diagnostics + (offline ? [] : files.missingFolders)
         let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs
         guard !offline else { return advice.sorted { $0.mark < $1.mark } }
         let reader = try opening.reader()
