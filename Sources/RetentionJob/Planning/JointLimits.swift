@@ -81,21 +81,21 @@ struct JointLimits {
         guard let place = try self.first(takers, taking: hasNoRow), try !hasNoRow([]) else { return nil }
         let taker = takers[place]
         let rule = plan.steps[taker.index].rule
-        // Who says that an entity may be emptied says so of the cascades of other rules, too.
-        let isAllowed =
-            try rule.allowEmpty || accepts(.wouldEmptyEntity, rule)
-            || !isOwn(taker, table)
-                && plan.steps.contains {
-                    try $0.rule.isEnabled && $0.rule.allowEmpty && tableName($0.rule.entity) == table
-                }
-        guard !isAllowed else { return nil }
+        // Only a rule of the entity itself says that it may be emptied: it says so of the cascades of other rules, too.
+        let allowing =
+            try isOwn(taker, table)
+            ? [rule] : plan.steps.map(\.rule).filter { try $0.isEnabled && tableName($0.entity) == table }
+        guard !allowing.contains(where: { $0.allowEmpty || accepts(.wouldEmptyEntity, $0) }),
+            !accepted.contains(.wouldEmptyEntity)
+        else { return nil }
         return (
             taker.index,
             Refusal(
                 .wouldEmptyEntity,
                 reason: "refusing to delete from \(rule.entity): no readable row of \(entity) would stay, because "
                     + "\(shares(takers[...place])). Do new rows still arrive?",
-                wayPast: "if \(entity) may be emptied, write allow_empty: true in the rule, or give --accept "
+                wayPast: "if \(entity) may be emptied, write allow_empty: true in "
+                    + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or give --accept "
                     + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
         )
     }

@@ -65,6 +65,7 @@ extension SQLiteConnection {
                 try catalog.table($0, db)?.entity.incomingRelationships ?? []
             }
         }
+        if survey.unsupported == nil { survey.unsupported = try ringTooLarge(delete, doomed, step: step, db) }
         survey.followsRelationships = true
         guard survey.obstacles.isEmpty, survey.unsupported == nil else { return }
         if try isDeep(delete, doomed, step: step, db) || crossesBatches(doomed, step: step, db) {

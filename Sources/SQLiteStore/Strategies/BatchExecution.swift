@@ -114,11 +114,11 @@ extension SQLiteConnection {
     /// Whether the rows to go are chosen first and noted, since they must be known one by one.
     func choosesRows(_ request: BatchDeleteRequest, _ db: Database) throws -> Bool {
         let fetch = request.fetchRequest
-        if request.resultType == .objectIDs || request.relationships != .asDeclared || fetch.predicate.namesObjectIDs {
-            return true
-        }
-        guard try catalog.table(fetch.entity, db)?.managed == nil else { return false }
-        return try request.cascades(incoming(fetch.entity, of: request, db))
+        if request.resultType == .objectIDs || fetch.predicate.namesObjectIDs { return true }
+        let hasOwnWord = request.relationships != .asDeclared
+        guard try catalog.table(fetch.entity, db)?.managed == nil else { return hasOwnWord }
+        let incoming = try incoming(fetch.entity, of: request, db)
+        return hasOwnWord && !incoming.isEmpty || request.cascades(incoming)
     }
 }
 

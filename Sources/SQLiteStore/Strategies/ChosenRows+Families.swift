@@ -17,6 +17,7 @@ extension ChosenRows {
         let hadDeferred = try hasDeferredViolations()
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
         let own = scope.table.entity.incomingRelationships.filter(isOwn)
+        try breakRings(waves)
         if own.count > 1 { try deleteLeavesFirst(own.filter { $0.deleteRule == .restrict }) }
         var deletes: [String: SQLFragment] = [:]
         for (wave, entities) in waves.enumerated().reversed() {
@@ -50,8 +51,20 @@ extension ChosenRows {
         try findRoots()
         var waves = [[scope]]
         var partCount = 0
+        var rings: Int?
         var cascades: [String: [Cascade]] = [:]
-        families: while let parents = waves.last, !parents.isEmpty {
+        families: while let parents = waves.last {
+            guard !parents.isEmpty else {
+                // What no wave has reached are rings, and chosen rows that hang on them: they are followed as well.
+                guard let table = connection.temporaries.chosenRows[scope.table.name.lowercased()] else { break }
+                let last = waves.count - 1
+                try connection.execute(
+                    SQLFragment("UPDATE temp.\(table) SET wave = ? WHERE wave < 0", [last.databaseValue]), db)
+                guard db.changesCount > 0 else { break }
+                rings = last
+                waves[last] = [scope]
+                continue
+            }
             var reached: [String: RowScope] = [:]
             for parent in parents {
                 let known = try cascades[parent.table.name] ?? self.cascades(from: parent)
@@ -64,28 +77,63 @@ extension ChosenRows {
                         try beginAgain(with: cascade.child, wave: waves.count)
                         partCount += 1
                         waves = [[cascade.child]]
+                        rings = nil
                         continue families
                     }
                 }
             }
             waves.append(reached.count > 1 ? childrenFirst(reached) : Array(reached.values))
         }
-        // What no wave has reached are rings, of rows that go with themselves.
-        if let table = connection.temporaries.chosenRows[scope.table.name.lowercased()] {
-            try execute("UPDATE temp.\(table) SET wave = 0 WHERE wave < 0")
+        // The rings go last, with the rows that the batch begins with: nothing of what hangs on them is left then.
+        if let rings, let table = connection.temporaries.chosenRows[scope.table.name.lowercased()] {
+            try connection.execute(
+                SQLFragment("UPDATE temp.\(table) SET wave = 0 WHERE wave = ?", [rings.databaseValue]), db)
+            waves[rings] = []
         }
-        return (waves.filter { !$0.isEmpty }, partCount == 0)
+        return (waves, partCount == 0)
     }
 
-    /// Takes chosen rows out of wave 0 that point at other chosen ones by a key that acts on each row by itself, CASCADE or
-    /// RESTRICT: they must go before those, and a wave finds them again.
+    /// Takes chosen rows out of wave 0 that point at other chosen ones by a cascade: they must go before those, and a wave
+    /// finds them again. A row that points at itself stays: it waits for no other.
     private func findRoots() throws {
         let table = try table(scope)
         for key in try connection.incoming(scope.table.name, of: request, db)
         where isOwn(key) && key.deleteRule == .cascade {
             try connection.execute(
                 SQLFragment("UPDATE temp.\(table) SET wave = -1 WHERE \(Self.tuple(Self.columns(scope))) IN (SELECT ")
-                    + pointing(key, sparingChosen: false) + ")", db)
+                    + pointing(key, sparingChosen: false) + " AND " + Self.isAnother(scope) + ")", db)
+        }
+    }
+
+    private static func isAnother(_ scope: RowScope) -> String {
+        "NOT (" + zip(scope.key, columns(scope)).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ") + ")"
+    }
+
+    /// Takes the references from rows that go no earlier than the row of their table that they point at, as in a ring,
+    /// where SQLite's own cascade could follow them deeper than it can. All of these rows go in this transaction.
+    private func breakRings(_ entities: [[RowScope]]) throws {
+        var seen: Set<String> = []
+        for entity in entities.joined() where seen.insert(entity.table.name).inserted {
+            for key in entity.table.entity.incomingRelationships
+            where key.deleteRule == .cascade && key.source.lowercased() == entity.table.name.lowercased()
+                && entity.table.canLose(key)
+            {
+                let mine = zip(Self.columns(entity), entity.key).map { "mine.\($0) = +\($1)" }
+                let rows =
+                    try pointing(key, sparingChosen: false)
+                    + " AND \(Self.isAnother(entity)) AND EXISTS (SELECT 1 FROM temp.\(table(entity)) AS mine WHERE "
+                    + "\(mine.joined(separator: " AND ")) AND mine.wave <= chosen.wave)"
+                let most = SQLiteTable.largestRing
+                let count = try connection.count(
+                    SQLFragment("SELECT count(*) FROM (SELECT ") + rows + " LIMIT \(most + 1))", db)
+                // The cascade goes from wave to wave, and once more through them for each such reference.
+                guard count > 0, (count + 1) * entities.count > most else { continue }
+                let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
+                try connection.execute(
+                    SQLFragment(
+                        "UPDATE OR ABORT \(entity.from()) SET \(sets) WHERE \(Self.tuple(entity.key)) IN (SELECT ")
+                        + rows + ")", db)
+            }
         }
     }
 

@@ -41,6 +41,8 @@ extension SQLiteConnection {
         }
         survey.allowsSharedPass =
             !request.wantsObjectIDs && table.entity.incomingRelationships.isEmpty
+            // The objects of a model are chosen one by one where the rule has its own word on relationships.
+            && (table.managed == nil || request.relationships == .asDeclared)
             && survey.strategyObstacles[.rebuildInPlace] == nil
         let choice = StrategyChoice(facts)
         survey.strategy = choice.strategy

@@ -21,6 +21,7 @@ extension SQLiteConnection {
         for key in table.entity.incomingRelationships {
             if let reason = try mismatch(of: key, db) { return reason }
         }
+        if let reason = try unlikeTypes(table, request.relationships, db) { return reason }
         let condition = try dateSQL(request.date, RowScope(table), db).readable(before: request.cutoff)
         do {
             _ = try db.makeStatement(sql: "DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)")
@@ -70,6 +71,38 @@ extension SQLiteConnection {
             return "UPDATE OR ABORT \(source) SET "
                 + key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
         }
+    }
+
+    /// Why it is not certain which rows point at those that a delete takes, or nil.
+    ///
+    /// A foreign key gives the child's value the affinity of the parent's column. A comparison of the two columns does
+    /// not where the child's affinity wins: the text '007' equals the number 7 then, and a cascade takes the wrong rows.
+    private func unlikeTypes(
+        _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> String? {
+        var waiting = [table]
+        var seen: Set<String> = []
+        while let parent = waiting.popLast() {
+            guard seen.insert(parent.name.lowercased()).inserted else { continue }
+            let ownWord = parent.name == table.name ? rule.deleteRule : nil
+            for key in parent.entity.incomingRelationships {
+                guard let child = try catalog.table(key.source, db) else { continue }
+                for (source, destination) in zip(key.sourceAttributes, key.destinationAttributes) {
+                    guard let from = child.entity.attribute(named: source)?.affinity,
+                        let to = parent.entity.attribute(named: destination)?.affinity
+                    else { continue }
+                    guard to == .text && ![.text, .none].contains(from) || to == .none && from != .none else {
+                        continue
+                    }
+                    return
+                        "the foreign key of \(key.source) (\(source)) points at a column of another type, "
+                        + "\(parent.name) (\(destination)): SQLite may take different values of the two for equal. "
+                        + "Give both columns the same type"
+                }
+                if (ownWord ?? key.deleteRule) == .cascade { waiting.append(child) }
+            }
+        }
+        return nil
     }
 
     /// Why a foreign key makes SQLite refuse to change either of its tables, or nil.

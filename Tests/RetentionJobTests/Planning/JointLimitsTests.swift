@@ -117,6 +117,18 @@ import Testing
         let notes = Rule.prices("notes") { $0.entity = "note" }
         #expect(try codes(file, [.prices(), notes]) == [.wouldEmptyEntity, nil])
         #expect(try codes(file, [.prices()]) == [nil])
+        // Only a rule of the entity itself says that it may be emptied.
+        let found = try refusals(file, [.prices { $0.allowEmpty = true }, notes])
+        #expect(found.map { $0?.code } == [.wouldEmptyEntity, nil])
+        #expect(found[0]?.message.contains("no readable row of note would stay") == true)
+        #expect(
+            try codes(file, [.prices { $0.accept = [.wouldEmptyEntity] }, notes]) == [.wouldEmptyEntity, nil])
+        #expect(try codes(file, [.prices { $0.allowEmpty = true }, notes], accept: [.wouldEmptyEntity]) == [nil, nil])
+        let emptied = Rule.prices("notes") {
+            $0.entity = "note"
+            $0.allowEmpty = true
+        }
+        #expect(try codes(file, [.prices(), emptied]) == [nil, nil])
     }
 
     @Test func theRefusalCountsTheNewerRowsThatACascadeTakes() throws {

@@ -73,6 +73,24 @@ import Testing
         }
     }
 
+    /// Nothing refers to the rows: two rules go through the table in one pass, whatever their word on relationships is.
+    @Test(arguments: settings) func rulesWithTheirOwnWordShareAPass(_ setting: Rule.RelationshipSetting) throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: Array(31...60) + [0], symbol: "XAU")
+        try file.addPrices(daysOld: Array(31...60) + [0], symbol: "XAG")
+        func rule(_ symbol: String) -> Rule {
+            .prices(symbol) {
+                $0.filter = .compare("symbol", .equal, .text(symbol))
+                $0.relationships = setting
+                $0.strategy = .rebuildInPlace
+                $0.batch = Rule.BatchSetting()
+            }
+        }
+        let report = try bench.run(file, rule("XAU"), rule("XAG"))
+        #expect(report.rules.map(\.deleted) == [30, 30] && report.exitCode == 0, "\(report.rules)")
+        #expect(try file.count() == 2)
+    }
+
     /// No row of the table can go before or after the others: they are a ring.
     @Test(arguments: [false, true]) func aRingGoesInOneStatementOrNotAtAll(isOpenElsewhere: Bool) throws {
         let file = try file("WAL", "", points: Self.shapes[2], children: false)
