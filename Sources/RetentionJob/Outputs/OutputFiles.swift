@@ -48,7 +48,7 @@ package struct OutputFiles {
             let isNamed = policy.history != .besideStore
             let mark = marks.values["history.path"] ?? marks.value("history")
             add(
-                isNamed ? "'history'" : "the ledger", ledger, .ledger, isNamed ? mark : policy.store.mark)
+                isNamed ? "'history'" : Self.ledgerBesideStore, ledger, .ledger, isNamed ? mark : policy.store.mark)
             for ending in Self.databaseEndings {
                 used.append(
                     Used(what: "a file that belongs to the ledger", place: FilePlace(ledger).sibling(ending)))
@@ -99,9 +99,17 @@ package struct OutputFiles {
         return found.sorted { $0.mark < $1.mark }
     }
 
+    /// A ledger beside the store is not among them: where its folder does not exist, neither does the store.
+    private var outputsWithoutFolder: [Output] {
+        outputs.filter { !$0.place.hasFolder && $0.name != Self.ledgerBesideStore }
+    }
+
+    /// What a ledger is called whose path the policy does not give.
+    private static let ledgerBesideStore = "the ledger"
+
     /// The files whose folder does not exist, where the policy names them. A run ends with 73 there.
     package var missingFolders: [Diagnostic] {
-        outputs.filter { !$0.place.hasFolder }.map {
+        outputsWithoutFolder.map {
             Diagnostic(
                 at: $0.mark, "\($0.name) cannot be written: the folder of \($0.place.path) does not exist; create it")
         }.sorted { $0.mark < $1.mark }
@@ -110,7 +118,7 @@ package struct OutputFiles {
     /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist: a dry run foretells
     /// what a run would find.
     package func checkFolders() throws(StoreError) {
-        guard let output = outputs.first(where: { !$0.place.hasFolder }) else { return }
+        guard let output = outputsWithoutFolder.first else { return }
         throw StoreError(
             .cannotCreate, store: output.place.path,
             message: "\(output.name) cannot be written: its folder does not exist", hint: "create the folder")

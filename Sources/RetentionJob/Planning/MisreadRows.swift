@@ -29,7 +29,13 @@ package struct MisreadRows: Hashable, Sendable {
         let believable = going.count { (date.encoding.read($0, zone: date.zone).start ?? .distantPast) >= recent }
         guard !going.isEmpty, believable * 10 < going.count else { return nil }
         let present = max(cutoff, recent)...clock.advanced(byMicroseconds: FormatReading.day)
-        let readings = DateEncoding.allCases.filter { $0.isNumeric && $0 != date.encoding }.map { encoding in
+        // A format that reads a date of today as past, too, reads all old dates so: it shows nothing.
+        let today = date.encoding.value(of: clock, zone: date.zone)
+        let others = DateEncoding.allCases.filter { encoding in
+            guard encoding.isNumeric, encoding != date.encoding else { return false }
+            return encoding.read(today, zone: date.zone).start.map { $0 > present.upperBound || $0 < recent } ?? true
+        }
+        let readings = others.map { encoding in
             (encoding, going.compactMap { encoding.read($0, zone: date.zone).start }.filter(present.contains))
         }
         guard let (encoding, live) = readings.max(by: { $0.1.count < $1.1.count }), live.count * 2 >= going.count,

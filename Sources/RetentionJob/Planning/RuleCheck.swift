@@ -39,7 +39,7 @@ struct RuleCheck {
         else { return }
         guard entity.kind == .table else {
             let kind = entity.kind == .view ? "a view" : "a virtual table"
-            return warnOfRefusal("\(entity.name) is \(kind)")
+            return tellOfRefusal("\(entity.name) is \(kind)", includingAdvice)
         }
         guard let date = rule.date(zone: zone) else { return try complainOfMissingFormat(entity, attribute) }
         if let stored = attribute.dateEncoding, stored != date.encoding {
@@ -63,10 +63,11 @@ struct RuleCheck {
         try survey(entity, date, includingAdvice: includingAdvice)
     }
 
-    private mutating func warnOfRefusal(_ reason: String) {
+    /// An error for those who ask; a run goes on with its other rules.
+    private mutating func tellOfRefusal(_ reason: String, _ isAsked: Bool) {
         diagnostics.append(
             Diagnostic(
-                rule.isEnabled ? .error : .warning, at: rule.marks.value("entity"),
+                rule.isEnabled && isAsked ? .error : .warning, at: rule.marks.value("entity"),
                 StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
     }
 
@@ -130,7 +131,7 @@ struct RuleCheck {
         } catch  where error.kind == .unsupported {
             return
         }
-        if let reason = survey.unsupported { return warnOfRefusal(reason) }
+        if let reason = survey.unsupported { return tellOfRefusal(reason, includingAdvice) }
         if let strategy = rule.strategy, !survey.possibleStrategies.contains(strategy) {
             diagnostics.append(
                 StoreCheck.strategyMistake(
