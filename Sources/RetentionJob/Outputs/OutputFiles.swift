@@ -115,8 +115,8 @@ package struct OutputFiles {
         }.sorted { $0.mark < $1.mark }
     }
 
-    /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist: a dry run foretells
-    /// what a run would find.
+    /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist: a dry run
+    /// reports what a run would find.
     package func checkFolders() throws(StoreError) {
         guard let output = outputsWithoutFolder.first else { return }
         throw StoreError(

@@ -23,9 +23,7 @@ package struct MisreadRows: Hashable, Sendable {
     ///   - date: the rule's date attribute, in the declared format.
     init?(_ values: [StoreValue], date: DateAttribute, cutoff: Instant, clock: Instant) {
         let recent = clock.advanced(byMicroseconds: -20 * FormatReading.year)
-        let going = values.filter {
-            date.encoding.read($0, zone: date.zone).start.map { $0 >= date.earliest && $0 < cutoff } ?? false
-        }
+        let going = Self.going(values, date, cutoff)
         let believable = going.count { (date.encoding.read($0, zone: date.zone).start ?? .distantPast) >= recent }
         guard !going.isEmpty, believable * 10 < going.count else { return nil }
         let present = max(cutoff, recent)...clock.advanced(byMicroseconds: FormatReading.day)
@@ -51,11 +49,8 @@ package struct MisreadRows: Hashable, Sendable {
     ) throws(StoreError) -> MisreadRows? {
         let (date, cutoff) = (request.date, request.cutoff)
         guard !rule.isFormatStored, date.encoding.isNumeric else { return nil }
-        let going = samples.count {
-            date.encoding.read($0, zone: date.zone).start.map { $0 >= date.earliest && $0 < cutoff } ?? false
-        }
         var values = samples
-        if request.filter != .all || going < fewestSampled {
+        if request.filter != .all || going(samples, date, cutoff).count < fewestSampled {
             values = try reader.fetchRows(
                 FetchRequest(
                     entity: request.entity, predicate: request.deletion, fetchLimit: DateRecognition.sampleCount),
@@ -63,6 +58,13 @@ package struct MisreadRows: Hashable, Sendable {
             ).map { $0.values[0] }
         }
         return MisreadRows(values, date: date, cutoff: cutoff, clock: clock)
+    }
+
+    /// The values of rows that would go.
+    private static func going(_ values: [StoreValue], _ date: DateAttribute, _ cutoff: Instant) -> [StoreValue] {
+        values.filter {
+            date.encoding.read($0, zone: date.zone).start.map { $0 >= date.earliest && $0 < cutoff } ?? false
+        }
     }
 
     private static let fewestSampled = 5
