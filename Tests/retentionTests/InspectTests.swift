@@ -83,8 +83,9 @@ struct InspectTests {
         #expect(try Data(contentsOf: file) == Data(contentsOf: original))
     }
 
-    /// docs/output.md shows a session; it prints exactly that.
-    @Test func thePageShowsWhatIsPrinted() throws {
+    /// docs/output.md shows a session; it prints exactly that, until the sample's newest date is five years old.
+    @Test(.enabled(if: Date.now < Date(timeIntervalSince1970: 1_893_456_000), "the page is from before 2030"))
+    func thePageShowsWhatIsPrinted() throws {
         let page = try String(
             contentsOf: LaunchedProgram.project.appending(path: "docs/output.md"), encoding: .utf8)
         let commands = CodeBlock.blocks(of: page).filter { $0.language == "console" }.flatMap(\.commands)
