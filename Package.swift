@@ -16,7 +16,7 @@ let package = Package(
     products: [
         .executable(name: "retention", targets: ["retention"]),
         .executable(name: "goldprices", targets: ["goldprices"]),
-        .library(name: "PriceStore", targets: ["PriceStore", "SQLiteStore"]),
+        .library(name: "PriceStore", targets: ["PriceStore", "PriceObjects", "SQLiteStore"]),
     ],
     traits: [
         .trait(name: "Postgres", description: "The PostgreSQL engine; needs libpq (Debian: libpq-dev)"),
@@ -35,6 +35,8 @@ let package = Package(
 
         // Floor 1: what a store is.
         .target(name: "PriceStore", swiftSettings: settings),
+        // Beside it, the rows of a store as objects.
+        .target(name: "PriceObjects", dependencies: ["PriceStore"], swiftSettings: settings),
 
         // Floor 2: the words of retention.yaml, and the engines.
         .target(
@@ -44,7 +46,7 @@ let package = Package(
         .target(
             name: "SQLiteStore",
             dependencies: [
-                "PriceStore",
+                "PriceStore", "PriceObjects",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],
@@ -53,14 +55,16 @@ let package = Package(
         // Without the trait it is built too, and cannot connect: libpq is needed by one of its files alone.
         .target(
             name: "PostgresStore",
-            dependencies: ["PriceStore", .target(name: "CLibPQ", condition: .when(traits: ["Postgres"]))],
+            dependencies: [
+                "PriceStore", "PriceObjects", .target(name: "CLibPQ", condition: .when(traits: ["Postgres"])),
+            ],
             swiftSettings: settings),
 
         // Floor 3: the job.
         .target(
             name: "RetentionJob",
             dependencies: [
-                "PriceStore", "RetentionPolicy",
+                "PriceStore", "PriceObjects", "RetentionPolicy",
                 .product(name: "Logging", package: "swift-log"),
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
@@ -88,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "storebench",
             dependencies: [
-                "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift"),
+                "PriceStore", "PriceObjects", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
             ],
             path: "Tests/StoreBench", swiftSettings: settings),
@@ -99,20 +103,21 @@ let package = Package(
             swiftSettings: settings),
         // A throw-away server for the tests that need one.
         .target(name: "PostgresCluster", path: "Tests/PostgresCluster", swiftSettings: settings),
+        .testTarget(name: "PriceStoreTests", dependencies: ["PriceStore"], swiftSettings: settings),
         .testTarget(
-            name: "PriceStoreTests",
-            dependencies: ["PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
+            name: "PriceObjectsTests",
+            dependencies: ["PriceObjects", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: [
-                "SQLiteStore", "PriceStore", "StoreConformance", "goldprices",
+                "SQLiteStore", "PriceObjects", "PriceStore", "StoreConformance", "goldprices",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "PostgresStoreTests",
-            dependencies: ["PostgresStore", "PostgresCluster", "PriceStore", "StoreConformance"],
+            dependencies: ["PostgresStore", "PostgresCluster", "PriceObjects", "PriceStore", "StoreConformance"],
             swiftSettings: settings),
         .testTarget(
             name: "RetentionPolicyTests", dependencies: ["RetentionPolicy", "PriceStore"],
@@ -120,14 +125,15 @@ let package = Package(
         .testTarget(
             name: "RetentionJobTests",
             dependencies: [
-                "RetentionJob", "RetentionPolicy", "PriceStore", "SQLiteStore",
+                "RetentionJob", "RetentionPolicy", "PriceObjects", "PriceStore", "SQLiteStore",
                 .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "retentionTests",
             dependencies: [
-                "retention", "goldprices", "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore",
+                "retention", "goldprices", "PriceObjects", "PriceStore", "RetentionPolicy", "RetentionJob",
+                "SQLiteStore",
                 "PostgresCluster", "PostgresStore",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],

@@ -1,7 +1,8 @@
+public import PriceObjects
 public import PriceStore
 
 /// A PostgreSQL database that is read and changed.
-public final class PostgresWriter: PostgresStore, StoreWriter {
+public final class PostgresWriter: PostgresStore, ObjectStore {
     /// Opens a database for reading and writing.
     ///
     /// - Parameters:

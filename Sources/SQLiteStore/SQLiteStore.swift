@@ -1,7 +1,8 @@
+public import PriceObjects
 public import PriceStore
 
 /// What a reader and a writer of a SQLite file have in common. A file is opened as ``SQLiteReader`` or ``SQLiteWriter``.
-public class SQLiteStore {
+public class SQLiteStore: StoreHistory {
     let connection: SQLiteConnection
 
     init(_ connection: SQLiteConnection) {

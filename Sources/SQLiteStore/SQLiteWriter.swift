@@ -1,7 +1,8 @@
+public import PriceObjects
 public import PriceStore
 
 /// A SQLite file that is read and changed.
-public final class SQLiteWriter: SQLiteStore, StoreWriter {
+public final class SQLiteWriter: SQLiteStore, ObjectStore {
     /// Opens a file for reading and writing.
     ///
     /// - Parameters:

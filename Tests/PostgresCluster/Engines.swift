@@ -31,6 +31,8 @@ extension PostgresCluster {
 package final class CitusCluster: Sendable {
     package let coordinator: PostgresCluster
     private let workers: [PostgresCluster]
+    /// Nodes are added to one database at a time: they change the same rows of catalogs that all databases share.
+    private let making = NSLock()
 
     /// The cluster that the tests of this process share.
     package static let shared = Result { try CitusCluster() }
@@ -48,6 +50,10 @@ package final class CitusCluster: Sendable {
 
     /// Makes a database on all servers, carries out statements on the coordinator and returns its URL there.
     package func makeDatabase(_ statements: String = "") throws -> String {
+        try making.withLock { try make(statements) }
+    }
+
+    private func make(_ statements: String) throws -> String {
         let url = try coordinator.makeDatabase()
         let name = PostgresCluster.database(of: url)
         for worker in workers {

@@ -1,4 +1,5 @@
 import ArgumentParser
+import PriceObjects
 import PriceStore
 import SQLiteStore
 

@@ -1,5 +1,6 @@
 import ArgumentParser
 import GRDB
+import PriceObjects
 import PriceStore
 import SQLiteStore
 

@@ -1,4 +1,5 @@
 import Foundation
+import PriceObjects
 import PriceStore
 import SQLiteStore
 import Testing

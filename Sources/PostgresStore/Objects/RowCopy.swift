@@ -1,3 +1,4 @@
+import PriceObjects
 import PriceStore
 
 /// Many new rows at once: COPY into a temporary table of texts, and one INSERT from there, with the conflict rule.

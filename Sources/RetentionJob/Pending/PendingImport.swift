@@ -1,3 +1,4 @@
+import PriceObjects
 import PriceStore
 import RetentionPolicy
 

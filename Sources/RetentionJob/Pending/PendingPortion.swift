@@ -1,3 +1,4 @@
+import PriceObjects
 import PriceStore
 
 /// A bounded number of rows on their way from a file into the store: a batch.

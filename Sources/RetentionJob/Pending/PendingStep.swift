@@ -1,5 +1,6 @@
 @preconcurrency import Glibc
 // Owns timespec where it is loaded before Glibc.
+import PriceObjects
 import SwiftOverlayShims
 import Logging
 import PriceStore

@@ -1,3 +1,4 @@
+import PriceObjects
 import PriceStore
 
 /// The record, in the store itself, of files whose rows are saved, wholly or in part.

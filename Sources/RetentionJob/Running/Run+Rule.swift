@@ -1,3 +1,4 @@
+import PriceObjects
 import Logging
 import PriceStore
 import RetentionPolicy

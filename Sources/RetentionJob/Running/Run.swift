@@ -1,3 +1,4 @@
+import PriceObjects
 package import Logging
 package import PriceStore
 import RetentionPolicy

@@ -1,3 +1,4 @@
+import PriceObjects
 import GRDB
 import PriceStore
 

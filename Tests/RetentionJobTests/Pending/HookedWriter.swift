@@ -1,14 +1,15 @@
+import PriceObjects
 import PriceStore
 
 /// A real store that tells before each change what it is about to do, so that a test can change a file, or break the
 /// run off, at that instant.
-final class HookedWriter: StoreWriter {
+final class HookedWriter: ObjectStore {
     enum Change: Equatable { case begin, insert, commit, delete, create, drop }
 
-    private let writer: any StoreWriter
+    private let writer: any ObjectStore
     private let willChange: (Change) throws(StoreError) -> Void
 
-    init(_ writer: any StoreWriter, willChange: @escaping (Change) throws(StoreError) -> Void) {
+    init(_ writer: any ObjectStore, willChange: @escaping (Change) throws(StoreError) -> Void) {
         self.writer = writer
         self.willChange = willChange
     }

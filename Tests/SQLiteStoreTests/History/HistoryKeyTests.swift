@@ -1,4 +1,5 @@
 import GRDB
+import PriceObjects
 import PriceStore
 import Testing
 

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PriceObjects
 import PriceStore
 import SQLiteStore
 import Testing

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import PriceObjects
 import PriceStore
 import SQLiteStore
 import Testing
@@ -40,7 +41,7 @@ struct HistoryTests {
     private func shop(_ key: Int64) -> ObjectID { ObjectID(entity: "shop", key: [.integer(key)]) }
 
     /// The history as text: each change as its kind, entity and key, transactions apart.
-    private func story(_ reader: some StoreReader, after token: HistoryToken? = nil) throws -> [String] {
+    private func story(_ reader: some StoreHistory, after token: HistoryToken? = nil) throws -> [String] {
         try reader.history(after: token, limit: 1000).map { transaction in
             transaction.changes.map { "\($0.kind) \($0.objectID.entity) \(HistoryText.key($0.objectID.key))" }
                 .joined(separator: ", ")

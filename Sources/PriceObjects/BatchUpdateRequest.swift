@@ -1,0 +1,43 @@
+public import PriceStore
+
+/// A change of many rows that the store carries out itself, without loading objects, in one transaction.
+///
+/// It does not see unsaved changes of any context, runs no validation beyond the store's own constraints, and changes
+/// all rows or none.
+public struct BatchUpdateRequest: Hashable, Sendable {
+    /// The entity's name.
+    public var entity: String
+    /// Whether rows of the entity's sub-entities are meant too; see `FetchRequest.includesSubentities`.
+    public var includesSubentities = true
+    /// The rows to change.
+    public var predicate: Predicate
+    /// The attributes to set, and their values.
+    public var propertiesToUpdate: [String: StoreValue]
+    /// What the result tells.
+    public var resultType: BatchResultType
+
+    /// Makes a request that sets attributes of the rows that a predicate names.
+    public init(
+        entity: String, predicate: Predicate = .all, propertiesToUpdate: [String: StoreValue],
+        resultType: BatchResultType = .statusOnly
+    ) {
+        self.entity = entity
+        self.predicate = predicate
+        self.propertiesToUpdate = propertiesToUpdate
+        self.resultType = resultType
+    }
+}
+
+/// What a batch update did.
+public struct BatchUpdateResult: Hashable, Sendable {
+    /// Rows that were found and set, whether or not a value differed; always told.
+    public var updatedCount: Int
+    /// The IDs of these rows, if they were asked for; else empty. Where an attribute of the key was set, the new ones.
+    public var objectIDs: [ObjectID]
+
+    /// Makes a result; engines do.
+    public init(updatedCount: Int, objectIDs: [ObjectID] = []) {
+        self.updatedCount = updatedCount
+        self.objectIDs = objectIDs
+    }
+}

@@ -1,0 +1,32 @@
+import PriceStore
+
+/// An entity and the places of its attributes in a row's values.
+final class EntityShape {
+    let entity: Entity
+    /// The attributes' names, in the store's order.
+    let names: [String]
+    private let places: [String: Int]
+    private let placesWithoutCase: [String: Int]
+
+    init(_ entity: Entity) {
+        self.entity = entity
+        names = entity.attributes.map(\.name)
+        let numbered = zip(names, names.indices)
+        places = Dictionary(numbered, uniquingKeysWith: { first, _ in first })
+        placesWithoutCase = Dictionary(
+            numbered.map { ($0.lowercased(), $1) }, uniquingKeysWith: { first, _ in first })
+    }
+
+    /// The place of an attribute; nil: there is none of that name.
+    func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.lowercased()] }
+
+    /// A row's values by name.
+    func dictionary(_ values: [StoreValue]) -> [String: StoreValue] {
+        Dictionary(zip(names, values), uniquingKeysWith: { first, _ in first })
+    }
+
+    /// Whether the attribute is the whole primary key and may be one that the store numbers itself.
+    func mayBeNumbered(_ attribute: Attribute) -> Bool {
+        entity.primaryKey == [attribute.name] && attribute.declaredType.uppercased() == "INTEGER"
+    }
+}

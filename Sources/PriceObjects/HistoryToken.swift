@@ -1,0 +1,51 @@
+import PriceStore
+
+/// A place in the history of a store: behind one transaction and before the next.
+///
+/// It names the store by an identifier that the store itself holds, not by its path: a file that was moved keeps its
+/// tokens. A token is good for as long as the store keeps all transactions behind it, also after a restart: write its
+/// ``description`` down, or encode it.
+public struct HistoryToken: Hashable, Sendable {
+    /// The identifier that the store was given when it began to keep its history: 32 hexadecimal digits.
+    public let historyIdentifier: String
+    /// The number of the transaction before the place; 0: the place is before the first one.
+    public let transactionNumber: Int64
+
+    /// Makes a token; engines do.
+    public init(historyIdentifier: String, transactionNumber: Int64) {
+        self.historyIdentifier = historyIdentifier
+        self.transactionNumber = transactionNumber
+    }
+}
+
+extension HistoryToken: LosslessStringConvertible {
+    /// The identifier and the number, with a colon between.
+    public var description: String { "\(historyIdentifier):\(transactionNumber)" }
+
+    /// Reads a ``description``; nil: it is none.
+    public init?(_ description: String) {
+        let parts = description.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 2, parts[0].utf8.count == 32,
+            parts[0].utf8.allSatisfy({ (48...57).contains($0) || (97...102).contains($0) }),
+            let number = Int64(parts[1]), number >= 0, String(number) == parts[1]
+        else { return nil }
+        self.init(historyIdentifier: String(parts[0]), transactionNumber: number)
+    }
+}
+
+extension HistoryToken: Codable {
+    /// Decodes a ``description``.
+    public init(from decoder: any Decoder) throws {
+        let container = try decoder.singleValueContainer()
+        guard let token = HistoryToken(try container.decode(String.self)) else {
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "this is no history token")
+        }
+        self = token
+    }
+
+    /// Encodes the ``description``.
+    public func encode(to encoder: any Encoder) throws {
+        var container = encoder.singleValueContainer()
+        try container.encode(description)
+    }
+}

@@ -1,0 +1,74 @@
+public import PriceStore
+
+/// A transaction that a store remembers: who changed which rows, and when.
+public struct HistoryTransaction: Hashable, Sendable {
+    /// The place behind the transaction: history is read on from here.
+    public let token: HistoryToken
+    /// When the transaction made its first change, by the clock of the program that made it.
+    public let instant: Instant
+    /// Who made it, as the program named itself.
+    public let author: String
+    /// What changed, in order. A row that was changed more than once is named as often; one that got another key is
+    /// named twice, as deleted and as inserted. Never empty.
+    public let changes: [HistoryChange]
+
+    /// Makes a transaction; engines do.
+    public init(token: HistoryToken, instant: Instant, author: String, changes: [HistoryChange]) {
+        self.token = token
+        self.instant = instant
+        self.author = author
+        self.changes = changes
+    }
+}
+
+/// One change of one row that a store remembers.
+public struct HistoryChange: Hashable, Sendable {
+    /// What happened to a row.
+    public enum Kind: String, Hashable, Sendable, CaseIterable {
+        /// It was added.
+        case insert
+        /// Attributes of it were set, perhaps to what they were.
+        case update
+        /// It was deleted.
+        case delete
+    }
+
+    /// The row.
+    public let objectID: ObjectID
+    /// What happened to it.
+    public let kind: Kind
+
+    /// Makes a change; engines do.
+    public init(objectID: ObjectID, kind: Kind) {
+        self.objectID = objectID
+        self.kind = kind
+    }
+}
+
+extension ChangeSet {
+    /// What transactions come to in the end, each row named once.
+    ///
+    /// A row that was deleted and whose key came back is the exception: it is named as deleted and as inserted, because
+    /// it is another row now.
+    /// - Parameter history: transactions in their order.
+    public init(_ history: [HistoryTransaction]) {
+        var fates: [ObjectID: (wasInserted: Bool, wasDeleted: Bool, isThere: Bool)] = [:]
+        var order: [ObjectID] = []
+        for change in history.lazy.flatMap(\.changes) {
+            var fate = fates[change.objectID] ?? (false, false, true)
+            if fates[change.objectID] == nil { order.append(change.objectID) }
+            switch change.kind {
+            case .insert: fate = (true, fate.wasDeleted, true)
+            case .update: break
+            case .delete: fate = (fate.wasInserted, true, false)
+            }
+            fates[change.objectID] = fate
+        }
+        self.init()
+        for id in order {
+            guard let fate = fates[id] else { continue }
+            if fate.wasDeleted { deleted.append(id) }
+            if fate.isThere { if fate.wasInserted { inserted.append(id) } else { updated.append(id) } }
+        }
+    }
+}

@@ -1,0 +1,70 @@
+public import PriceStore
+
+/// Values by the kind that a program expects.
+extension ManagedObject {
+    /// A whole number; nil: NULL.
+    ///
+    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    public func integer(for attribute: String) throws -> Int64? {
+        switch try value(for: attribute) {
+        case .null: nil
+        case .integer(let number): number
+        default: throw error(.wrongKind, attribute)
+        }
+    }
+
+    /// A number as a double; nil: NULL. An integer is rounded to the nearest double.
+    ///
+    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    public func real(for attribute: String) throws -> Double? {
+        switch try value(for: attribute) {
+        case .null: nil
+        case .integer(let number): Double(number)
+        case .real(let number): number
+        default: throw error(.wrongKind, attribute)
+        }
+    }
+
+    /// A text; nil: NULL.
+    ///
+    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    public func text(for attribute: String) throws -> String? {
+        switch try value(for: attribute) {
+        case .null: nil
+        case .text(let text): text
+        default: throw error(.wrongKind, attribute)
+        }
+    }
+
+    /// Bytes; nil: NULL.
+    ///
+    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    public func bytes(for attribute: String) throws -> [UInt8]? {
+        switch try value(for: attribute) {
+        case .null: nil
+        case .blob(let bytes): bytes
+        default: throw error(.wrongKind, attribute)
+        }
+    }
+
+    /// A date in the attribute's format, the first instant of the time that it stands for; nil: NULL.
+    ///
+    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is no date of that format.
+    public func instant(
+        for attribute: String, encoding: DateEncoding, zone: CalendarZone = .utc
+    ) throws -> Instant? {
+        let value = try value(for: attribute)
+        if value.isNull { return nil }
+        guard let start = encoding.read(value, zone: zone).start else { throw error(.wrongKind, attribute) }
+        return start
+    }
+
+    /// Sets a date in the attribute's format; nil: NULL.
+    ///
+    /// - Throws: what ``setValue(_:for:)`` throws.
+    public func setInstant(
+        _ instant: Instant?, for attribute: String, encoding: DateEncoding, zone: CalendarZone = .utc
+    ) throws {
+        try setValue(instant.map { encoding.value(of: $0, zone: zone) } ?? .null, for: attribute)
+    }
+}

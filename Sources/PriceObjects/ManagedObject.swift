@@ -1,0 +1,156 @@
+public import PriceStore
+
+/// A row as a program holds it: new and not saved yet, or read from the store, with changes that are not saved yet.
+///
+/// An object belongs to the context that made it, and with it to one thread; neither can be sent to another (the
+/// compiler refuses it). Send its ``objectID`` instead, and ask a context over there for ``StoreContext/object(with:)``.
+///
+/// Reading an attribute may read the row from the store: then the object was a fault, see ``isFault``. Every access
+/// throws once the object is deleted, or once its context has let go of it, so that what it returns is never what the
+/// row once was.
+public final class ManagedObject {
+    /// What has become of an object.
+    enum State {
+        /// New, not in the store.
+        case inserted
+        /// A row of the store.
+        case saved
+        /// A row of the store that the next save deletes.
+        case markedDeleted
+        /// Deleted, here or elsewhere.
+        case gone
+        /// Its context has let go of it.
+        case detached
+    }
+
+    /// The entity's name.
+    public let entity: String
+    /// Which row it is; nil: it was not saved yet.
+    public internal(set) var objectID: ObjectID?
+    /// What the program set and did not save; of a new object, all that was set. What a new object does not name takes
+    /// the store's default.
+    public internal(set) var changedValues: [String: StoreValue]
+
+    weak var context: StoreContext?
+    var state: State
+    /// The row's values as they were read last, in the order of ``shape``; nil: they are not read yet.
+    var snapshot: [StoreValue]?
+    var shape: EntityShape?
+    /// Where the object is in its context's list of changed objects.
+    var place = 0
+
+    /// A new object.
+    init(entity: String, values: [String: StoreValue], in context: StoreContext) {
+        self.entity = entity
+        self.context = context
+        changedValues = values
+        state = .inserted
+    }
+
+    /// A row of the store.
+    init(_ id: ObjectID, snapshot: [StoreValue]?, shape: EntityShape?, in context: StoreContext) {
+        entity = id.entity
+        objectID = id
+        self.context = context
+        self.snapshot = snapshot
+        self.shape = shape
+        changedValues = [:]
+        state = .saved
+    }
+
+    /// Whether the object is new and not saved yet.
+    public var isInserted: Bool { state == .inserted }
+
+    /// Whether attributes of the row were set and not saved yet.
+    public var isUpdated: Bool { state == .saved && !changedValues.isEmpty }
+
+    /// Whether the object is marked deleted, or its row is known to be gone: after a save, a merge, a refresh or an
+    /// attempt to read it. It stays so for good, but for a ``StoreContext/refresh(_:mergeChanges:)`` that takes back
+    /// the mark of an object that is not saved yet.
+    public var isDeleted: Bool { state == .markedDeleted || state == .gone }
+
+    /// Whether the object has unsaved changes.
+    public var hasChanges: Bool { isInserted || isUpdated || state == .markedDeleted }
+
+    /// Whether the row's values are not in memory: they are read from the store when one is asked for. Objects are
+    /// faults after ``StoreContext/object(with:)``, after a save, and after a merge that named them.
+    public var isFault: Bool { state == .saved && snapshot == nil }
+
+    /// The value of an attribute: what the program set, else what the store has. Of a new object NULL where nothing
+    /// was set.
+    ///
+    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, or the entity has no such attribute;
+    ///   `StoreError` if the row has to be read and cannot be.
+    public func value(for attribute: String) throws -> StoreValue {
+        let context = try liveContext()
+        if isInserted {
+            let name = try self.attribute(attribute, context.shape(entity)).name
+            return changedValues[name] ?? changedValues.first { $0.key.lowercased() == name.lowercased() }?.value
+                ?? .null
+        }
+        if !changedValues.isEmpty, let value = changedValues[attribute] { return value }
+        let (shape, snapshot) = try context.values(of: self)
+        guard let place = shape.place(of: attribute) else { throw error(.unknownAttribute, attribute) }
+        return changedValues[shape.names[place]] ?? snapshot[place]
+    }
+
+    /// The value of an attribute, as ``value(for:)`` gives it.
+    public subscript(attribute: String) -> StoreValue {
+        get throws { try value(for: attribute) }
+    }
+
+    /// Sets an attribute; the store has it after the next save. Setting the value that was read takes the change back.
+    ///
+    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, or the entity has no such attribute, or
+    ///   it cannot be set; `StoreError` if the row has to be read and cannot be. Nothing was set then.
+    public func setValue(_ value: StoreValue, for attribute: String) throws {
+        let context = try liveContext()
+        if isInserted {
+            let found = try self.attribute(attribute, context.shape(entity))
+            guard !found.isGenerated else { throw error(.readOnlyAttribute, found.name) }
+            if let other = changedValues.keys.first(where: { $0.lowercased() == found.name.lowercased() }) {
+                changedValues[other] = nil
+            }
+            changedValues[found.name] = value
+        } else {
+            let (shape, snapshot) = try context.values(of: self)
+            guard let place = shape.place(of: attribute) else { throw error(.unknownAttribute, attribute) }
+            let found = shape.entity.attributes[place]
+            guard !found.isGenerated, !shape.entity.primaryKey.contains(found.name) else {
+                throw error(.readOnlyAttribute, found.name)
+            }
+            let wasUpdated = isUpdated
+            changedValues[found.name] = value == snapshot[place] ? nil : value
+            if wasUpdated != isUpdated { context.didChangeUpdated(self) }
+        }
+        context.tellEdit(of: self)
+    }
+
+    /// The context that the object may be used with; throws if it is deleted or detached.
+    private func liveContext() throws -> StoreContext {
+        guard !isDeleted else { throw error(.deleted) }
+        guard state != .detached, let context else { throw error(.detached) }
+        return context
+    }
+
+    private func attribute(_ name: String, _ shape: EntityShape) throws -> Attribute {
+        guard let place = shape.place(of: name) else { throw error(.unknownAttribute, name) }
+        return shape.entity.attributes[place]
+    }
+
+    /// An error that concerns this object.
+    func error(_ kind: ManagedObjectError.Kind, _ attribute: String? = nil) -> ManagedObjectError {
+        ManagedObjectError(kind: kind, entity: entity, attribute: attribute, objectID: objectID)
+    }
+
+    /// Forgets everything but what has become of it.
+    func end(as state: State) {
+        self.state = state
+        snapshot = nil
+        shape = nil
+        changedValues = [:]
+    }
+}
+
+/// An object stays on the thread of its context.
+@available(*, unavailable) extension ManagedObject: Sendable {}

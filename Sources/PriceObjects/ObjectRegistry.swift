@@ -1,0 +1,73 @@
+import PriceStore
+
+/// The objects of a context that are rows of the store, one for each ID.
+///
+/// It does not keep them: an object that nobody else holds goes. Objects with unsaved changes are kept by the context.
+struct ObjectRegistry {
+    private struct Entry {
+        weak var object: ManagedObject?
+    }
+
+    private var entries: [ObjectID: Entry] = [:]
+    private var sweepCount = 1024
+
+    /// The object of an ID; nil: nobody holds one.
+    subscript(id: ObjectID) -> ManagedObject? { entries[id]?.object }
+
+    /// All objects that somebody holds.
+    var objects: [ManagedObject] { entries.values.compactMap(\.object) }
+
+    /// Adds an object; entries of objects that went are cleared away from time to time.
+    mutating func add(_ object: ManagedObject, _ id: ObjectID) {
+        if entries.count >= sweepCount {
+            entries = entries.filter { $0.value.object != nil }
+            sweepCount = max(1024, entries.count * 2)
+        }
+        entries[id] = Entry(object: object)
+    }
+
+    /// Takes an object out, and returns it.
+    @discardableResult
+    mutating func remove(_ id: ObjectID) -> ManagedObject? { entries.removeValue(forKey: id)?.object }
+
+    /// Takes all objects out.
+    mutating func removeAll() { self = ObjectRegistry() }
+}
+
+/// Objects with unsaved changes of one kind, in the order in which they came. An object is in one list at most.
+struct ChangedObjects {
+    private var slots: [ManagedObject?] = []
+    private(set) var count = 0
+
+    var isEmpty: Bool { count == 0 }
+
+    /// The objects in order.
+    var objects: [ManagedObject] { slots.compactMap(\.self) }
+
+    mutating func append(_ object: ManagedObject) {
+        if slots.count > 2 * count + 64 {
+            slots = objects
+            for (place, object) in objects.enumerated() { object.place = place }
+        }
+        object.place = slots.count
+        slots.append(object)
+        count += 1
+    }
+
+    mutating func remove(_ object: ManagedObject) {
+        guard slots.indices.contains(object.place), slots[object.place] === object else { return }
+        slots[object.place] = nil
+        count -= 1
+        if count == 0 { removeAll() }
+    }
+
+    mutating func removeAll() {
+        slots.removeAll(keepingCapacity: true)
+        count = 0
+    }
+
+    /// Calls `body` with each object in order, without a copy of the list.
+    func forEach(_ body: (ManagedObject) throws -> Void) rethrows {
+        for case let object? in slots { try body(object) }
+    }
+}

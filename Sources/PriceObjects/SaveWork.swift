@@ -1,0 +1,220 @@
+import PriceStore
+
+/// What a save does inside its transaction, and what came of it. It changes no object: the transaction may fail.
+struct SaveWork {
+    private let context: StoreContext
+    private let writer: any ObjectStore
+    private let policy: MergePolicy
+    private var conflicts: [MergeConflict] = []
+    /// Objects to insert, to update with values, and to delete.
+    private var inserts: [ManagedObject]
+    private var updates: [(ManagedObject, values: [String: StoreValue])] = []
+    private var deletes: [ManagedObject] = []
+    /// Objects whose row went elsewhere and that are inserted again.
+    private var insertsAgain: [ManagedObject] = []
+
+    /// Objects that are rows now, with their IDs.
+    private(set) var inserted: [(ManagedObject, ObjectID)] = []
+    /// Objects whose attributes were set.
+    private(set) var updated: [ManagedObject] = []
+    /// Objects whose rows are gone, by this save or before.
+    private(set) var deleted: [ManagedObject] = []
+    /// Objects that keep the store's values.
+    private(set) var kept: [ManagedObject] = []
+
+    init(_ context: StoreContext, _ writer: any ObjectStore) {
+        self.context = context
+        self.writer = writer
+        policy = context.mergePolicy
+        inserts = context.inserted.objects
+    }
+
+    mutating func run() throws {
+        try decide(context.updated.objects)
+        try decide(context.deleted.objects)
+        try throwConflicts()
+        for object in try ordered(inserts, referringFirst: false) {
+            inserted.append((object, try writer.insertObject(entity: object.entity, values: object.changedValues)))
+        }
+        for object in insertsAgain { try insertAgain(object) }
+        for (object, values) in updates { try update(object, values) }
+        try throwConflicts()
+        try delete(try ordered(deletes, referringFirst: true))
+    }
+
+    private func throwConflicts() throws {
+        if !conflicts.isEmpty { throw MergeConflictError(store: writer.name, conflicts: conflicts) }
+    }
+
+    /// Compares objects with their rows and decides what becomes of them. The transaction holds the write lock already:
+    /// what is read here is so until it ends.
+    private mutating func decide(_ objects: [ManagedObject]) throws {
+        var byEntity: [String: [ManagedObject]] = [:]
+        for object in objects {
+            if object.snapshot == nil {
+                // Never read, so that nothing can have changed since.
+                if object.state == .markedDeleted { deletes.append(object) } else { addUpdate(object) }
+            } else {
+                byEntity[object.entity, default: []].append(object)
+            }
+        }
+        for entity in byEntity.keys.sorted() {
+            var rest = (byEntity[entity] ?? [])[...]
+            while !rest.isEmpty {
+                try compare(Array(rest.prefix(500)), try context.shape(entity))
+                rest = rest.dropFirst(500)
+            }
+        }
+    }
+
+    private mutating func compare(_ objects: [ManagedObject], _ shape: EntityShape) throws {
+        let request = FetchRequest(
+            entity: shape.entity.name, predicate: .objectIDs(objects.compactMap(\.objectID)))
+        let names = shape.names
+        var rows: [ObjectID: [StoreValue]] = [:]
+        for row in try writer.fetchRows(request, attributes: names) { rows[row.objectID] = row.values }
+        for object in objects {
+            guard let id = object.objectID, let snapshot = object.snapshot else { continue }
+            let row = rows[id]
+            if row == snapshot {
+                if object.state == .markedDeleted { deletes.append(object) } else { addUpdate(object) }
+            } else if object.state == .markedDeleted {
+                decideDelete(object, row, names)
+            } else {
+                decideUpdate(object, row, names)
+            }
+        }
+    }
+
+    private mutating func addUpdate(_ object: ManagedObject) { updates.append((object, object.changedValues)) }
+
+    /// A delete of a row that is not what it was when the object was read.
+    private mutating func decideDelete(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
+        guard row != nil else {
+            // Both wanted it gone, and it is.
+            deleted.append(object)
+            return
+        }
+        switch policy {
+        case .error: addConflict(object, row, names)
+        case .storeWins: kept.append(object)
+        case .objectWins: deletes.append(object)
+        }
+    }
+
+    /// An update of a row that is not what it was when the object was read.
+    private mutating func decideUpdate(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
+        switch (policy, row) {
+        case (.error, _): addConflict(object, row, names)
+        case (.storeWins, nil): deleted.append(object)
+        case (.objectWins, nil): insertsAgain.append(object)
+        case (.objectWins, _): addUpdate(object)
+        case (.storeWins, let row?):
+            var values = object.changedValues
+            for (place, name) in names.enumerated() where row[place] != object.snapshot?[place] { values[name] = nil }
+            if values.isEmpty { kept.append(object) } else { updates.append((object, values)) }
+        }
+    }
+
+    private mutating func addConflict(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
+        guard let id = object.objectID else { return }
+        func dictionary(_ values: [StoreValue]) -> [String: StoreValue] {
+            Dictionary(zip(names, values), uniquingKeysWith: { first, _ in first })
+        }
+        conflicts.append(
+            MergeConflict(
+                objectID: id, isDelete: object.state == .markedDeleted, changedValues: object.changedValues,
+                readValues: dictionary(object.snapshot ?? []), storeValues: row.map(dictionary)))
+    }
+
+    /// Inserts the row of an object anew, as the object has it.
+    private mutating func insertAgain(_ object: ManagedObject) throws {
+        guard let shape = object.shape, let snapshot = object.snapshot else { return }
+        var values: [String: StoreValue] = [:]
+        for (attribute, value) in zip(shape.entity.attributes, snapshot) where !attribute.isGenerated {
+            values[attribute.name] = object.changedValues[attribute.name] ?? value
+        }
+        inserted.append((object, try writer.insertObject(entity: object.entity, values: values)))
+    }
+
+    private mutating func update(_ object: ManagedObject, _ values: [String: StoreValue]) throws {
+        guard let id = object.objectID else { return }
+        if try writer.updateObject(id, set: values, ifStill: [:]) {
+            updated.append(object)
+        } else {
+            // Gone since it was compared: a trigger of this very save must have taken it.
+            addConflict(object, nil, object.shape?.names ?? [])
+        }
+    }
+
+    /// Deletes row by row. A row that another one of the list still refers to is tried again after it.
+    private mutating func delete(_ objects: [ManagedObject]) throws {
+        var waiting = objects
+        while !waiting.isEmpty {
+            var refused: [ManagedObject] = []
+            var refusal: StoreError?
+            for object in waiting {
+                guard let id = object.objectID else { continue }
+                do throws(StoreError) {
+                    _ = try writer.deleteObject(id, ifStill: [:])
+                    deleted.append(object)
+                } catch {
+                    guard error.kind == .constraint else { throw error }
+                    refused.append(object)
+                    refusal = refusal ?? error
+                }
+            }
+            if let refusal, refused.count == waiting.count { throw try validationError(refused) ?? refusal }
+            waiting = refused.reversed()
+        }
+    }
+
+    /// The relationships that forbid the deletes; nil: it was something else.
+    private func validationError(_ objects: [ManagedObject]) throws -> ValidationError? {
+        var failures: [ValidationError.Failure] = []
+        for object in objects.prefix(100) {
+            guard let id = object.objectID else { continue }
+            let entity = try context.shape(object.entity).entity
+            for relationship in entity.incomingRelationships
+            where relationship.deleteRule == .restrict || relationship.deleteRule == .noAction {
+                let row = FetchRequest(entity: entity.name, predicate: .objectIDs([id]))
+                guard let key = try writer.fetch(row, attributes: relationship.destinationAttributes).first else {
+                    continue
+                }
+                let refers = zip(relationship.sourceAttributes, key).map { Predicate.compare($0, .equal, $1) }
+                let rowCount = try writer.count(FetchRequest(entity: relationship.source, predicate: .and(refers)))
+                guard rowCount > 0, let attribute = relationship.destinationAttributes.first else { continue }
+                failures.append(
+                    ValidationError.Failure(
+                        entity: entity.name, attribute: attribute, objectID: id,
+                        reason: .stillReferenced(by: relationship, rowCount: rowCount)))
+            }
+        }
+        return failures.isEmpty ? nil : ValidationError(store: writer.name, failures: failures)
+    }
+
+    /// Objects in their order, but entities that refer to others of the list before (or behind) those.
+    private func ordered(_ objects: [ManagedObject], referringFirst: Bool) throws -> [ManagedObject] {
+        var byEntity: [String: [ManagedObject]] = [:]
+        var entities: [String] = []
+        for object in objects {
+            if byEntity[object.entity] == nil { entities.append(object.entity) }
+            byEntity[object.entity, default: []].append(object)
+        }
+        guard entities.count > 1 else { return objects }
+        var order: [String] = []
+        var seen: Set<String> = []
+        func visit(_ entity: String) throws {
+            guard seen.insert(entity.lowercased()).inserted else { return }
+            for relationship in try context.shape(entity).entity.relationships {
+                for other in entities where other.lowercased() == relationship.destination.lowercased() {
+                    try visit(other)
+                }
+            }
+            order.append(entity)
+        }
+        for entity in entities { try visit(entity) }
+        if referringFirst { order.reverse() }
+        return order.flatMap { byEntity[$0] ?? [] }
+    }
+}

@@ -1,0 +1,118 @@
+import PriceStore
+
+extension StoreContext {
+    /// Saves all changes in one transaction: new objects, then changed ones, then deletes.
+    ///
+    /// First the objects are validated, without a look at the store: an attribute that must have a value has one. Then,
+    /// inside the transaction, each changed or deleted object that was read is compared with its row: if others changed
+    /// or deleted the row since, that is a conflict, which ``mergePolicy`` decides. A row that others deleted and the
+    /// context deletes too is none, nor is the delete of an object that was never read. Relationships follow the delete
+    /// rules that the store declares; where one forbids a delete, nothing is saved.
+    ///
+    /// Afterwards new objects have their IDs, and all saved objects are faults: their values are read again when asked
+    /// for, with what the store made of them. Objects of entities that the deletes can reach through relationships
+    /// become faults too. Deleted objects say so when touched.
+    ///
+    /// - Returns: the rows that changed, for other contexts: see ``mergeChanges(fromRemoteContextSave:into:)``.
+    /// - Throws: ``ValidationError``, ``MergeConflictError``, `StoreError`; nothing was saved then, and the context
+    ///   holds its changes still.
+    @discardableResult
+    public func save() throws -> ChangeSet {
+        guard hasChanges else { return ChangeSet() }
+        let writer = try writer("a rehearsal saves no objects: use save(onConflict:)")
+        try validate()
+        var work = SaveWork(self, writer)
+        // The COMMIT may fail too, so that no object is told before.
+        try writer.transaction(.normal) { try work.run() }
+        return didSave(work)
+    }
+
+    /// Throws if an object lacks a value that it must have, or names an attribute that cannot be set.
+    private func validate() throws {
+        var failures: [ValidationError.Failure] = []
+        try inserted.forEach { object in
+            let shape = try shape(object.entity)
+            var named: Set<String> = []
+            func fail(_ attribute: String, _ reason: ValidationError.Failure.Reason) {
+                failures.append(
+                    ValidationError.Failure(
+                        entity: shape.entity.name, attribute: attribute, objectID: nil, reason: reason))
+            }
+            for (name, value) in object.changedValues.sorted(by: { $0.key < $1.key }) {
+                guard let place = shape.place(of: name) else {
+                    fail(name, .unknownAttribute)
+                    continue
+                }
+                let attribute = shape.entity.attributes[place]
+                named.insert(attribute.name)
+                if attribute.isGenerated { fail(attribute.name, .generatedAttribute) }
+                if value.isNull, attribute.isRequired, !shape.mayBeNumbered(attribute) {
+                    fail(attribute.name, .valueMissing)
+                }
+            }
+            for attribute in shape.entity.attributes
+            where attribute.isRequired && !attribute.hasDefault && !attribute.isGenerated
+                && !named.contains(attribute.name) && !shape.mayBeNumbered(attribute)
+            {
+                fail(attribute.name, .valueMissing)
+            }
+        }
+        try updated.forEach { object in
+            let shape = try object.shape ?? shape(object.entity)
+            for attribute in shape.entity.attributes
+            where attribute.isRequired && object.changedValues[attribute.name]?.isNull == true {
+                failures.append(
+                    ValidationError.Failure(
+                        entity: object.entity, attribute: attribute.name, objectID: object.objectID,
+                        reason: .valueMissing))
+            }
+        }
+        if !failures.isEmpty { throw ValidationError(store: inserter.name, failures: failures) }
+    }
+
+    /// Gives the objects their new states after the transaction was committed.
+    private func didSave(_ work: SaveWork) -> ChangeSet {
+        var changes = ChangeSet()
+        var refreshed: [ObjectID] = []
+        for (object, id) in work.inserted {
+            // A row of the same key was there before and went: whoever still holds its object must not see this one.
+            if let former = registry[id], former !== object { former.end(as: .gone) }
+            if let formerID = object.objectID, formerID != id { registry.remove(formerID) }
+            object.objectID = id
+            becomeFault(object)
+            object.changedValues = [:]
+            object.state = .saved
+            registry.add(object, id)
+            changes.inserted.append(id)
+        }
+        for object in work.updated + work.kept {
+            becomeFault(object)
+            object.changedValues = [:]
+            object.state = .saved
+        }
+        changes.updated = work.updated.compactMap(\.objectID)
+        refreshed += work.kept.compactMap(\.objectID)
+        for object in work.deleted {
+            if let id = object.objectID {
+                registry.remove(id)
+                changes.deleted.append(id)
+            }
+            object.end(as: .gone)
+        }
+        inserted.removeAll()
+        updated.removeAll()
+        deleted.removeAll()
+        refreshed += refreshReach(ofDeletesIn: Set(work.deleted.map(\.entity)))
+        tell(
+            ObjectsDidChange(
+                .save, inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted,
+                refreshed: refreshed))
+        return changes
+    }
+
+    /// Has an object's values read anew when they are asked for.
+    func becomeFault(_ object: ManagedObject) {
+        object.snapshot = nil
+        object.shape = nil
+    }
+}

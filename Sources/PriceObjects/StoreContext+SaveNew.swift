@@ -1,0 +1,85 @@
+public import PriceStore
+
+extension StoreContext {
+    /// What a save of new objects did with them.
+    public struct SaveResult: Hashable, Sendable {
+        /// Objects that are in the store now.
+        public var savedCount = 0
+        /// Objects whose key was there already and that were left out, as asked.
+        public var ignoredCount = 0
+        /// Objects that the store refused.
+        public var rejectedCount = 0
+
+        /// Makes an empty result.
+        public init() {}
+    }
+
+    /// Saves all new objects in one transaction and forgets them: the way to bring many rows into a store in bounded
+    /// memory.
+    ///
+    /// Nothing is validated beforehand: the store judges each row. The objects get no ID; those that the program still
+    /// holds belong to no context any more.
+    ///
+    /// - Parameters:
+    ///   - onConflict: what to do with an object whose primary or unique key is there already.
+    ///   - rejecting: called with each object that the store refuses, and why; the others are saved. Nil: the first
+    ///     refusal is thrown and nothing is saved.
+    /// - Returns: how many objects were saved, ignored and rejected.
+    /// - Throws: `StoreError`, of kind `unsupported` if the context holds changed or deleted objects as well; the
+    ///   context then still holds all its objects and the store is as it was.
+    @discardableResult
+    public func save(
+        onConflict: ConflictPolicy, rejecting: ((ManagedObject, String) -> Void)? = nil
+    ) throws -> SaveResult {
+        guard updated.isEmpty, deleted.isEmpty else {
+            throw StoreError(
+                .unsupported, store: inserter.name,
+                message: "the context holds changed or deleted objects, and this save is for new ones only",
+                hint: "use save()")
+        }
+        var result = SaveResult()
+        guard hasChanges else { return result }
+        try inserter.transaction(.normal) {
+            if let together = try saveTogether(onConflict) {
+                result = together
+                return
+            }
+            try inserted.forEach { object in
+                switch try inserter.insert(entity: object.entity, values: object.changedValues, onConflict: onConflict)
+                {
+                case .saved: result.savedCount += 1
+                case .ignored: result.ignoredCount += 1
+                case .rejected(let reason):
+                    guard let rejecting else {
+                        throw StoreError(
+                            .constraint, store: inserter.name,
+                            message: "a new \(object.entity) was refused: \(reason)")
+                    }
+                    result.rejectedCount += 1
+                    rejecting(object, reason)
+                }
+            }
+        }
+        inserted.forEach { $0.end(as: .detached) }
+        inserted.removeAll()
+        tell(ObjectsDidChange(.save))
+        return result
+    }
+
+    /// Saves all new objects as one list, where they are of one entity and the store takes lists; nil: nothing was saved.
+    private func saveTogether(_ onConflict: ConflictPolicy) throws -> SaveResult? {
+        var rows: [[String: StoreValue]] = []
+        var entities: Set<String> = []
+        inserted.forEach { object in
+            rows.append(object.changedValues)
+            entities.insert(object.entity)
+        }
+        guard rows.count > 1, entities.count == 1, let entity = entities.first,
+            let saved = try inserter.insert(entity: entity, rows: rows, onConflict: onConflict)
+        else { return nil }
+        var result = SaveResult()
+        result.savedCount = saved.savedCount
+        result.ignoredCount = saved.ignoredCount
+        return result
+    }
+}

@@ -1,0 +1,98 @@
+import PriceObjects
+import PriceStore
+import Testing
+
+/// Batch requests through a context whose objects are to stay true.
+struct ExecuteTests {
+    let store: ContextStore
+    let context: StoreContext
+
+    init() throws {
+        store = try ContextStore()
+        try store.addItems(4)
+        context = try store.context()
+    }
+
+    @Test func aBatchUpdateIsMergedAndUnsavedChangesAreKept() throws {
+        let items = try context.all("item")
+        try items[0].setValue(.text("mine"), for: "note")
+        let request = BatchUpdateRequest(
+            entity: "item", predicate: .compare("id", .lessOrEqual, .integer(2)),
+            propertiesToUpdate: ["name": .text("theirs"), "note": .text("theirs")])
+        #expect(throws: StoreError.self) { try context.execute(request) }
+        let result = try context.executeAndMergeChanges(using: request, allowingUnsavedChanges: true)
+        #expect(result.objectIDs == [items[0].objectID, items[1].objectID])
+        #expect(try items.map { try $0.text(for: "name") } == ["theirs", "theirs", "3", "4"])
+        #expect(try items[0].text(for: "note") == "mine")
+        // The merge has made their change known.
+        try context.save()
+        #expect(try store.column("SELECT note FROM item WHERE id = 1") == ["mine"])
+    }
+
+    @Test func aBatchUpdateOfKeysLeavesNoObjectWithAFormerKey() throws {
+        let items = try context.all("item")
+        try context.executeAndMergeChanges(
+            using: BatchUpdateRequest(
+                entity: "item", predicate: .compare("id", .equal, .integer(4)),
+                propertiesToUpdate: ["ID": .integer(40)]))
+        #expect(kind { try items[3]["name"] } == .deleted)
+        #expect(try context.item(40).text(for: "name") == "4")
+    }
+
+    @Test func aBatchInsertThatOverwritesIsMerged() throws {
+        let items = try context.all("item")
+        let rows: [[String: StoreValue]] = [
+            ["id": .integer(1), "name": .text("over")], ["id": .integer(9), "name": .text("new")],
+        ]
+        var told: [ObjectsDidChange] = []
+        let observation = context.observeChanges { told.append($0) }
+        let request = BatchInsertRequest(entity: "item", objects: rows, onConflict: .replace)
+        let result = try context.executeAndMergeChanges(using: request)
+        #expect(result.insertedCount == 2)
+        #expect(try items[0].text(for: "name") == "over")
+        #expect(told.map(\.inserted) == [result.objectIDs])
+        observation.cancel()
+        try items[1].setValue(.integer(1), for: "done")
+        #expect(throws: StoreError.self) { try context.execute(request) }
+        #expect(throws: StoreError.self) {
+            // Not for the context's sake: the key is there.
+            try context.execute(BatchInsertRequest(entity: "item", objects: [rows[0]]))
+        }
+    }
+
+    @Test func objectsThatABatchDeleteReachesThroughRelationshipsAreReadAnew() throws {
+        try store.change(
+            """
+            INSERT INTO shop VALUES (1, 'a'); INSERT INTO shelf VALUES (1, 1); INSERT INTO tool VALUES (1, 1, 't');
+            INSERT INTO debt VALUES (1, 1);
+            """)
+        let (shelf, tool, debt) = (
+            try context.all("shelf")[0], try context.all("tool")[0], try context.all("debt")[0]
+        )
+        try context.executeAndMergeChanges(
+            using: BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop"), relationships: .cascade))
+        for object in [shelf, tool, debt] { #expect(kind { try object["id"] } == .deleted) }
+    }
+
+    @Test func idsOfTwoEntitiesAreAnErrorThatNamesThem() throws {
+        try store.change("INSERT INTO shop VALUES (1, 'a')")
+        let ids = try context.all("item").compactMap(\.objectID) + context.all("shop").compactMap(\.objectID)
+        let error = try #require(throws: StoreError.self) {
+            try context.executeAndMergeChanges(using: BatchDeleteRequest(objectIDs: ids))
+        }
+        #expect(error.message.contains("item, shop"))
+        #expect(try context.executeAndMergeChanges(using: BatchDeleteRequest(objectIDs: [])).deletedCount == 0)
+        #expect(try store.column("SELECT count(*) FROM item") == ["4"])
+    }
+
+    @Test func aRehearsalTakesNewObjectsOnly() throws {
+        let rehearsal = StoreContext(try store.reader())
+        rehearsal.insert(entity: "item", values: ["name": .text("x")])
+        #expect { try rehearsal.save() } throws: { ($0 as? StoreError)?.kind == .unsupported }
+        #expect(try rehearsal.save(onConflict: .fail).savedCount == 1)
+        #expect(throws: StoreError.self) {
+            try rehearsal.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item")))
+        }
+        #expect(try store.column("SELECT count(*) FROM item") == ["4"])
+    }
+}

@@ -1,0 +1,130 @@
+import PriceObjects
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// One transaction for all changes, with validation and delete rules.
+struct SaveTests {
+    let store: ContextStore
+    let writer: SQLiteWriter
+    let context: StoreContext
+
+    init() throws {
+        store = try ContextStore()
+        writer = try store.writer()
+        context = StoreContext(writer)
+    }
+
+    @Test func insertsUpdatesAndDeletesAreSavedAndListedUntilThen() throws {
+        try store.addItems(2)
+        let new = context.insert(entity: "item", values: ["name": .text("new")])
+        try new.setValue(.text("later"), for: "note")
+        try context.item(1).setValue(.text("changed"), for: "note")
+        try context.delete(context.item(2))
+        #expect(context.hasChanges)
+        #expect(context.insertedObjects.map(\.isInserted) == [true])
+        #expect(context.updatedObjects.map(\.objectID?.key) == [[.integer(1)]])
+        #expect(context.deletedObjects.map(\.objectID?.key) == [[.integer(2)]])
+        #expect(try store.column("SELECT count(*) FROM item WHERE note IS NOT NULL") == ["0"])
+
+        let changes = try context.save()
+
+        #expect(!context.hasChanges && context.insertedObjects.isEmpty)
+        #expect(try store.column("SELECT name || ifnull(note, '') FROM item") == ["1changed", "newlater"])
+        #expect(changes.inserted == [new.objectID])
+        #expect(context.object(with: changes.inserted[0]) === new)
+        // What the store made of it.
+        #expect(try new.integer(for: "done") == 0)
+        #expect(try new.text(for: "label") == "new!")
+        #expect(try context.save().isEmpty)
+    }
+
+    @Test func aSaveThatFailsLeavesTheStoreAndTheContextAsTheyWere() throws {
+        try store.addItems(2)
+        try context.item(1).setValue(.text("changed"), for: "note")
+        let new = context.insert(entity: "item", values: ["name": .text("new")])
+        context.insert(entity: "item", values: ["id": .integer(2), "name": .text("its key is there")])
+        #expect { try context.save() } throws: { ($0 as? StoreError)?.kind == .constraint }
+        #expect(try store.column("SELECT count(*) FROM item WHERE note IS NOT NULL OR id > 2") == ["0"])
+        #expect(context.insertedObjects.count == 2 && context.updatedObjects.count == 1)
+        #expect(new.isInserted && new.objectID == nil)
+    }
+
+    @Test func validationNamesEntityAndAttributeBeforeTheStoreIsTouched() throws {
+        try store.addItems(1)
+        context.insert(entity: "item", values: ["id": .null, "note": .text("no name")])
+        context.insert(entity: "item", values: ["nam": .text("x"), "name": .null, "label": .text("x")])
+        try context.item(1).setValue(.null, for: "name")
+        var statements: [String] = []
+        writer.trace = { statement, _ in statements.append(statement) }
+        let error = try #require(throws: ValidationError.self) { try context.save() }
+        #expect(
+            error.failures.map(\.description) == [
+                "item.name must have a value", "item.label is computed by the store and cannot be set",
+                "item has no attribute 'nam'", "item.name must have a value", "item.name must have a value",
+            ])
+        #expect(statements.isEmpty)
+    }
+
+    @Test func rowsThatReferToOthersAreInsertedAfterAndDeletedBeforeThem() throws {
+        context.insert(entity: "debt", values: ["id": .integer(5), "shop": .integer(9)])
+        context.insert(entity: "shop", values: ["id": .integer(9), "name": .text("s")])
+        try context.save()
+        for object in try context.all("shop") + context.all("debt") { try context.delete(object) }
+        try context.save()
+        #expect(try store.column("SELECT count(*) FROM shop") == ["0"])
+    }
+
+    @Test func rowsThatReferToEachOtherInOneEntityAreDeletedInAnyOrder() throws {
+        try store.change("INSERT INTO account VALUES (1, NULL), (2, 1), (3, 2), (4, 3)")
+        for account in try context.all("account") { try context.delete(account) }
+        try context.save()
+        #expect(try store.column("SELECT count(*) FROM account") == ["0"])
+    }
+
+    @Test func deletesFollowTheDeleteRulesAndHeldObjectsKnow() throws {
+        try store.change(
+            """
+            INSERT INTO shop VALUES (1, 'a'), (2, 'b');
+            INSERT INTO shelf VALUES (1, 1), (2, 2); INSERT INTO tool VALUES (1, 1, 't'), (2, 2, 't');
+            """)
+        let (shelves, tools) = (try context.all("shelf"), try context.all("tool"))
+        try context.delete(context.all("shop")[0])
+        try context.save()
+        #expect(kind { try shelves[0].value(for: "shop") } == .deleted)
+        #expect(shelves[0].isDeleted)
+        #expect(try shelves[1].integer(for: "shop") == 2)
+        #expect(try tools[0].value(for: "shop").isNull)
+    }
+
+    @Test func whatACascadeWouldTakeMayBeDeletedInTheSameSave() throws {
+        try store.change("INSERT INTO shop VALUES (1, 'a'); INSERT INTO tool VALUES (1, 1, 't'), (2, 1, 't')")
+        try context.delete(context.all("shop")[0])
+        try context.delete(context.all("tool")[0])
+        try context.save()
+        #expect(try store.column("SELECT count(*) FROM tool WHERE shop IS NULL") == ["1"])
+    }
+
+    @Test func aRelationshipThatForbidsTheDeleteIsNamed() throws {
+        try store.change("INSERT INTO shop VALUES (1, 'a'), (2, 'b'); INSERT INTO debt VALUES (1, 2), (2, 2)")
+        for shop in try context.all("shop") { try context.delete(shop) }
+        let error = try #require(throws: ValidationError.self) { try context.save() }
+        #expect(error.failures.map(\.description) == ["2 rows of debt still refer to a deleted shop by shop"])
+        #expect(try store.column("SELECT count(*) FROM shop") == ["2"])
+        #expect(context.deletedObjects.count == 2)
+    }
+
+    @Test func savingNewObjectsOnlyForgetsThem() throws {
+        let object = context.insert(entity: "item", values: ["id": .integer(1), "name": .text("a")])
+        context.insert(entity: "item", values: ["id": .integer(1), "name": .text("b")])
+        context.insert(entity: "item", values: ["id": .integer(3)])
+        var reasons: [String] = []
+        let result = try context.save(onConflict: .ignore) { reasons.append($1) }
+        #expect(result.savedCount == 1 && result.ignoredCount == 1 && result.rejectedCount == 1)
+        #expect(reasons == ["NOT NULL constraint failed: item.name"])
+        #expect(!context.hasChanges)
+        #expect(kind { try object.value(for: "name") } == .detached)
+        try context.item(1).setValue(.integer(1), for: "done")
+        #expect(throws: StoreError.self) { try context.save(onConflict: .fail) }
+    }
+}

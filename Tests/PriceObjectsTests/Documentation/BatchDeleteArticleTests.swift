@@ -1,0 +1,131 @@
+import PriceObjects
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// The samples of the article BatchDelete.
+struct BatchDeleteArticleTests {
+    let store: ContextStore
+    let context: StoreContext
+    private let now = Instant(iso8601: "2025-03-03")
+
+    init() throws {
+        store = try ContextStore()
+        context = try store.context()
+    }
+
+    /// A price a day from 1 January 2025, gold and silver by turns.
+    private func addPrices(_ count: Int) throws {
+        try store.change(
+            """
+            WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < \(count - 1))
+            INSERT INTO price SELECT 1735689600 + n * 86400, iif(n % 2, 'silver', 'gold'), 2600.0 + n FROM n;
+            """)
+    }
+
+    @Test func doneItemsAreSavedAndDeleted() throws {
+        try store.addItems(5)
+        try store.change("UPDATE item SET done = 1 WHERE id = 1")
+        let items = try context.all("item")
+        try items[4].setValue(.integer(1), for: "done")
+        let doneItems = FetchRequest(entity: "item", predicate: .compare("done", .equal, .integer(1)))
+        if context.hasChanges { try context.save() }
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: doneItems))
+        #expect(items.map(\.isDeleted) == [true, false, false, false, true])
+        #expect(try store.column("SELECT id FROM item") == ["2", "3", "4"])
+        #expect(try context.fetch(doneItems).isEmpty)
+    }
+
+    @Test func withoutASaveTheRequestDoesNotSeeWhatWasMarked() throws {
+        try store.addItems(5)
+        try store.change("UPDATE item SET done = 1 WHERE id <= 2")
+        let items = try context.all("item")
+        // One was marked, one was taken back; neither is saved.
+        try items[4].setValue(.integer(1), for: "done")
+        try items[1].setValue(.integer(0), for: "done")
+        let doneItems = FetchRequest(entity: "item", predicate: .compare("done", .equal, .integer(1)))
+        #expect(throws: StoreError.self) { try context.execute(BatchDeleteRequest(fetchRequest: doneItems)) }
+        let result = try context.execute(
+            BatchDeleteRequest(fetchRequest: doneItems, resultType: .count), allowingUnsavedChanges: true)
+        #expect(result.deletedCount == 2)
+        #expect(try store.column("SELECT id FROM item") == ["3", "4", "5"])
+    }
+
+    @Test func oldGoldGoesInOneRequestAndTheRestInSlices() throws {
+        try addPrices(62)
+        let now = try #require(now)
+        let time = DateAttribute(name: "time", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+        let month: Int64 = 30 * 86_400 * 1_000_000
+        let isOld = Predicate.date(DateRange(time, before: now.advanced(byMicroseconds: -month)))
+        let oldGold = FetchRequest(entity: "price", predicate: .compare("metal", .equal, .text("gold")) && isOld)
+        let deleted = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldGold))
+        let rest = try context.fetch(FetchRequest(entity: "price"))
+        // 30 days before 3 March is 1 February; 1 January is the first of 16 days of gold before it.
+        #expect(deleted.deletedCount == 16)
+        #expect(rest.count == 46)
+        let slice = FetchRequest(
+            entity: "price", predicate: isOld, sortDescriptors: [SortDescriptor("time")], fetchLimit: 5000)
+        var count = 0
+        repeat {
+            count = try context.execute(BatchDeleteRequest(fetchRequest: slice, resultType: .count)).deletedCount
+        } while count > 0
+        #expect(try store.column("SELECT count(*) FROM price") == ["31"])
+        #expect(try store.column("SELECT min(time) FROM price") == ["1738368000"])
+    }
+
+    @Test func theTenOldestGo() throws {
+        try addPrices(30)
+        let oldest = FetchRequest(entity: "price", sortDescriptors: [SortDescriptor("time")], fetchLimit: 10)
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldest))
+        #expect(try store.column("SELECT (min(time) - 1735689600) / 86400 FROM price") == ["10"])
+    }
+
+    @Test func rowsGoByTheirIDs() throws {
+        try addPrices(20)
+        try store.addItems(1)
+        let oldGold = FetchRequest(entity: "price", predicate: .compare("metal", .equal, .text("gold")))
+        let held = try context.fetch(oldGold)
+        let ids = try context.fetchObjectIDs(oldGold)
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(objectIDs: ids))
+        #expect(held.count == 10 && held.allSatisfy(\.isDeleted))
+        #expect(try store.column("SELECT DISTINCT metal FROM price") == ["silver"])
+        // Gone already.
+        #expect(try context.execute(BatchDeleteRequest(objectIDs: ids, resultType: .count)).deletedCount == 0)
+        let others = try context.fetchObjectIDs(FetchRequest(entity: "item"))
+        #expect {
+            try context.execute(BatchDeleteRequest(objectIDs: others + ids))
+        } throws: { "\($0)".contains("item, price") }
+    }
+
+    @Test func aRequestCanAskForAnotherDeleteRule() throws {
+        try store.change(
+            """
+            INSERT INTO shop VALUES (1, 'open'), (2, 'closed');
+            INSERT INTO debt VALUES (1, 1), (2, 2); INSERT INTO shelf VALUES (1, 2);
+            """)
+        var declared = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop"))
+        #expect(throws: StoreError.self) { try context.execute(declared) }
+        declared.relationships = .deny
+        #expect { try context.execute(declared) } throws: { "\($0)".contains("debt") }
+        #expect(try store.column("SELECT count(*) FROM shop") == ["2"])
+        let closed = FetchRequest(entity: "shop", predicate: .compare("name", .equal, .text("closed")))
+        let outcome = try context.execute(
+            BatchDeleteRequest(fetchRequest: closed, resultType: .count, relationships: .cascade))
+        #expect(outcome.deletedCount == 1 && outcome.cascadedCount == 2)
+        #expect(try store.column("SELECT shop FROM debt") == ["1"])
+    }
+
+    @Test func theREADMEsSampleDeletesWhatIsOld() throws {
+        try addPrices(40)
+        let time = DateAttribute(name: "time", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+        let cutoff = try #require(Instant(iso8601: "2025-02-01"))
+        context.insert(
+            entity: "price",
+            values: ["time": .integer(1_735_689_600), "metal": .text("copper"), "price": .integer(4)])
+        let old = FetchRequest(entity: "price", predicate: .date(DateRange(time, before: cutoff)))
+        if context.hasChanges { try context.save() }
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
+        #expect(try store.column("SELECT count(*) FROM price") == ["9"])
+        #expect(try store.column("SELECT count(*) FROM price WHERE metal = 'copper'") == ["0"])
+    }
+}
