@@ -63,7 +63,7 @@ struct FilePlace {
         switch facts.st_mode & S_IFMT {
         case S_IFREG: return facts.st_nlink > 1 ? "has \(facts.st_nlink) names (hard links)" : nil
         case S_IFLNK: return "is a symbolic link; name the file it points to"
-        case S_IFDIR: return "is a folder"
+        case S_IFDIR: return "is a folder; name a file"
         case S_IFIFO: return "is a named pipe"
         case S_IFCHR, S_IFBLK: return "is a device"
         default: return "is not a regular file"
