@@ -31,7 +31,7 @@ struct FilePlace {
     ///   the folders are always followed.
     init(_ path: String, followsLink: Bool = false) {
         let path = followsLink ? Self.realPath(path) ?? path : path
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true).filter { $0 != "." }
         let parent = parts.dropLast().joined(separator: "/")
         let written = path.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
         folder = Self.realPath(written) ?? written
