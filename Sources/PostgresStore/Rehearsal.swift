@@ -74,7 +74,9 @@ extension PostgresConnection {
             if try hasInsertTriggers(table) {
                 throw StoreError(
                     .unsupported, store: name,
-                    message: "\(table.name) has INSERT triggers, so that what pending rows do cannot be foretold")
+                    message: "a dry run cannot count the pending rows of \(table.name): it has a trigger on INSERT "
+                        + "(unsupported_schema)",
+                    hint: "a run saves the rows, and the trigger runs")
             }
             return try transaction(.normal) { try rehearse(values, table, shadow, onConflict) }
         } catch let outcome as Rejection {

@@ -120,4 +120,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case relationshipDenied = "relationship_denied"
     case historyTracking = "history_tracking"
     case unsupportedSchema = "unsupported_schema"
+
+    /// Those that can be accepted.
+    package static let acceptable = allCases.filter { $0 != .unsupportedSchema }
 }

@@ -1,4 +1,6 @@
 @preconcurrency import Glibc
+// Owns stat where it is loaded before Glibc.
+import SwiftOverlayShims
 import PriceStore
 
 /// What can be told about a store's file before the first connection is open.
@@ -37,7 +39,10 @@ enum StoreFile {
         }
         switch status.st_mode & S_IFMT {
         case S_IFREG: break
-        case S_IFDIR: throw StoreError(.inputOutput, store: path, message: "the store is a folder, not a database file")
+        case S_IFDIR:
+            throw StoreError(
+                .inputOutput, store: path, message: "the store is a folder, not a database file",
+                hint: "name the file itself, as in folder/prices.sqlite")
         default: throw StoreError(.inputOutput, store: path, message: "the store is not a regular file")
         }
         try requireOneName(path, status)

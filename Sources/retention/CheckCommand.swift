@@ -69,13 +69,13 @@ struct CheckCommand: ConsoleCommand {
         // The ledger's place may be a file that is no ledger.
         if outputs.isEmpty { _ = try opening.ledgerReader() }
         let completed = try policy.completed(from: reader)
-        var found = try StoreCheck.diagnostics(policy: completed, reader: reader, clock: clock)
+        let asOf = try asOfOption.instant(for: policy, clock: clock)
+        var found = try StoreCheck.diagnostics(policy: completed, reader: reader, asOf: asOf, clock: clock)
         if !found.contains(where: { $0.severity == .error }) {
             found += try reader.transaction(.normal) {
-                try StoreCheck.refusals(
-                    policy: completed, reader: reader, asOf: asOfOption.instant(for: policy, clock: clock),
-                    clock: clock,
-                    told: found)
+                try PendingFolder(completed).warnings(rehearsal: reader, now: clock)
+                    + StoreCheck.refusals(
+                        policy: completed, reader: reader, asOf: asOf, clock: clock, told: found)
             }
         }
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)

@@ -32,11 +32,11 @@ struct ExitStatus: Hashable {
 
     private static let prefix = "retention: error: "
 
-    /// The lines for a terminal of so many columns: sentences are wrapped, source lines and carets are not.
+    /// The lines for a terminal of so many columns: sentences are wrapped.
     func lines(width: Int?) -> [String] {
         guard let width else { return lines }
         return lines.flatMap { line in
-            guard !line.contains(" | "), TextWidth.of(line) > width else { return [line] }
+            guard TextWidth.of(line) > width else { return [line] }
             let isHint = line.hasPrefix("  ")
             return TextWidth.wrap(line, width: max(40, width), indent: 2).enumerated().map { index, part in
                 index == 0 && isHint ? "  " + part : part

@@ -32,7 +32,8 @@ struct InitCommand: ConsoleCommand {
             let name = Secrets.removed(fromURL: store)
             throw CommandFailure(
                 exitCode: 65,
-                message: "no entity of \(name) has dates that can be read: there is nothing to expire",
+                message:
+                    "no entity of \(name) has a date that says how old its rows are, so that no rule can be proposed",
                 hint: "retention inspect \(name) shows what is in it")
         }
         // Editors that know this line complete keys and underline mistakes.

@@ -69,8 +69,13 @@ enum OptionValue {
 
     /// A refusal code.
     static func refusalCode(_ text: String) throws(CommandFailure) -> RefusalCode {
-        if let code = RefusalCode(rawValue: text) { return code }
-        let names = RefusalCode.allCases.map(\.rawValue)
+        let names = RefusalCode.acceptable.map(\.rawValue)
+        if let code = RefusalCode(rawValue: text) {
+            guard RefusalCode.acceptable.contains(code) else {
+                throw .usage("--accept \(text): this refusal cannot be accepted", hint: "one of \(list(names))")
+            }
+            return code
+        }
         throw .usage("--accept '\(text)' is no refusal code" + nearest(text, names), hint: "one of \(list(names))")
     }
 

@@ -41,6 +41,7 @@ struct ReportCommand: ConsoleCommand {
             console: console, policy: policy, asOf: SystemClock.now().toSecond, options: Planner.Options(),
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
         let plan = try session.dryRun()
+        if let failure = plan.failure { throw CommandFailure(exitCode: plan.exitCode, message: failure) }
 
         let reader = try opening.reader()
         let completed = try policy.completed(from: reader)

@@ -34,6 +34,9 @@ struct RetentionCommand: ParsableCommand {
             try OpenFiles.prepare()
             guard let command = try parse(console) else { ProcessEnd.exit(0) }
             ProcessEnd.exit(try command.run(console))
+        } catch PolicyError.invalid(let diagnostics, let source) {
+            console.diagnose(DiagnosticText.render(diagnostics, source: source, width: console.errorWidth))
+            ProcessEnd.exit(78)
         } catch {
             let status = ExitStatus(of: error)
             for line in status.lines(width: console.errorWidth) { console.diagnose(line) }

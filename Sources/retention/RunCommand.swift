@@ -31,7 +31,7 @@ struct RunCommand: ConsoleCommand {
     var format = ReportFormat.text
     @Option(
         help: ArgumentHelp("Pass this refusal in this run; may be given more than once.", valueName: "code"),
-        completion: .list(RefusalCode.allCases.map(\.rawValue)))
+        completion: .list(RefusalCode.acceptable.map(\.rawValue)))
     var accept: [String] = []
     @Option(
         help: ArgumentHelp(

@@ -45,7 +45,7 @@ struct StrategyChoiceTests {
     @Test func othersAtWorkKeepTheStoreUnlocked() {
         let choice = StrategyChoice(facts(900_000) { $0.hasCompany = true })
         #expect(choice.strategy == .range)
-        #expect(choice.reason == "others are at work on the store")
+        #expect(choice.reason == "other programs use the store")
         #expect(choice.predictedLock == nil)
         let random = StrategyChoice(
             facts(900_000) {
@@ -74,10 +74,12 @@ struct StrategyChoiceTests {
 
     @Test func theReasonNamesThePartAndTheLock() {
         let choice = StrategyChoice(facts(900_000))
-        #expect(choice.reason == "90 % of the rows go, nobody else is at work, a lock of about 0.9 s")
+        #expect(choice.reason == "90 % of the rows go, no other program uses the store, a lock of about 0.9 s")
         #expect(choice.predictedLock == .milliseconds(900))
         #expect(choice.batches == .range)
-        #expect(StrategyChoice(facts(1_000_000)).reason == "all rows go, nobody else is at work, a lock of about 0.4 s")
+        #expect(
+            StrategyChoice(facts(1_000_000)).reason
+                == "all rows go, no other program uses the store, a lock of about 0.4 s")
     }
 
     @Test func aTableWithoutADateIndexIsRebuiltToo() {

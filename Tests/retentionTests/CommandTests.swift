@@ -91,7 +91,7 @@ struct CommandTests {
         let dry = try retention("run", "--dry-run")
         #expect(dry.status == 0)
         #expect(dry.out.hasPrefix("dry run · prices.sqlite · as of "))
-        #expect(dry.out.hasSuffix("Nothing was changed. Without --dry-run, 10 rows would be deleted.\n"))
+        #expect(dry.out.hasSuffix("Nothing was changed. A run would delete 10 rows.\n"))
         #expect(try Data(contentsOf: URL(fileURLWithPath: retention.path("prices.sqlite"))) == before)
         #expect(
             try FileManager.default.contentsOfDirectory(atPath: retention.folder.path).sorted()

@@ -150,7 +150,7 @@ struct DryRunTests {
         let end = try job.retention("run", "--dry-run")
         #expect(
             end.output.hasSuffix(
-                "Nothing was changed. Without --dry-run, 5 rows would be deleted and 1 rule refused (exit 65).\n"))
+                "Nothing was changed. A run would delete 5 rows and refuse 1 rule (exit 65).\n"))
     }
 
     @Test(arguments: cases + pendingCases)

@@ -54,7 +54,7 @@ struct HostileNameTests {
         try job.folder.write("\(quoted(name)),\(quoted(name + " symbol"))\n1600000003,A\n", to: "new.csv")
         #expect(try job.retention("check").status == 0)
         let dry = try job.retention("run", "--dry-run", "--as-of", "2026-11-21")
-        #expect(dry.status == 0 && dry.output.contains("3 rows would be deleted"), "\(dry)")
+        #expect(dry.status == 0 && dry.output.contains("A run would delete 3 rows"), "\(dry)")
         let run = try job.report("--as-of", "2026-11-21", "--verbose")
         #expect(run.exitCode == 0 && run.pending.saved == 1, "\(run)")
         #expect(run.rules[0].deleted == 3 && run.rules[0].keptByRule == 1 && run.rules[0].unreadable == 1)

@@ -71,7 +71,7 @@ final class LaunchedJob {
         let end = try launch(["run", "--format", "json"] + arguments)
         guard !end.output.isEmpty else { throw NoReport(status: end.status, errors: end.errors) }
         let report = try Report(json: end.output)
-        guard report.exitCode == end.status, !report.rules.isEmpty else {
+        guard report.exitCode == end.status, !report.rules.isEmpty || report.failure != nil else {
             throw NoReport(status: end.status, errors: "\(report)")
         }
         return report

@@ -52,6 +52,24 @@ struct PostgresJobTests {
         #expect(try job.log().count == 2)
     }
 
+    /// Rows that the user may see and not delete: whatever the run refuses, the check and the dry run refuse, too.
+    @Test func aPolicyForDeletesAloneIsToldByCheckDryRunAndRun() throws {
+        let user = "job_" + PostgresCluster.database(of: url)
+        _ = try cluster.run(
+            """
+            CREATE ROLE \(user) LOGIN; GRANT SELECT, DELETE ON price TO \(user);
+            ALTER TABLE price ENABLE ROW LEVEL SECURITY; CREATE POLICY r ON price FOR SELECT USING (true);
+            CREATE POLICY d ON price FOR DELETE USING (id % 5 = 0);
+            """, url: url)
+        let job = try job(store: cluster.url(database: PostgresCluster.database(of: url), user: user))
+        for command in [["check"], ["run", "--dry-run"], ["run"]] {
+            let end = try job.launch(command)
+            let output = end.output.replacing(/\s+/, with: " ")
+            #expect(output.contains("that it must not delete"), "\(command) \(end)")
+        }
+        #expect(try number("SELECT count(*) FROM price") == 2000)
+    }
+
     @Test func pendingFilesAreSavedBeforeAnythingIsDeleted() throws {
         let job = try job(
             head: """

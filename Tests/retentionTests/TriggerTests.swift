@@ -34,7 +34,7 @@ struct TriggerTests {
         let dry = try job.retention("run", "--dry-run").output.split(whereSeparator: \.isWhitespace)
             .joined(separator: " ")
         #expect(dry.contains(names) && dry.contains("Quote_audit of Quote") && dry.contains("not counted"))
-        #expect(dry.contains("7 rows would be deleted (5 expired, 2 by cascades)"))
+        #expect(dry.contains("A run would delete 7 rows (5 expired, 2 by cascades)"))
         let end = try job.retention("run")
         #expect(end.status == 0)
         #expect(end.output.contains("triggers of the store deleted 7 rows of Audit"), "\(end)")

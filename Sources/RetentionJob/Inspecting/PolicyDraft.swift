@@ -91,7 +91,7 @@ package struct PolicyDraft {
             return "all of its dates lie ahead: it says when something ends, not how old a row is"
         }
         if AttributeWords(date.attribute).role == .other {
-            return "its name says when something ends, is due or began, not how old a row is"
+            return "its name does not say how old a row is: it may be the date of a birth, a hire, an end or a deadline"
         }
         guard recognition.isNamedAsDate || date.recognition.encoding == .iso8601 else {
             return "its values look like \(recognition.encoding?.rawValue ?? ""), but neither its name nor its type "

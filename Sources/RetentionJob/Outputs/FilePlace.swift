@@ -31,7 +31,7 @@ struct FilePlace {
     ///   the folders are always followed.
     init(_ path: String, followsLink: Bool = false) {
         let path = followsLink ? Self.realPath(path) ?? path : path
-        let parts = path.split(separator: "/", omittingEmptySubsequences: true)
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true).filter { $0 != "." }
         let parent = parts.dropLast().joined(separator: "/")
         let written = path.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
         folder = Self.realPath(written) ?? written
@@ -63,7 +63,7 @@ struct FilePlace {
         switch facts.st_mode & S_IFMT {
         case S_IFREG: return facts.st_nlink > 1 ? "has \(facts.st_nlink) names (hard links)" : nil
         case S_IFLNK: return "is a symbolic link; name the file it points to"
-        case S_IFDIR: return "is a folder"
+        case S_IFDIR: return "is a folder; name a file"
         case S_IFIFO: return "is a named pipe"
         case S_IFCHR, S_IFBLK: return "is a device"
         default: return "is not a regular file"

@@ -1,7 +1,29 @@
+import Logging
 package import PriceStore
 package import RetentionPolicy
 
 extension PendingFolder {
+    /// What a dry run says of the files that are there now, as warnings. The rows are in the rehearsal afterwards, so that
+    /// rules are judged as a run judges them.
+    ///
+    /// - Throws: `StoreError` if the store cannot be read.
+    package func warnings(rehearsal: any StoreInserter, now: Instant) throws -> [Diagnostic] {
+        guard let first = sources.first else { return [] }
+        let logger = Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }
+        var sentences: [String] = []
+        do {
+            let found = try save(into: rehearsal, now: now, logger: logger, note: { sentences.append($0) })
+            sentences += found.problems
+            if found.rejected > 0 {
+                sentences.append(
+                    "\(Figures.count(found.rejected, "bad line")) in pending files: a run does not save them")
+            }
+        } catch let error as StoreError where error.kind == .unsupported {
+            sentences.append(error.message + (error.hint.map { "; \($0)" } ?? ""))
+        }
+        return sentences.map { Diagnostic(.warning, at: first.marks.value("files"), $0) }
+    }
+
     /// The mistakes in the `pending` part of a policy, looked at beside the store. Nothing is changed.
     ///
     /// - Throws: `StoreError` if the store cannot be read.

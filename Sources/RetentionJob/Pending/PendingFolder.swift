@@ -67,7 +67,7 @@ package struct PendingFolder {
         guard try step.settleRecord(patterns, keepsMoved: sources.contains { $0.keepDone != nil }) else {
             return step.noteInterruption()
         }
-        for (source, pattern) in zip(sources, patterns) {
+        for (index, (source, pattern)) in zip(sources, patterns).enumerated() {
             guard let entity = try step.inserter.entity(named: source.entity) else {
                 throw StoreError(
                     .unknownName, store: step.inserter.name, message: "the store has no entity '\(source.entity)'")
@@ -76,6 +76,12 @@ package struct PendingFolder {
             problems.forEach(step.report(problem:))
             for file in files {
                 guard mayContinue() else { return step.noteInterruption() }
+                if let other = patterns.indices.first(where: { $0 != index && patterns[$0].takes(FilePlace(file.path)) }
+                ) {
+                    step.refused[file.path] =
+                        "two entries of `pending` take it, with the patterns \(source.files) and \(sources[other].files); "
+                        + "change one of them"
+                }
                 try step.take(file, of: source, into: entity)
             }
         }

@@ -74,6 +74,15 @@ struct PendingPattern {
     }
 
     private func folders(_ problems: inout [String]) -> [(real: String, shown: String)] {
+        let isDone = "/" + PendingFile.doneFolder
+        guard !parts.dropLast().contains(PendingFile.doneFolder),
+            parts.count > 1 || !root.hasSuffix(isDone) && FilePlace.realPath(root)?.hasSuffix(isDone) != true
+        else {
+            problems.append(
+                "\(display(root)): files in a folder named \(PendingFile.doneFolder) are never taken, because their rows are "
+                    + "saved already; move them to another folder")
+            return []
+        }
         guard let realRoot = FilePlace.realPath(root) else {
             if errno != ENOENT, errno != ENOTDIR {
                 problems.append("\(display(root)): cannot be opened: \(String(cString: strerror(errno)))")

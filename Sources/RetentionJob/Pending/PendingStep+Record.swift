@@ -5,7 +5,7 @@ import PriceStore
 extension PendingStep {
     /// Finds the files of the record that are no longer where they were: moved to `done/`, renamed, or gone.
     ///
-    /// A renamed file is known by its size and hash, and is gone on with under its new name. The entry of a file that is
+    /// A renamed file is known by its hash, also if it has grown, and is gone on with under its new name. The entry of a file that is
     /// nowhere gives its name free and stays: should the file come back, its rows are not saved twice.
     ///
     /// - Parameter keepsMoved: whether files in `done/` go some day, for which their entries are needed.
@@ -43,20 +43,26 @@ extension PendingStep {
 
     /// Looks for the file of an entry under another name.
     private func findRenamed(_ entry: TakenFiles.Entry, isGone: Bool, _ patterns: [PendingPattern]) throws -> Search {
+        var candidates: [(file: PendingPattern.File, source: Int, sizeBytes: Int64)] = []
         for (index, pattern) in patterns.enumerated() {
             for file in pattern.files().files where taken[file.path] == nil && refused[file.path] == nil {
-                guard let bytes = try? PendingFile(path: file.path), bytes.sizeBytes == entry.sizeBytes else {
+                guard let bytes = try? PendingFile(path: file.path), bytes.sizeBytes >= entry.sizeBytes else {
                     continue
                 }
-                guard let isSame = try isText(of: entry, bytes) else { return .stopped }
-                guard isSame else { continue }
-                // A copy of a file that is still in its place is a file of its own.
-                if !isGone, let original = try? PendingFile(path: entry.path), original.sizeBytes >= entry.sizeBytes {
-                    guard let isThere = try isText(of: entry, original) else { return .stopped }
-                    if isThere { return .nowhere }
-                }
-                return .found(file, source: index)
+                candidates.append((file, index, bytes.sizeBytes))
             }
+        }
+        // One that has not grown comes first.
+        for (file, source, _) in candidates.sorted(by: { $0.sizeBytes < $1.sizeBytes }) {
+            guard let bytes = try? PendingFile(path: file.path) else { continue }
+            guard let isSame = try isText(of: entry, bytes) else { return .stopped }
+            guard isSame else { continue }
+            // A copy of a file that is still in its place is a file of its own.
+            if !isGone, let original = try? PendingFile(path: entry.path), original.sizeBytes >= entry.sizeBytes {
+                guard let isThere = try isText(of: entry, original) else { return .stopped }
+                if isThere { return .nowhere }
+            }
+            return .found(file, source: source)
         }
         return .nowhere
     }
@@ -73,7 +79,7 @@ extension PendingStep {
         let place = FilePlace(entry.filePath)
         guard patterns.count == 1 || patterns.firstIndex(where: { $0.takes(place) }) == source else {
             refused[file.path] =
-                "has the size and the text of \(entry.filePath), of which an interrupted run saved \(entry.savedBytes) "
+                "begins with the text of \(entry.filePath), of which an interrupted run saved \(entry.savedBytes) "
                 + "bytes, and may belong to another entry of `pending`; give it that name again"
             return
         }

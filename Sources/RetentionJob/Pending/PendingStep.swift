@@ -19,7 +19,7 @@ final class PendingStep {
     let note: (String) -> Void
     /// What the record says, by path.
     var taken: [String: TakenFiles.Entry] = [:]
-    /// Why a file may not be taken, by path: it may be one that is in the record for another source.
+    /// Why a file may not be taken, by path: two sources take it, or it may be one that is in the record for another source.
     var refused: [String: String] = [:]
     private var seen: Set<String> = []
 
@@ -50,13 +50,13 @@ final class PendingStep {
     /// Notes that files, or rows of one, wait for the next run, because this one was told to stop.
     func noteInterruption() { report.isInterrupted = true }
 
-    /// Saves the rows of a file and moves it to `done/`. A file that another source named before is passed over.
+    /// Saves the rows of a file and moves it to `done/`. A file that was named before is passed over.
     func take(_ file: PendingPattern.File, of source: PendingSource, into entity: Entity) throws {
         guard seen.insert(file.path).inserted else { return }
         do {
             if let reason = refused[file.path] { throw FileProblem(reason) }
             let bytes = try open(file)
-            guard let progress = try progress(file, bytes) else { return noteInterruption() }
+            guard let progress = try progress(file, bytes, entity.name) else { return noteInterruption() }
             if progress.isComplete, progress == taken[file.path] {
                 return try finish(file, of: source, bytes, progress)
             }
@@ -108,13 +108,20 @@ final class PendingStep {
     /// How far earlier runs have come with a file; nil: the run was told to stop meanwhile.
     ///
     /// Only the very file that a run began with is gone on with: its whole text is compared by its hash.
-    private func progress(_ file: PendingPattern.File, _ bytes: PendingFile) throws -> TakenFiles.Entry? {
+    private func progress(
+        _ file: PendingPattern.File, _ bytes: PendingFile, _ entity: String
+    ) throws -> TakenFiles.Entry? {
         let mayContinue = pauses.mayContinue
         let entry = taken[file.path]
         var isSame = false
         if let entry, bytes.sizeBytes >= entry.sizeBytes {
             guard let hash = try bytes.sha256(through: entry.sizeBytes, mayContinue: mayContinue) else { return nil }
             isSame = hash == entry.sha256
+            guard !isSame || entry.isComplete || entry.entity == entity else {
+                throw FileProblem(
+                    "is for \(entity), and an interrupted run saved its first \(entry.savedBytes) bytes for \(entry.entity); "
+                        + "write entity: \(entry.entity) until a run has saved the rest")
+            }
             if isSame, bytes.sizeBytes == entry.sizeBytes { return entry }
         }
         if let entry, !isSame, !entry.isComplete {
@@ -128,7 +135,8 @@ final class PendingStep {
                     + "new file and cut this one to that size")
         }
         guard let hash = try bytes.sha256(through: bytes.sizeBytes, mayContinue: mayContinue) else { return nil }
-        var new = TakenFiles.Entry(path: file.path, sizeBytes: bytes.sizeBytes, sha256: hash, takenAt: now)
+        var new = TakenFiles.Entry(
+            path: file.path, entity: entity, sizeBytes: bytes.sizeBytes, sha256: hash, takenAt: now)
         if let entry, isSame { (new.savedBytes, new.rejectedBytes) = (entry.savedBytes, entry.rejectedBytes) }
         return new
     }

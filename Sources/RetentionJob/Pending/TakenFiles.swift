@@ -13,6 +13,8 @@ struct TakenFiles {
     /// A file whose rows are in the store, up to some place.
     struct Entry: Hashable {
         var path: String
+        /// The entity that got its rows.
+        var entity: String
         /// The size and the hash of the whole file.
         var sizeBytes: Int64
         var sha256: String
@@ -46,6 +48,7 @@ struct TakenFiles {
         name: entityName,
         attributes: [
             Attribute(name: "path", affinity: .text, declaredType: "TEXT", isRequired: true),
+            Attribute(name: "entity", affinity: .text, declaredType: "TEXT", isRequired: true),
             Attribute(name: "size", affinity: .integer, declaredType: "INTEGER", isRequired: true),
             Attribute(name: "sha256", affinity: .text, declaredType: "TEXT", isRequired: true),
             Attribute(name: "saved", affinity: .integer, declaredType: "INTEGER", isRequired: true),
@@ -57,11 +60,12 @@ struct TakenFiles {
     /// What a store knows; empty if it has no such record.
     static func entries(in reader: any StoreReader) throws -> [Entry] {
         guard try reader.entity(named: entityName) != nil else { return [] }
-        let names = ["path", "size", "sha256", "taken_at", "saved", "rejected"]
+        let names = ["path", "size", "sha256", "taken_at", "saved", "rejected", "entity"]
         return try reader.fetch(FetchRequest(entity: entityName), attributes: names).map { row in
             guard let path = row[0].string, let size = row[1].number, let sha256 = row[2].string,
                 let takenAt = row[3].string.flatMap({ Instant(iso8601: $0) }), let saved = row[4].number,
-                let rejected = row[5].number, (0...max(0, size)).contains(saved), rejected >= 0
+                let rejected = row[5].number, let entity = row[6].string, (0...max(0, size)).contains(saved),
+                rejected >= 0
             else {
                 throw StoreError(
                     .inputOutput, store: reader.name,
@@ -70,7 +74,7 @@ struct TakenFiles {
                     hint: "see which rows of the pending files are saved, then remove the table")
             }
             return Entry(
-                path: path, sizeBytes: size, sha256: sha256, takenAt: takenAt, savedBytes: saved,
+                path: path, entity: entity, sizeBytes: size, sha256: sha256, takenAt: takenAt, savedBytes: saved,
                 rejectedBytes: rejected)
         }
     }
@@ -82,7 +86,8 @@ struct TakenFiles {
         context.insert(
             entity: entityName,
             values: [
-                "path": .text(entry.path), "size": .integer(entry.sizeBytes), "sha256": .text(entry.sha256),
+                "path": .text(entry.path), "entity": .text(entry.entity), "size": .integer(entry.sizeBytes),
+                "sha256": .text(entry.sha256),
                 "saved": .integer(entry.savedBytes), "rejected": .integer(entry.rejectedBytes),
                 "taken_at": .text(entry.takenAt.rfc3339),
             ])

@@ -41,7 +41,7 @@ extension RuleCheck {
         var entities: [Entity] = []
         for name in entityNames { entities += try reader.entity(named: name).map { [$0] } ?? [] }
         for reference in try UndeclaredReference.found(to: entity, among: entities, in: reader) {
-            let cutoff = Cutoff.instant(asOf: clock, maxAge: rule.maxAge, align: rule.align, zone: zone)
+            let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: zone)
             let request = SurveyRequest(
                 entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
                 keepLast: rule.keepLast.map {

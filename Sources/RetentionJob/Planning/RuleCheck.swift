@@ -5,6 +5,7 @@ import RetentionPolicy
 struct RuleCheck {
     let rule: Rule
     let zone: CalendarZone
+    let asOf: Instant
     let clock: Instant
     let reader: any StoreReader
     let entityNames: [String]

@@ -51,11 +51,14 @@ package enum SchemaAdvice {
         return found
     }
 
-    /// `CREATE INDEX "Tick_at" ON "Tick" ("at")`, names quoted.
+    /// `CREATE INDEX "Tick_at" ON "Tick" ("at");`, names quoted, to be pasted into the shell of the database. A name that
+    /// a report shows escaped would be another one there: then there is no statement.
     private static func createIndex(on entity: String, _ attributes: [String]) -> String {
         let columns = attributes.map(quoted).joined(separator: ", ")
-        return
-            "CREATE INDEX \(quoted(([entity] + attributes).joined(separator: "_"))) ON \(quoted(entity)) (\(columns))"
+        let statement =
+            "CREATE INDEX \(quoted(([entity] + attributes).joined(separator: "_"))) ON \(quoted(entity)) (\(columns));"
+        return SafeText.line(statement) == statement
+            ? statement : "create an index on it (its name has characters that cannot be shown here)"
     }
 
     private static func quoted(_ name: String) -> String {

@@ -9,18 +9,20 @@ package enum StoreCheck {
     /// is a warning.
     ///
     /// - Parameters:
-    ///   - clock: the system clock, by which a format is recognised; nothing else depends on it.
+    ///   - asOf: the instant from which ages are counted; nil: the clock.
+    ///   - clock: the system clock, by which a format is recognised.
     ///   - includingAdvice: whether each rule is surveyed to find what would make it cheaper. A run leaves it out,
     ///     because its plan finds the same.
     /// - Throws: ``StoreError`` if the store cannot be read.
     package static func diagnostics(
-        policy: Policy, reader: any StoreReader, clock: Instant, includingAdvice: Bool = true
+        policy: Policy, reader: any StoreReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true
     ) throws -> [Diagnostic] {
         let entityNames = try reader.entityNames()
         var found = try PendingFolder.diagnostics(policy: policy, reader: reader)
         for rule in policy.rules {
             var check = RuleCheck(
-                rule: rule, zone: policy.timezone, clock: clock, reader: reader, entityNames: entityNames)
+                rule: rule, zone: policy.timezone, asOf: asOf ?? clock, clock: clock, reader: reader,
+                entityNames: entityNames)
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }
@@ -82,7 +84,7 @@ package enum StoreCheck {
             return []
         }
         if asksForIt == nil, shrinks(policy: policy, reader: reader, clock: clock) { return [] }
-        let cure = "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM"
+        let cure = "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"
         guard let rule = asksForIt else {
             return [
                 Diagnostic(

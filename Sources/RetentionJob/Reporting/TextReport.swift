@@ -55,7 +55,10 @@ package struct TextReport {
 
     private var pendingLines: [String] {
         let pending = report.pending
-        guard report.hasPendingSources || pending != RunReport.Pending() else { return [] }
+        // What is not known is not shown as nothing.
+        guard pending != RunReport.Pending() || report.hasPendingSources && !(isDryRun && report.failure != nil) else {
+            return []
+        }
         let line: String
         if pending.files + pending.saved + pending.ignored + pending.rejected == 0 {
             line = "no file"
@@ -230,13 +233,16 @@ package struct TextReport {
         if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
         if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
         if isDryRun {
+            guard report.failure == nil else { return "Nothing was changed, and nothing was counted\(exit)." }
             // What a refused rule would have deleted stays.
             let planned = report.rules.filter { $0.outcome == .planned }
             let expired = planned.reduce(0) { $0 + $1.expired }
             let cascaded = planned.reduce(0) { $0 + $1.cascaded }
             let deleted = expired == 0 ? "no row" : Figures.count(expired + cascaded, "row")
-            parts.insert("\(deleted) would be deleted" + Self.shares(expired: expired, cascaded: cascaded), at: 0)
-            return "Nothing was changed. Without --dry-run, \(Self.list(parts))\(exit)."
+            parts = ["delete \(deleted)" + Self.shares(expired: expired, cascaded: cascaded)]
+            if refused > 0 { parts.append("refuse \(Figures.count(refused, "rule"))") }
+            if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
+            return "Nothing was changed. A run would \(Self.list(parts))\(exit)."
         }
         if report.residueCount > 0 {
             let verb = report.residueCount == 1 ? "is" : "are"

@@ -15,19 +15,26 @@ package struct DryRun {
     ///
     /// - Parameter rehearsal: the store as it would be after the pending files, see ``StoreInserter``; it must not
     ///   change a byte.
-    /// - Throws: ``StoreError`` if the store cannot be read, ``PolicyError/invalid(_:_:)`` if the policy does not fit
-    ///   it.
+    /// - Returns: the report. If the store cannot be read, or if the dry run cannot count what the pending files do, it has
+    ///   a `failure`, an exit status and no rules.
+    /// - Throws: ``StoreError`` if the schema cannot be read, ``PolicyError/invalid(_:_:)`` if the policy does not fit
+    ///   the store.
     package func perform(rehearsal: any StoreInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
-        // All counts are of one state of the store, whatever others write meanwhile.
-        try rehearsal.transaction(.normal) {
-            report.pending = try setup.pending(rehearsal)
-            let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
-            report.rules = plan.steps.map(\.foretellingReport)
-            report.warnings = plan.warningsOfUnreadable.map { "no date can be read: \($0)" }
-        }
         var status = RunStatus()
+        do {
+            // All counts are of one state of the store, whatever others write meanwhile.
+            try rehearsal.transaction(.normal) {
+                report.pending = try setup.pending(rehearsal)
+                let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
+                report.rules = plan.steps.map(\.foretellingReport)
+                report.warnings = plan.warningsOfUnreadable.map { "no date can be read: \($0)" }
+            }
+        } catch let error as StoreError {
+            report.failure = error.description
+            status.note(error)
+        }
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()

@@ -52,7 +52,7 @@ extension Run {
     /// Throws if nothing that the engine chose to lock the store for long with should begin now.
     private func checkCompany(_ step: Plan.Step) throws(StoreError) {
         guard step.hasBatchesToFallBackOn, step.survey.expiredCount > 0, try writer.hasCompany() else { return }
-        throw StoreError(.strategyUnfit, store: writer.name, message: "others have come to the store")
+        throw StoreError(.strategyUnfit, store: writer.name, message: "another program uses the store by now")
     }
 
     /// Takes batches in the place of a strategy that the engine chose and that does not fit after all.

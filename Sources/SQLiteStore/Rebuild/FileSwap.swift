@@ -73,7 +73,7 @@ extension SQLiteConnection {
             try db.execute(sql: "ROLLBACK")
         }
         throw StoreError(
-            .strategyUnfit, store: name, message: "others are at work on the store, so that its WAL is never empty")
+            .strategyUnfit, store: name, message: "other programs use the store, so that its WAL is never empty")
     }
 }
 
@@ -135,14 +135,14 @@ struct FileSwap {
         guard fcntl(descriptor, Lease.set, F_WRLCK) == 0 else {
             throw unfit(
                 errno == EAGAIN
-                    ? "somebody else has the store open"
-                    : "it cannot be proved that nobody else has the store open: \(text(of: errno))")
+                    ? "another program has the store open"
+                    : "whether another program has the store open cannot be found out: \(text(of: errno))")
         }
         defer { _ = fcntl(descriptor, Lease.set, F_UNLCK) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, FileState(status) == before, FileState.size(of: store + "-wal") == 0,
             FileState.size(of: store + "-journal") == 0
-        else { throw unfit("somebody has written to the store meanwhile") }
+        else { throw unfit("another program has written to the store meanwhile") }
         try take(status, for: new.path)
         let old = PrivateFile.pathOfOld(of: store)
         guard link(store, old) == 0, rename(new.path, store) == 0 else {
@@ -153,7 +153,7 @@ struct FileSwap {
         usleep(Self.settling)
         guard fcntl(descriptor, Lease.get) == F_WRLCK else {
             rename(old, store)
-            throw unfit("somebody has opened the store meanwhile")
+            throw unfit("another program has opened the store meanwhile")
         }
         unlink(old)
         synchronizeFolder()

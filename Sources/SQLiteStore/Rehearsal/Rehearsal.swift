@@ -143,10 +143,7 @@ extension SQLiteConnection {
         }
         guard let last = numbers.max() else { return 1 }
         guard last < .max else {
-            throw StoreError(
-                .unsupported, store: name,
-                message:
-                    "\(table.name) has a row with the largest possible rowid, so that the next one cannot be foretold")
+            throw notForetold(table, "it has a row with the largest possible rowid, so that the next one is random")
         }
         // Below 1 it is 1 without AUTOINCREMENT only if there is no row at all.
         return last + 1
@@ -196,19 +193,18 @@ extension SQLiteConnection {
     private func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
         guard row.onConflict == .replace else { return }
         guard table.updateTriggers.isEmpty else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "\(table.name) has a trigger on UPDATE (\(table.updateTriggers.joined(separator: ", "))), "
-                    + "whose effect a dry run cannot foretell with on_conflict: replace")
+            throw notForetold(
+                table,
+                "on_conflict is replace, and it has a trigger on UPDATE (\(table.updateTriggers.joined(separator: ", ")))"
+            )
         }
         let keyCount = table.indexes.filter(\.isUnique).count + (table.rowIDAlias == nil ? 0 : 1)
         for key in table.entity.incomingRelationships
         where keyCount > 1 && key.destinationAttributes.contains(where: { row.names($0) }) {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "on_conflict: replace may change \(key.destinationAttributes.joined(separator: ", ")) of "
-                    + "\(table.name), to which \(key.source) refers, and a dry run cannot foretell what becomes of that"
-            )
+            throw notForetold(
+                table,
+                "on_conflict: replace may change \(key.destinationAttributes.joined(separator: ", ")) of "
+                    + "\(table.name), to which \(key.source) refers")
         }
     }
 

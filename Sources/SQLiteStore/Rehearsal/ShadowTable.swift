@@ -39,14 +39,19 @@ struct ShadowTable {
 }
 
 extension SQLiteConnection {
+    /// What a run can do and a dry run cannot count.
+    func notForetold(_ table: SQLiteTable, _ reason: String) -> StoreError {
+        StoreError(
+            .unsupported, store: name,
+            message: "a dry run cannot count the pending rows of \(table.name): \(reason) (unsupported_schema)",
+            hint: "a run saves the rows as the store allows")
+    }
+
     func makeShadow(_ table: SQLiteTable, _ db: Database) throws -> ShadowTable {
         func unsupported(_ reason: String) -> StoreError { StoreError(.unsupported, store: name, message: reason) }
         guard table.insertTriggers.isEmpty else {
-            throw StoreError(
-                .unsupported, store: name,
-                message: "refusing to foretell the pending rows of \(table.name): it has a trigger on INSERT "
-                    + "(\(table.insertTriggers.joined(separator: ", "))) (unsupported_schema)",
-                hint: "a run saves the rows and the trigger fires; only a dry run cannot tell its effect")
+            throw notForetold(
+                table, "it has a trigger on INSERT (\(table.insertTriggers.joined(separator: ", ")))")
         }
         guard table.entity.kind == .table, !table.keySQL.isEmpty else {
             throw unsupported("rows cannot be saved into \(table.name)")
@@ -101,11 +106,7 @@ extension SQLiteConnection {
                 column.name.map { ShadowTable.UniqueKey.Column(name: $0, collation: column.collation) }
             }
             guard columns.count == index.columns.count else {
-                throw StoreError(
-                    .unsupported, store: name,
-                    message: "refusing to foretell the pending rows of \(table.name): it has a unique index on an "
-                        + "expression (\(index.name)) (unsupported_schema)",
-                    hint: "a run saves the rows as the index allows; only a dry run cannot tell which")
+                throw notForetold(table, "it has a unique index on an expression (\(index.name))")
             }
             var key = ShadowTable.UniqueKey(columns: columns)
             let text = try String.fetchOne(

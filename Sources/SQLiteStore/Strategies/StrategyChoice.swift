@@ -56,7 +56,7 @@ struct StrategyChoice {
         let share = facts.isAll ? "all rows go" : "\(Int(facts.part * 100)) % of the rows go"
         let candidates: [DeleteStrategy] = facts.isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
         guard !facts.hasCompany else {
-            reason = [reason, "others are at work on the store"].compactMap(\.self).joined(separator: "; ")
+            reason = [reason, "other programs use the store"].compactMap(\.self).joined(separator: "; ")
             return
         }
         // A statement for all rows, too, has most pages of the table in the journal or WAL.
@@ -72,7 +72,7 @@ struct StrategyChoice {
             }
             strategy = candidate
             predictedLock = lock
-            reason = "\(share), nobody else is at work, a lock of about \(lock.inTenths)"
+            reason = "\(share), no other program uses the store, a lock of about \(lock.inTenths)"
             return
         }
     }

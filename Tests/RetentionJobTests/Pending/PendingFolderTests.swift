@@ -19,6 +19,21 @@ import Testing
         return counts
     }
 
+    @Test func aFileThatTwoEntriesTakeIsLeft() throws {
+        try fixture.folder.write("pending/a.csv", "updateTime\n1\n")
+        try fixture.folder.write("pending/b.csv", "updateTime\n2\n")
+        var policy = fixture.policy()
+        policy.pending.append(policy.pending[0])
+        policy.pending[1].files = "pending/b*"
+        let report = try fixture.save(policy: policy)
+        #expect(try fixture.dates() == [1] && report.files == 1)
+        #expect(
+            report.problems == [
+                "pending/b.csv: two entries of `pending` take it, with the patterns pending/* and pending/b*; change one of them"
+            ])
+        #expect(fixture.pendingFiles() == ["b.csv", "done/a.csv"])
+    }
+
     @Test func savesCSVAndNDJSONAndMovesThemToDone() throws {
         try fixture.folder.write("pending/a.csv", "updateTime,price,symbol\n1970-01-02,18.93,\"X\"\"AU\"\n2,,\n")
         try fixture.folder.write(

@@ -41,6 +41,20 @@ import Testing
         }
     }
 
+    @Test func aPatternForTakenFilesIsAProblem() throws {
+        for files in ["done/*.csv", "pending/done/*.csv", "*/done/*.csv"] {
+            #expect(pattern(files).files().problems.count == 1, "\(files)")
+            try fixture.write("pending/done/a.csv", "x")
+            let problems = pattern(files).files().problems
+            #expect(
+                problems.count == 1 && problems[0].contains("files in a folder named done are never taken"), "\(files)")
+        }
+        try FileManager.default.createSymbolicLink(
+            atPath: fixture.path("link"), withDestinationPath: fixture.path("pending/done"))
+        #expect(pattern("link/*.csv").files().problems.count == 1)
+        #expect(pattern("pending/*/*.csv").files().problems.isEmpty)
+    }
+
     @Test func symbolicLinksAreNotFollowed() throws {
         let outside = try PendingFixture()
         try outside.write("in/a.csv", "x")

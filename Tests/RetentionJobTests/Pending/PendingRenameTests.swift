@@ -96,6 +96,53 @@ struct PendingRenameTests {
         try expectAllOnce()
     }
 
+    @Test(arguments: [4, 6, 8]) func aRenamedFileThatHasGrownIsGoneOnWith(commit: Int) throws {
+        try die(atCommit: commit)
+        try fixture.folder.write(
+            "pending/c.csv", "updateTime\n7000\n" + String(repeating: "\n", count: Self.text.count))
+        try fixture.folder.write("pending/d.csv", Self.text + "5000\n6000\n")
+        try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
+        let foretold = try fixture.save(into: SQLiteReader(path: fixture.storePath))
+        let report = try fixture.save()
+        #expect(report == foretold && report.problems.isEmpty, "\(report)")
+        try expectAllOnce([5000, 6000, 7000])
+    }
+
+    @Test func aFileThatWasSavedWhollyAndHasGrownUnderAnotherNameIsLeft() throws {
+        try fixture.folder.write("pending/done", "no folder")
+        #expect(throws: StoreError.self) { try fixture.save() }
+        try FileManager.default.removeItem(atPath: fixture.folder.path("pending/done"))
+        try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
+        try fixture.folder.write("pending/b.csv", Self.text + "5000\n")
+        let report = try fixture.save()
+        #expect(report.saved == 0 && report.problems.count == 1, "\(report)")
+        #expect(report.problems.first?.contains("cut this one to that size") == true)
+        #expect(try fixture.dates() == Self.good)
+    }
+
+    /// The policy names another entity by now.
+    @Test func anUnfinishedFileIsNotGoneOnWithForAnotherEntity() throws {
+        try die()
+        let saved = try fixture.dates()
+        let writer = try fixture.writer()
+        try writer.createEntity(
+            Entity(
+                name: "Other",
+                attributes: [Attribute(name: "updateTime", affinity: .integer, declaredType: "INTEGER")], primaryKey: []
+            ))
+        var policy = fixture.policy()
+        policy.pending[0].entity = "Other"
+        policy.rules[0].entity = "Other"
+        for inserter: any StoreInserter in [try SQLiteReader(path: fixture.storePath), writer] {
+            let report = try fixture.save(into: inserter, policy: policy)
+            #expect(report.saved == 0 && report.problems.count == 1, "\(report)")
+            #expect(report.problems.first?.contains("write entity: Price until a run has saved the rest") == true)
+        }
+        #expect(try fixture.dates() == saved && writer.count(FetchRequest(entity: "Other")) == 0)
+        #expect(try fixture.save().problems.isEmpty)
+        try expectAllOnce()
+    }
+
     /// A missing file is told once; when it is back under any name, the rest of it is saved.
     @Test func aMissingFileIsToldOnceAndGoneOnWithWhenItIsBack() throws {
         try die()

@@ -78,10 +78,10 @@ struct TextReportTests {
         report.exitCode = 65
         #expect(
             TextReport(report).text.hasSuffix(
-                "Nothing was changed. Without --dry-run, 500,000 rows would be deleted and 1 rule refused (exit 65).\n")
+                "Nothing was changed. A run would delete 500,000 rows and refuse 1 rule (exit 65).\n")
         )
         #expect(
-            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("Without --dry-run, no row would be deleted.\n")
+            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("A run would delete no row.\n")
         )
     }
 

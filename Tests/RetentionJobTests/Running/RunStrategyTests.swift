@@ -29,7 +29,7 @@ struct RunStrategyTests {
         let file = try largeFile()
         let planned = try bench.dryRun(file, rule()).rules[0]
         #expect(planned.strategy == .rebuild)
-        #expect(planned.strategyReason?.hasPrefix("95 % of the rows go, nobody else is at work") == true)
+        #expect(planned.strategyReason?.hasPrefix("95 % of the rows go, no other program uses the store") == true)
         #expect(planned.expired == 57_000)
         let report = try bench.run(file, rule())
         #expect(report.rules[0].strategy == .rebuild)
@@ -70,7 +70,7 @@ struct RunStrategyTests {
         let file = try largeFile()
         let report = try bench.run(file, rule(), observer: Newcomer(file))
         #expect(report.rules[0].strategy == .range)
-        #expect(report.rules[0].strategyReason == "rebuild was given up: others have come to the store")
+        #expect(report.rules[0].strategyReason == "rebuild was given up: another program uses the store by now")
         #expect(report.rules[0].deleted == 57_001)
         #expect(report.rules[0].outcome == .completed)
         #expect(report.rules[0].lockElapsed == nil)

@@ -85,7 +85,7 @@ struct RebuildFileTests {
         let writer = try store.writer()
         let error = #expect(throws: StoreError.self) { try writer.execute(request) }
         #expect(error?.kind == .strategyUnfit)
-        #expect(error?.message.contains("somebody else has the store open") == true)
+        #expect(error?.message.contains("another program has the store open") == true)
         #expect(try writer.count(FetchRequest(entity: "price")) == 500)
         holder.terminate()
         holder.waitUntilExit()
