@@ -15,15 +15,13 @@ public enum DeleteStrategy: String, Hashable, Sendable, CaseIterable {
     case rebuild
     /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made anew.
     case rebuildInPlace = "rebuild_in_place"
-    /// The store without the rows is written to a private file that takes the store's place.
-    case rebuildFile = "rebuild_file"
     /// Whole partitions of a table are dropped, the rest goes by rows.
     case partitions
 
     /// Whether a part of the store is written anew, all rows in one go.
     public var isRebuild: Bool {
         switch self {
-        case .rebuild, .rebuildInPlace, .rebuildFile: true
+        case .rebuild, .rebuildInPlace: true
         case .whole, .range, .sorted, .windows, .keys, .partitions: false
         }
     }
@@ -34,7 +32,7 @@ public enum DeleteStrategy: String, Hashable, Sendable, CaseIterable {
     /// Whether all rows of the table are read in one pass, which several rules can share.
     public var readsWholeTable: Bool {
         switch self {
-        case .windows, .keys, .rebuild, .rebuildFile: true
+        case .windows, .keys, .rebuild: true
         case .whole, .range, .sorted, .rebuildInPlace, .partitions: false
         }
     }

@@ -171,7 +171,7 @@ extension PolicyKey {
     ]
 
     private static let strategies: [PolicyWord] = [
-        "auto", "whole", "range", "sorted", "windows", "keys", "rebuild", "rebuild_in_place", "rebuild_file",
+        "auto", "whole", "range", "sorted", "windows", "keys", "rebuild", "rebuild_in_place",
         "partitions",
     ]
 }

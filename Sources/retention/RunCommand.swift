@@ -35,7 +35,7 @@ struct RunCommand: ConsoleCommand {
     var accept: [String] = []
     @Option(
         help: ArgumentHelp(
-            "How rows go: auto, whole, range, sorted, windows, keys, rebuild, rebuild_in_place, rebuild_file or partitions.",
+            "How rows go: auto, whole, range, sorted, windows, keys, rebuild, rebuild_in_place or partitions.",
             valueName: "name"), completion: .list(["auto"] + DeleteStrategy.allCases.map(\.rawValue)))
     var strategy = "auto"
     @Flag(help: "Print nothing when all went well.")

@@ -60,7 +60,7 @@ struct BatchDelete {
         case .range: return try range()
         case .windows, .keys: return try windows()
         case .partitions: return try partitions()
-        case .sorted, .rebuild, .rebuildInPlace, .rebuildFile:
+        case .sorted, .rebuild, .rebuildInPlace:
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "the strategy \(request.strategy.rawValue) is for SQLite files")

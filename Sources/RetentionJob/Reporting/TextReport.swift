@@ -287,7 +287,6 @@ extension DeleteStrategy {
         case .keys: "key batches"
         case .rebuild: "rebuild by copy-back"
         case .rebuildInPlace: "rebuild in place"
-        case .rebuildFile: "rebuild to a new file"
         case .partitions: "whole partitions"
         }
     }

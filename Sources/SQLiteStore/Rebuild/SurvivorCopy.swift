@@ -44,7 +44,7 @@ final class SurvivorCopy {
         reader.temporaries.keptRows = store.temporaries.keptRows
         let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
         try target.unsafeReentrantWrite { db in
-            // It is synced as a whole, if it is to stay.
+            // It is never kept.
             try db.execute(sql: "PRAGMA synchronous = OFF")
             try settings.write(db)
             // The tables of SQLite itself are made by name, and no rule of the schema is checked again.

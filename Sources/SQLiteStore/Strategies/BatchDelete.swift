@@ -110,7 +110,7 @@ struct BatchDelete {
             limit.begin()
             try rebuildInPlace(within: limit)
             return nil
-        case .rebuild, .rebuildFile, .partitions:
+        case .rebuild, .partitions:
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "the strategy \(request.strategy.rawValue) is no statement that a transaction could hold")

@@ -6,11 +6,7 @@ extension SQLiteConnection {
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        switch request.strategy {
-        case .rebuild: return try rebuild(request)
-        case .rebuildFile: return try rebuildFile(request)
-        case .whole, .range, .sorted, .windows, .keys, .rebuildInPlace, .partitions: break
-        }
+        if request.strategy == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             try countRelationships(of: request, db)
             let counter = relationshipCounter

@@ -17,14 +17,10 @@ extension SQLiteConnection {
             survey.strategyObstacles[.sorted] = reason
         }
         if request.keepLast?.groupedBy.isEmpty == false {
-            for copy in [DeleteStrategy.rebuild, .rebuildFile] {
-                survey.strategyObstacles[copy] = "a copy cannot tell the rows that keep_last keeps in each group"
-            }
+            survey.strategyObstacles[.rebuild] = "a copy cannot tell the rows that keep_last keeps in each group"
         }
         if request.wantsObjectIDs {
-            for copy in [DeleteStrategy.rebuild, .rebuildFile] {
-                survey.strategyObstacles[copy] = "a copy does not tell which rows it leaves out, as a digest needs"
-            }
+            survey.strategyObstacles[.rebuild] = "a copy does not tell which rows it leaves out, as a digest needs"
         }
         survey.possibleStrategies = ([.whole, .range, .sorted, byKey] + DeleteStrategy.allCases.filter(\.isRebuild))
             .filter { survey.strategyObstacles[$0] == nil }
@@ -60,7 +56,7 @@ extension SQLiteConnection {
             schema.needsObjects(managed, relationships)
         {
             let reason = "relationships, files or a history of the model decide what goes with a row"
-            return [.rebuild: reason, .rebuildInPlace: reason, .rebuildFile: reason]
+            return [.rebuild: reason, .rebuildInPlace: reason]
         }
         var obstacles: [DeleteStrategy: String] = [:]
         if table.entity.incomingRelationships.contains(where: { $0.source.lowercased() == table.name.lowercased() }) {
@@ -70,7 +66,6 @@ extension SQLiteConnection {
         }
         if let reason = try copyObstacle(table, db) {
             obstacles[.rebuild] = reason
-            obstacles[.rebuildFile] = reason
         } else if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
             obstacles[.rebuild] = "the store is not in WAL mode, where its rows could not be read meanwhile"
         }

@@ -76,10 +76,9 @@ struct RunStrategyTests {
         #expect(report.rules[0].lockElapsed == nil)
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .rebuildFile, .whole])
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .whole])
     func aStrategyThatWasAskedForFailsWhereItDoesNotFit(_ strategy: DeleteStrategy) throws {
         let file = try largeFile()
-        if strategy == .rebuildFile { try file.close() }
         let report = try bench.run(
             file,
             rule {
@@ -126,7 +125,6 @@ struct RunStrategyTests {
     @Test(arguments: DeleteStrategy.allCases.filter { $0 != .keys && $0 != .partitions })
     func everyStrategyCanBeAskedFor(_ strategy: DeleteStrategy) throws {
         let file = try largeFile()
-        if strategy == .rebuildFile { try file.close() }
         let rule = rule {
             $0.strategy = strategy
             $0.limits.maxLock = nil
@@ -143,7 +141,7 @@ struct RunStrategyTests {
     @Test func aStrategyThatIsNotPossibleIsAMistakeAndSaysWhy() throws {
         let file = try PriceFile("CREATE TRIGGER gone AFTER DELETE ON price BEGIN SELECT 1; END")
         let error = #expect(throws: PolicyError.self) {
-            try bench.run(file, .prices { $0.strategy = .rebuildFile })
+            try bench.run(file, .prices { $0.strategy = .rebuild })
         }
         #expect("\(error.map { "\($0)" } ?? "")".contains("its trigger gone would not fire"))
     }
