@@ -29,14 +29,6 @@ public enum DeleteStrategy: String, Hashable, Sendable, CaseIterable {
     /// Whether the rows are found by the index on their date.
     public var usesDateIndex: Bool { self == .range || self == .sorted }
 
-    /// Whether all rows of the table are read in one pass, which several rules can share.
-    public var readsWholeTable: Bool {
-        switch self {
-        case .windows, .keys, .rebuild: true
-        case .whole, .range, .sorted, .rebuildInPlace, .partitions: false
-        }
-    }
-
     /// Whether rows go in batches of a limited number.
     public var isInBatches: Bool { !isRebuild && self != .whole }
 }

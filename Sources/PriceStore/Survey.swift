@@ -188,8 +188,6 @@ public struct Survey: Hashable, Sendable {
     public var isInDateOrder = false
     /// The strategies that can be asked for by name.
     public var possibleStrategies: [DeleteStrategy] = []
-    /// Whether the rows can go in one pass with those of other rules on the entity: nothing goes or changes with them.
-    public var allowsSharedPass = false
     /// Why a strategy cannot be asked for, as a phrase, where there is more to say than that it is not possible.
     public var strategyObstacles: [DeleteStrategy: String] = [:]
     /// The index that gives the rows in the order of their dates; nil: none.

@@ -45,10 +45,6 @@ struct BatchDelete {
 
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
-        guard request.alsoDeleting.isEmpty else {
-            throw StoreError(
-                .unsupported, store: connection.name, message: "a delete on a server takes no other rows along")
-        }
         guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,

@@ -32,8 +32,6 @@ package struct Plan: Sendable {
         package var request: BatchDeleteRequest?
         /// Whether the engine chose the strategy: then rows go in batches where it turns out not to fit.
         package var isStrategyChosen = false
-        /// The rule in whose pass the rows go; nil: the step has a pass of its own.
-        package var sharesPassWith: String?
         /// The size of batches and what comes between them.
         package var batch = Rule.BatchSetting()
         /// Never delete more rows than this; nil: no limit.
@@ -113,9 +111,7 @@ extension Plan.Step {
         // What `keep_last` spares may be older than all that is overdue.
         if survey.expiredCount > 0, rule.keepLast == nil { report.oldestOverdue = survey.oldest }
         report.strategy = request?.strategy
-        if let sharesPassWith {
-            report.strategyReason = "in one pass with \(sharesPassWith)"
-        } else if isStrategyChosen {
+        if isStrategyChosen {
             report.strategyReason = survey.strategyReason
             report.predictedLock = survey.predictedLock
         }

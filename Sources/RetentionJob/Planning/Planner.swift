@@ -80,7 +80,6 @@ package struct Planner {
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
-        plan.noteSharedPasses()
         return plan
     }
 

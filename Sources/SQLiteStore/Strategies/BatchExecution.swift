@@ -21,7 +21,6 @@ extension SQLiteConnection {
                         deletedCount: batch.deletedCount, cascadedCount: (counter?.cascadedCount ?? 0) - before.0,
                         nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs,
                         continuation: continuation)
-                    result.alsoDeletedCounts = batch.alsoDeletedCounts
                     if let objects = batch.objects {
                         result.cascadedCount = objects.cascadedCount
                         result.nullifiedCount = objects.nullifiedCount
@@ -38,8 +37,7 @@ extension SQLiteConnection {
                 }
                 if result.continuation == nil { try removeCounters(db) }
                 var told = result
-                let ownCount = result.alsoDeletedCounts.reduce(result.deletedCount, +)
-                told.deletedByTriggers = triggers?.take(ownCount: ownCount) ?? [:]
+                told.deletedByTriggers = triggers?.take(ownCount: result.deletedCount) ?? [:]
                 told.removedFileCount = removeUnusedFiles()
                 if result.continuation == nil { try dropObjects(db) }
                 return told

@@ -35,11 +35,6 @@ extension SQLiteConnection {
                 facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey, db)
             }
         }
-        survey.allowsSharedPass =
-            !request.wantsObjectIDs && table.entity.incomingRelationships.isEmpty
-            // The objects of a model are chosen one by one where the rule has its own word on relationships.
-            && (table.managed == nil || request.relationships == .asDeclared)
-            && survey.strategyObstacles[.rebuildInPlace] == nil
         let choice = StrategyChoice(facts)
         survey.strategy = choice.strategy
         survey.strategyReason = choice.reason
@@ -127,7 +122,6 @@ extension Survey {
     mutating func goesInOneStatement() {
         strategy = .whole
         batchStrategy = .whole
-        allowsSharedPass = false
         strategyReason = "rows that belong together must go together"
         predictedLock = nil
         index = nil

@@ -73,8 +73,8 @@ import Testing
         }
     }
 
-    /// Nothing refers to the rows: two rules go through the table in one pass, whatever their word on relationships is.
-    @Test(arguments: settings) func rulesWithTheirOwnWordShareAPass(_ setting: Rule.RelationshipSetting) throws {
+    /// Nothing refers to the rows: two rules go through the table, whatever their word on relationships is.
+    @Test(arguments: settings) func rulesWithTheirOwnWordFollowEachOther(_ setting: Rule.RelationshipSetting) throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: Array(31...60) + [0], symbol: "XAU")
         try file.addPrices(daysOld: Array(31...60) + [0], symbol: "XAG")

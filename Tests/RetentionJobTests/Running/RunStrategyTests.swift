@@ -158,50 +158,39 @@ struct RunStrategyTests {
         return file
     }
 
-    @Test func rulesThatReadAllRowsShareAPassAndCountEachRowOnce() throws {
+    @Test(arguments: ["both", "neither", "the first", "the last"])
+    func rulesOnOneTableAreCarriedOutOneAfterTheOther(_ limited: String) throws {
         let file = try unindexedFile()
-        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
+        func limit(_ rule: inout Rule, _ name: String) {
+            rule.batch = .fixed(rows: ["both", name].contains(limited) ? 1 : 100)
+        }
+        let gold = Rule.prices("gold") {
+            $0.filter = .compare("symbol", .equal, .text("XAU"))
+            limit(&$0, "the first")
+        }
         let old = Rule.prices("old", line: 20) {
             $0.maxAge.days = 90
-            $0.batch = .fixed(rows: 1)
+            limit(&$0, "the last")
         }
-        let planned = try bench.dryRun(file, gold, old).rules
-        #expect(planned.map(\.expired) == [23, 8])
-        #expect(planned[1].strategyReason == "in one pass with gold")
+        // Eight rows are expired by both rules, and count for the first.
+        #expect(try bench.dryRun(file, gold, old).rules.map(\.expired) == [23, 8])
         let report = try bench.run(file, gold, old)
         #expect(report.rules.map(\.deleted) == [23, 8])
         #expect(report.rules.map(\.residue) == [0, 0])
         #expect(report.rules.map(\.outcome) == [.completed, .completed])
-        // Windows of ten rows of 48, and not of one row: the second rule had no pass of its own.
-        #expect(report.rules.map(\.batches) == [5, 2])
-        #expect(bench.observer.stages.contains("gold, old"))
+        #expect(bench.observer.stages.contains("gold") && bench.observer.stages.contains("old"))
         #expect(try file.count() == 17)
     }
 
-    @Test func aLimitAnotherEntityAndARefusalKeepPassesApart() throws {
-        let file = try unindexedFile()
-        try file.execute(
-            "CREATE TABLE other (id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO other VALUES (1, 1000000000), (2, 1795219200)"
-        )
-        let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
-        let limited = Rule.prices("limited", line: 20) { $0.limits.maxRows = 100 }
-        let other = Rule.prices("other", line: 40) { $0.entity = "other" }
-        let refused = Rule.prices("refused", line: 60) { $0.limits.maxFraction = 0.01 }
-        let report = try bench.run(file, refused, gold, limited, other)
-        #expect(report.rules.map(\.deleted) == [0, 23, 23, 1])
-        #expect(report.rules.allSatisfy { $0.strategyReason == nil })
-        #expect(bench.observer.stages.filter { $0.contains(",") }.isEmpty)
-    }
-
-    @Test func aPassThatIsStoppedLeavesEachRuleItsOwnResidue() throws {
+    @Test func aRunThatIsStoppedLeavesEachRuleItsOwnResidue() throws {
         let file = try unindexedFile()
         let gold = Rule.prices("gold") { $0.filter = .compare("symbol", .equal, .text("XAU")) }
-        bench.afterBatch = { if $0 == 3 { bench.signal = 15 } }
+        bench.afterBatch = { if $0 == 2 { bench.signal = 15 } }
         let report = try bench.run(file, gold, .prices("old", line: 20) { $0.maxAge.days = 90 })
-        // Thirty rows were looked at: all of gold's, and none of the old ones of silver.
-        #expect(report.rules.map(\.deleted) == [23, 0])
-        #expect(report.rules.map(\.residue) == [0, 8])
-        #expect(report.rules.map(\.outcome) == [.completed, .interrupted])
+        #expect(report.rules[0].deleted == 20)
+        #expect(report.rules.map(\.deleted) == [20, 0])
+        #expect(report.rules.map(\.residue) == [3, 8])
+        #expect(report.rules.map(\.outcome) == [.interrupted, .interrupted])
         #expect(report.exitCode == 143)
     }
 }

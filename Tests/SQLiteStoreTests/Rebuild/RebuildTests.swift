@@ -226,29 +226,4 @@ struct RebuildTests {
         #expect(try store.writer().execute(request(.whole, before: 5000)).deletedCount == 2)
         #expect(try store.rows("SELECT count(*) FROM Price") == ["0"])
     }
-
-    @Test(arguments: [DeleteStrategy.windows, .rebuild])
-    func takesTheRowsOfOtherPredicatesAlongAndCountsEachRowOnce(_ strategy: DeleteStrategy) throws {
-        let store = try oddStore()
-        var request = request(strategy, before: 101)
-        request.alsoDeleting = [
-            .compare("at", .lessOrEqual, .integer(150)), .compare("symbol", .equal, .text("EUR")), .isNull("at"),
-        ]
-        let result = try store.writer().execute(request)
-        #expect(result.deletedCount == 100)
-        // The 425 of the other symbol that are left, by the column's collation; and one row without a date.
-        #expect(result.alsoDeletedCounts == [50, 425, 1])
-        #expect(try store.rows("SELECT count(*) FROM Price") == ["426"])
-        #expect(try store.rows("PRAGMA integrity_check") == ["ok"])
-    }
-
-    @Test(arguments: [DeleteStrategy.whole, .range, .sorted, .rebuildInPlace])
-    func aStrategyThatDoesNotReadTheWholeTableTakesNoRowsAlong(_ strategy: DeleteStrategy) throws {
-        let store = try oddStore()
-        var request = request(strategy)
-        request.alsoDeleting = [.isNull("at")]
-        let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
-        #expect(error?.kind == .unsupported)
-        #expect(try store.rows("SELECT count(*) FROM Price") == ["1002"])
-    }
 }
