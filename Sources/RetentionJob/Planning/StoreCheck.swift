@@ -124,18 +124,6 @@ package enum StoreCheck {
                     + (names.count > 12 ? ", …" : "")))
     }
 
-    /// A strategy that was asked for by name and that the engine cannot follow for this rule.
-    static func strategyMistake(
-        _ wanted: DeleteStrategy, rule: Rule, survey: Survey, isFromCommandLine: Bool
-    ) -> Diagnostic {
-        let choices = (["auto"] + survey.possibleStrategies.map(\.rawValue)).joined(separator: ", ")
-        let reason = survey.strategyObstacles[wanted].map { ": \($0)" } ?? ""
-        return Diagnostic(
-            at: isFromCommandLine ? rule.marks.value("name") : rule.marks.value("strategy"),
-            (isFromCommandLine ? "--strategy " : "strategy ") + "'\(wanted.rawValue)' is not possible for "
-                + "\(rule.entity)\(reason); expected one of \(choices)")
-    }
-
     private static func meant(_ name: String, _ names: [String]) -> String? {
         NearestName.match(name, in: names).map { "; did you mean '\($0)'?" }
     }

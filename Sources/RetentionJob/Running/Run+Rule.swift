@@ -32,7 +32,7 @@ extension Run {
                 return goOnInBatches(index, of: plan, because: error.message)
             }
             var error = error
-            if error.kind == .strategyUnfit, step.isStrategyChosen { error.hint = "raise limits.max_lock" }
+            if error.kind == .strategyUnfit { error.hint = "raise limits.max_lock" }
             fail(index, because: error, residue: residue)
         }
         if report.rules[index].deleted > 0 { report.rules[index].digest = digest?.finish() }
@@ -48,15 +48,15 @@ extension Run {
         throw StoreError(.strategyUnfit, store: writer.name, message: "others have come to the store")
     }
 
-    /// Takes batches in the place of a strategy that the engine chose and that does not fit after all.
+    /// Takes batches in the place of a method that does not fit after all.
     private func goOnInBatches(_ index: Int, of plan: Plan, because reason: String) {
         var plan = plan
-        let given = plan.steps[index].request?.strategy.rawValue ?? ""
+        let given = report.rules[index].method ?? ""
         plan.steps[index].useBatches()
-        report.rules[index].strategy = plan.steps[index].request?.strategy
-        report.rules[index].strategyReason = "\(given) was given up: \(reason)"
+        report.rules[index].method = plan.steps[index].request?.strategy.phrase
+        report.rules[index].methodReason = "\(given) was given up: \(reason)"
         logger.notice(
-            "strategy changed", metadata: ["rule": "\(report.rules[index].name)", "reason": "\(reason)"])
+            "method changed", metadata: ["rule": "\(report.rules[index].name)", "reason": "\(reason)"])
         carryOut(index, of: plan)
     }
 

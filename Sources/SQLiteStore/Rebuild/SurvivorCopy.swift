@@ -109,7 +109,7 @@ final class SurvivorCopy {
             var told = StoreError(
                 error, store: store.name,
                 doing: "a row that stays breaks a constraint of its table, so that no copy can hold it")
-            told.hint = "mend the row, or let the rows go in batches (strategy: auto)"
+            told.hint = "mend the row, or set limits.max_lock to 0, so that rows go in batches"
             throw told
         }
     }

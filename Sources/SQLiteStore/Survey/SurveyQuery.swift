@@ -43,6 +43,7 @@ extension SQLiteConnection {
             survey.obstacles = try denials(request, db)
         }
         if let managed = scope.table.managed { survey.historyObstacle = try historyObstacle(managed, db) }
+        try survey.take(request.technique, entity: request.entity, store: name)
         return survey
     }
 }

@@ -28,11 +28,11 @@ struct RunStrategyTests {
     @Test func aStoreThatNobodyElseUsesIsRebuiltWhereMostRowsAreExpired() throws {
         let file = try largeFile()
         let planned = try bench.dryRun(file, rule()).rules[0]
-        #expect(planned.strategy == .rebuild)
-        #expect(planned.strategyReason?.hasPrefix("95 % of the rows go, nobody else is at work") == true)
+        #expect(planned.method == "rebuild by copy-back")
+        #expect(planned.methodReason?.hasPrefix("95 % of the rows go, nobody else is at work") == true)
         #expect(planned.expired == 57_000)
         let report = try bench.run(file, rule())
-        #expect(report.rules[0].strategy == .rebuild)
+        #expect(report.rules[0].method == "rebuild by copy-back")
         #expect(report.rules[0].outcome == .completed)
         #expect(report.rules[0].deleted == 57_000)
         #expect(report.rules[0].batches == 1)
@@ -44,11 +44,13 @@ struct RunStrategyTests {
         #expect(report.reclaimedBytes > 0)
     }
 
-    @Test func aLockThatWouldBeTooLongIsNotTaken() throws {
+    @Test(arguments: [Duration.nanoseconds(1), .zero]) func aLockThatWouldBeTooLongIsNotTaken(_ maxLock: Duration)
+        throws
+    {
         let file = try largeFile()
-        let report = try bench.run(file, rule { $0.limits.maxLock = .nanoseconds(1) })
-        #expect(report.rules[0].strategy == .range)
-        #expect(report.rules[0].strategyReason?.contains("would lock the store for about") == true)
+        let report = try bench.run(file, rule { $0.limits.maxLock = maxLock })
+        #expect(report.rules[0].method == "range batches")
+        #expect(report.rules[0].methodReason?.contains("would lock the store for about") == true)
         #expect(report.rules[0].deleted == 57_000)
         #expect(report.exitCode == 0)
     }
@@ -69,22 +71,18 @@ struct RunStrategyTests {
         }
         let file = try largeFile()
         let report = try bench.run(file, rule(), observer: Newcomer(file))
-        #expect(report.rules[0].strategy == .range)
-        #expect(report.rules[0].strategyReason == "rebuild was given up: others have come to the store")
+        #expect(report.rules[0].method == "range batches")
+        #expect(report.rules[0].methodReason == "rebuild by copy-back was given up: others have come to the store")
         #expect(report.rules[0].deleted == 57_001)
         #expect(report.rules[0].outcome == .completed)
         #expect(report.rules[0].lockElapsed == nil)
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .whole])
-    func aStrategyThatWasAskedForFailsWhereItDoesNotFit(_ strategy: DeleteStrategy) throws {
+    @Test(arguments: ["rebuild", "rebuild_in_place", "whole"])
+    func aTechniqueThatWasAskedForFailsWhereItDoesNotFit(_ technique: String) throws {
         let file = try largeFile()
-        let report = try bench.run(
-            file,
-            rule {
-                $0.strategy = strategy
-                $0.limits.maxLock = .nanoseconds(1)
-            })
+        bench.options.technique = technique
+        let report = try bench.run(file, rule { $0.limits.maxLock = .nanoseconds(1) })
         #expect(report.rules[0].outcome == .failed)
         #expect(report.rules[0].message?.contains("locked for longer than 0 ms") == true)
         #expect(report.rules[0].deleted == 0)
@@ -108,42 +106,43 @@ struct RunStrategyTests {
     @Test func rowsGoInBatchesWhereARebuildMeetsARowThatBreaksItsConstraint() throws {
         let file = try brokenFile()
         let report = try bench.run(file, rule())
-        #expect(report.rules[0].strategy == .range)
-        #expect(report.rules[0].strategyReason?.hasPrefix("rebuild was given up: a row that stays breaks") == true)
+        #expect(report.rules[0].method == "range batches")
+        #expect(
+            report.rules[0].methodReason?.hasPrefix("rebuild by copy-back was given up: a row that stays breaks")
+                == true)
         #expect(report.rules[0].deleted == 57_000 && report.rules[0].outcome == .completed && report.exitCode == 0)
         #expect(try file.count(of: "other") == 1)
     }
 
     @Test func aRebuildThatWasAskedForFailsWhereItMeetsARowThatBreaksItsConstraint() throws {
         let file = try brokenFile()
-        let report = try bench.run(file, rule { $0.strategy = .rebuild })
+        bench.options.technique = "rebuild"
+        let report = try bench.run(file, rule())
         #expect(report.rules[0].message?.contains("NOT NULL constraint failed: other.x") == true)
         #expect(report.rules[0].deleted == 0 && report.rules[0].outcome == .failed && report.exitCode == 65)
         #expect(try file.count(of: "other") == 1)
     }
 
     @Test(arguments: DeleteStrategy.allCases.filter { $0 != .keys && $0 != .partitions })
-    func everyStrategyCanBeAskedFor(_ strategy: DeleteStrategy) throws {
+    func everyTechniqueCanBeAskedFor(_ strategy: DeleteStrategy) throws {
         let file = try largeFile()
-        let rule = rule {
-            $0.strategy = strategy
-            $0.limits.maxLock = nil
-        }
-        #expect(try bench.dryRun(file, rule).rules[0].expired == 57_000)
-        let report = try bench.run(file, rule)
-        #expect(report.rules[0].strategy == strategy)
-        #expect(report.rules[0].strategyReason == nil)
+        bench.options.technique = strategy.rawValue
+        #expect(try bench.dryRun(file, rule()).rules[0].expired == 57_000)
+        let report = try bench.run(file, rule())
+        #expect(report.rules[0].method == strategy.phrase)
+        #expect(report.rules[0].methodReason == nil)
         #expect(report.rules[0].deleted == 57_000)
         #expect(report.rules[0].residue == 0)
         #expect(report.exitCode == 0)
     }
 
-    @Test func aStrategyThatIsNotPossibleIsAMistakeAndSaysWhy() throws {
+    @Test func aTechniqueThatIsNotPossibleEndsTheRunAndSaysWhy() throws {
         let file = try PriceFile("CREATE TRIGGER gone AFTER DELETE ON price BEGIN SELECT 1; END")
-        let error = #expect(throws: PolicyError.self) {
-            try bench.run(file, .prices { $0.strategy = .rebuild })
-        }
-        #expect("\(error.map { "\($0)" } ?? "")".contains("its trigger gone would not fire"))
+        try file.addPrices(daysOld: [40, 1])
+        bench.options.technique = "rebuild"
+        let report = try bench.run(file, .prices())
+        #expect(report.failure?.contains("its trigger gone would not fire") == true)
+        #expect(try report.exitCode == 78 && file.count() == 2)
     }
 
     // MARK: Several rules on one entity
