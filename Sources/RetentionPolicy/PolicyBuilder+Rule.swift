@@ -26,7 +26,6 @@ extension PolicyBuilder {
             maxLock: limits?.duration("max_lock"))
         rule.accept = Set(group.texts("accept").compactMap(RefusalCode.init(rawValue:)))
         if let batch = group.group("batch") { rule.batch = Self.batch(batch) }
-        rule.strategy = group.word("strategy", as: DeleteStrategy.self)
         rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto
         rule.recordsDigest = group.flag("digest") ?? false
         rule.isEnabled = group.flag("enabled") ?? true

@@ -101,7 +101,6 @@ extension PolicyKey {
         PolicyKey(
             "accept", .list(.word(PolicyWord.of(RefusalCode.self)), atLeast: 0), "Refusals that the rule may pass"),
         PolicyKey("batch", .group(batch), "How much goes in one transaction"),
-        PolicyKey("strategy", .word(strategies), "How the rows of a batch are found; default auto"),
         PolicyKey(
             "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How room in the file is given back; default auto"),
         PolicyKey("enabled", .flag, "Whether the rule is carried out; default true"),
@@ -118,8 +117,8 @@ extension PolicyKey {
         PolicyKey("max_rows", .integer(1...Int.max), "The most rows that a run may delete"),
         PolicyKey("max_fraction", .fraction, "The largest part of the readable rows that a run may delete"),
         PolicyKey(
-            "max_lock", .duration(milliseconds: true),
-            "How long one rebuild or statement may lock the store; default 2s for auto"),
+            "max_lock", .durationOrZero,
+            "How long one rebuild or statement may lock the store; 0: short batches only; default 2s"),
     ]
 
     static let batch: [PolicyKey] = [
@@ -168,10 +167,5 @@ extension PolicyKey {
         .dotnetTicks: ["ticks", "dotnet", ".net"],
         .julianDay: ["julian", "jd"],
         .unixDays: ["days", "epoch_days"],
-    ]
-
-    private static let strategies: [PolicyWord] = [
-        "auto", "whole", "range", "sorted", "windows", "keys", "rebuild", "rebuild_in_place", "rebuild_file",
-        "partitions",
     ]
 }

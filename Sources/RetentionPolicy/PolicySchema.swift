@@ -115,6 +115,7 @@ package enum PolicySchema {
         case .storeAddress: reference("store")
         case .age: reference("age")
         case .duration(let milliseconds): reference(milliseconds ? "short_duration" : "duration")
+        case .durationOrZero: ["anyOf": [["const": 0], reference("short_duration")]]
         case .date: reference("date")
         case .zone: reference("zone")
         case .command: reference("command")
@@ -209,6 +210,7 @@ extension PolicyShape {
         case .age: MaxAge.grammar.unitText
         case .duration(let milliseconds):
             PolicyDuration.grammar(allowsMilliseconds: milliseconds).unitText
+        case .durationOrZero: PolicyShape.duration(milliseconds: true).unitText
         case .wordOr(_, let other): other.unitText
         default: nil
         }

@@ -26,8 +26,6 @@ package struct Rule: Sendable {
     package var limits = Limits()
     package var accept: Set<RefusalCode> = []
     package var batch = BatchSetting()
-    /// Nil: `auto`.
-    package var strategy: DeleteStrategy?
     package var reclaim: ReclaimMode = .auto
     package var isEnabled = true
     /// Whether a digest of the keys of the deleted rows goes into the ledger.
@@ -95,8 +93,8 @@ package struct Rule: Sendable {
         /// Greater than 0, at most 1.
         package var maxFraction: Double?
 
-        /// The longest that the store may be locked by one rebuild or statement; nil: two seconds where the strategy is
-        /// `auto`, else no bound.
+        /// The longest that the store may be locked by one rebuild or statement; zero: rows go in short batches only;
+        /// nil: two seconds.
         package var maxLock: Duration?
 
         package init(maxRows: Int? = nil, maxFraction: Double? = nil, maxLock: Duration? = nil) {

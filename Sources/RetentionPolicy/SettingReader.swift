@@ -244,6 +244,7 @@ extension PolicyShape {
         case .fraction: "a number greater than 0 and at most 1, as 0.5"
         case .age: "an age, as 30d, 1y6mo or P30D"
         case .duration: "a duration, as 90s or 10min"
+        case .durationOrZero: "a duration, as 2s or 500ms, or 0"
         case .date: "a date or an instant, as 2020-01-31 or 2020-01-31T12:00:00Z"
         case .zone: "a time zone, as UTC or Europe/Berlin"
         case .command: "a list of words, as [/usr/bin/mail, -s, retention, root]"

@@ -23,9 +23,7 @@ extension SQLiteConnection {
     /// included.
     func changeMark() throws(StoreError) -> ChangeMark {
         try run("looking for changes of the store") { db in
-            // SQLite counts anew for each opening.
-            ChangeMark(
-                byOthers: try openingCount << 32 + pragma("data_version", db), ownRowCount: db.totalChangesCount)
+            ChangeMark(byOthers: try pragma("data_version", db), ownRowCount: db.totalChangesCount)
         }
     }
 

@@ -10,7 +10,7 @@ final class SQLiteConnection {
     /// The path without links, which object IDs carry.
     let storeIdentifier: String
     let isReadOnly: Bool
-    private var queue: DatabaseQueue
+    private let queue: DatabaseQueue
     private let configuration: Configuration
     private let modelPath: String?
     private var transactionDepth = 0
@@ -43,8 +43,6 @@ final class SQLiteConnection {
     var compiler: SQLiteConnection?
     /// What is done about the WAL after each commit.
     let walCommits = WALCommits()
-    /// How often the file was opened again.
-    private(set) var openingCount = 0
     /// Which file was opened; nil: it is only read.
     private var identity: StoreIdentity?
     /// How far the WAL has grown, and what is done about it.
@@ -116,35 +114,14 @@ final class SQLiteConnection {
         return try SQLiteConnection(name, configuration, modelPath: modelPath)
     }
 
-    /// Closes the file. Everything that belongs to the connection is gone; see ``reopen()``.
+    /// Closes the file. Everything that belongs to the connection is gone.
     func close() {
         compiler = nil
         try? queue.close()
     }
 
-    /// Opens the file that has the name now.
-    func reopen() throws(StoreError) {
-        do {
-            queue = try DatabaseQueue(path: name, configuration: configuration)
-        } catch {
-            throw StoreError(error, store: name, doing: "the store cannot be opened again")
-        }
-        catalog = catalog.emptied
-        dateFunctions = [:]
-        tallyFunction = nil
-        temporaries = Temporaries()
-        relationshipCounter = nil
-        triggerCounter = nil
-        hasCountedRelationships = false
-        keyLists = []
-        dataVersion = nil
-        openingCount += 1
-        try preferFewSyncs()
-        try noteIdentity()
-    }
-
-    /// Takes the file that is open for the store from here on, after opening it or replacing it on purpose.
-    func noteIdentity() throws(StoreError) {
+    /// Takes the file that is open for the store from here on.
+    private func noteIdentity() throws(StoreError) {
         identity = try run("looking at the store's file") { db in
             do {
                 // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.

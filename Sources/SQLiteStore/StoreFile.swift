@@ -59,11 +59,7 @@ enum StoreFile {
     /// programs that come by different names know nothing of each other, and damage the store.
     /// Source: sqlite.org/howtocorrupt.html, section 2.5.
     private static func requireOneName(_ path: String, _ status: stat) throws(StoreError) {
-        // A rebuild that died in between has left its own second name, by which nobody opens the store.
-        var old = stat()
-        let isLeftOver =
-            lstat(PrivateFile.pathOfOld(of: identifier(of: path)), &old) == 0 && Number(old) == Number(status)
-        guard status.st_nlink > (isLeftOver ? 2 : 1) else { return }
+        guard status.st_nlink > 1 else { return }
         throw StoreError(
             .inputOutput, store: path,
             message: "the store has \(status.st_nlink) names (hard links), and SQLite keeps a separate WAL for each",

@@ -11,8 +11,7 @@ struct CheckCommand: ConsoleCommand {
         discussion: """
             Opens the store read-only and changes nothing. Advice is no mistake: indexes that are missing, rules that do \
             nothing of their own, ages that the schedule cannot keep. A rule that a run would refuse now, or at the instant \
-            of --as-of, is warned of; what past runs say is not looked at. Lines of crontabs that would not find the program \
-            are warned of.
+            of --as-of, is warned of; what past runs say is not looked at.
 
             EXAMPLES
               retention check
@@ -23,11 +22,6 @@ struct CheckCommand: ConsoleCommand {
     @OptionGroup var asOfOption: AsOfOption
     @Flag(help: "Look at the file alone; do not open the store.")
     var offline = false
-    @Option(
-        help: ArgumentHelp(
-            "Check this crontab of a user, too; those of the system are checked anyway.", valueName: "file"),
-        completion: .file())
-    var crontab: [String] = []
 
     func run(_ console: Console) throws -> Int32 {
         try asOfOption.check()
@@ -41,7 +35,6 @@ struct CheckCommand: ConsoleCommand {
         }
         let diagnostics = try self.diagnostics(policy)
         try console.report(diagnostics, of: policy.file)
-        try showCrontabs(console)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
         let refusedCount = diagnostics.count { $0.message.hasPrefix(StoreCheck.refusalPhrase) }
         let scope =
@@ -81,18 +74,5 @@ struct CheckCommand: ConsoleCommand {
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)
         // What has to be changed comes before what might be.
         return (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }
-    }
-
-    private func showCrontabs(_ console: Console) throws {
-        for path in CronFiles.system + crontab {
-            let isSystem = !crontab.contains(path)
-            guard let (source, diagnostics) = CronFiles.check(path, hasUsers: isSystem) else {
-                if isSystem { continue }
-                throw CommandFailure(
-                    exitCode: 66, message: "the crontab \(path) cannot be read",
-                    hint: "name a file, as after: crontab -l > mine")
-            }
-            try console.report(diagnostics, of: source)
-        }
     }
 }

@@ -79,14 +79,6 @@ enum OptionValue {
         throw .usage("--accept '\(text)' is no refusal code" + nearest(text, names), hint: "one of \(list(names))")
     }
 
-    /// A strategy; nil: the engine's choice.
-    static func strategy(_ text: String) throws(CommandFailure) -> DeleteStrategy? {
-        if text == "auto" { return nil }
-        if let strategy = DeleteStrategy(rawValue: text) { return strategy }
-        let names = ["auto"] + DeleteStrategy.allCases.map(\.rawValue)
-        throw .usage("--strategy '\(text)' is unknown" + nearest(text, names), hint: "one of \(list(names))")
-    }
-
     /// The name of a rule of the policy.
     static func ruleName(_ name: String, in policy: Policy) throws(CommandFailure) -> String {
         let names = policy.rules.map(\.name)

@@ -33,11 +33,8 @@ struct RunCommand: ConsoleCommand {
         help: ArgumentHelp("Pass this refusal in this run; may be given more than once.", valueName: "code"),
         completion: .list(RefusalCode.acceptable.map(\.rawValue)))
     var accept: [String] = []
-    @Option(
-        help: ArgumentHelp(
-            "How rows go: auto, whole, range, sorted, windows, keys, rebuild, rebuild_in_place, rebuild_file or partitions.",
-            valueName: "name"), completion: .list(["auto"] + DeleteStrategy.allCases.map(\.rawValue)))
-    var strategy = "auto"
+    @Option(help: ArgumentHelp("How rows go, by the engine's own name.", valueName: "name", visibility: .private))
+    var technique: String?
     @Flag(help: "Print nothing when all went well.")
     var quiet = false
     @Flag(help: "Print each different statement and its query plan to standard error.")
@@ -53,7 +50,7 @@ struct RunCommand: ConsoleCommand {
         let started = SystemClock.now()
         var options = Planner.Options()
         options.accept = Set(try accept.map(OptionValue.refusalCode))
-        options.strategy = try OptionValue.strategy(strategy)
+        options.technique = technique
         let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
         try asOfOption.check()
 

@@ -82,9 +82,9 @@ struct PolicyFileTests {
         #expect(rule.earliest == Instant(iso8601: "1832-12-31T23:06:32Z"))
         #expect(rule.latest == Instant(iso8601: "2100-01-01T00:00:00Z"))
         #expect(rule.align == .day && rule.relationships == .deny && rule.allowEmpty)
-        #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 1))
+        #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 1, maxLock: .zero))
         #expect(rule.accept == [.wouldEmptyEntity, .wrongUnit])
-        #expect(rule.batch.rows == 5000 && rule.strategy == .range && rule.reclaim == .incremental)
+        #expect(rule.batch.rows == 5000 && rule.reclaim == .incremental)
         #expect(!rule.isEnabled && rule.recordsDigest)
     }
 
@@ -96,7 +96,7 @@ struct PolicyFileTests {
         #expect(rule.limits == Rule.Limits(maxRows: 10, maxFraction: 0.5))
         #expect(rule.batch == .fixed(rows: 1000) && rule.reclaim == .none && rule.align == .month)
         #expect(rule.accept == [.futureDates])
-        #expect(rule.maxAge.written == "1y6mo" && rule.isEnabled && rule.strategy == nil && rule.dateFormat == nil)
+        #expect(rule.maxAge.written == "1y6mo" && rule.isEnabled && rule.dateFormat == nil)
         #expect(rule.marks.value("batch.rows").line == 20)
     }
 
@@ -110,7 +110,7 @@ struct PolicyFileTests {
         #expect(marks.value("where.symbol[1]") == Mark(line: 34, column: 24, length: 8))
         #expect(marks.value("where.volume.lt") == Mark(line: 35, column: 28, length: 1))
         #expect(marks.value("keep_last.per[0]") == Mark(line: 23, column: 32, length: 6))
-        #expect(marks.value("strategy") == Mark(line: 47, column: 15, length: 5))
+        #expect(marks.value("reclaim") == Mark(line: 47, column: 14, length: 11))
         #expect(marks.value("no such key") == marks.whole)
     }
 
@@ -125,7 +125,7 @@ struct PolicyFileTests {
         #expect(rule.filter == .all && rule.keepLast == nil && rule.earliest == nil && rule.latest == nil)
         #expect(rule.align == nil && rule.relationships == .asDeclared && !rule.allowEmpty)
         #expect(rule.limits == Rule.Limits() && rule.accept.isEmpty && rule.batch == Rule.BatchSetting())
-        #expect(rule.strategy == nil && rule.reclaim == .auto && rule.isEnabled && rule.dateFormat == nil)
+        #expect(rule.reclaim == .auto && rule.isEnabled && rule.dateFormat == nil)
     }
 
     @Test func everyMistakeIsToldInOneGoSortedByPosition() {

@@ -55,7 +55,7 @@ struct DamagedIndexTests {
 
     @Test(arguments: [
         (DeleteStrategy.range, true), (.sorted, true), (.whole, true), (.windows, false), (.rebuildInPlace, false),
-        (.rebuild, false), (.rebuildFile, false),
+        (.rebuild, false),
     ]) func noStrategyDeletesARowThatIsFreshInTheTable(_ strategy: DeleteStrategy, _ readsIndex: Bool) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",

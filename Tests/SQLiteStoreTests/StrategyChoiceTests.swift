@@ -62,6 +62,13 @@ struct StrategyChoiceTests {
         #expect(choice.reason == "90 % of the rows go, but a rebuild in place would lock the store for about 1.0 s")
     }
 
+    @Test(arguments: [false, true]) func onlyShortBatchesAreTakenWhereNothingMayLockTheStore(_ isInFileOrder: Bool) {
+        for expired in [100_000, 900_000, 1_000_000] {
+            let choice = choose(expired) { ($0.maxLock, $0.isInFileOrder) = (.zero, isInFileOrder) }
+            #expect(choice == .range)
+        }
+    }
+
     @Test func aRebuildThatIsNotPossibleGivesWayToTheNext() {
         #expect(choose(900_000) { $0.obstacles[.rebuild] = "no WAL" } == .rebuildInPlace)
         let choice = StrategyChoice(facts(900_000) { $0.roomObstacle = "no room" })

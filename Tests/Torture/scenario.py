@@ -19,7 +19,7 @@ SHAPES = {
     " WITHOUT ROWID; CREATE INDEX Price_at ON Price(at)",
     "no key": "CREATE TABLE Price(id INTEGER, symbol TEXT, tag TEXT, at INTEGER); CREATE INDEX Price_at ON Price(at, symbol)",
 }
-STRATEGIES = ["auto", "range", "windows", "keys", "whole", "sorted", "rebuild", "rebuild_in_place", "rebuild_file"]
+STRATEGIES = ["auto", "range", "windows", "keys", "whole", "sorted", "rebuild", "rebuild_in_place"]
 
 
 class Broken(Exception):
@@ -156,7 +156,7 @@ class Scenario:
             self.strategy = strategy
             answer = self.program.job(self.folder, "--dry-run", *self.options())
             if answer.returncode in (0, 65):
-                self.found_strategy = json.loads(answer.stdout)["rules"][0]["strategy"]
+                self.found_strategy = json.loads(answer.stdout)["rules"][0]["method"]
                 break
             require(answer.returncode in (64, 78) and strategy != "auto", "the dry run fails:", answer.stderr)
         for name in os.listdir(self.folder):
@@ -164,7 +164,7 @@ class Scenario:
                 os.remove(f"{self.folder}/{name}")
 
     def options(self):
-        return [] if self.strategy == "auto" else ["--strategy", self.strategy]
+        return [] if self.strategy == "auto" else ["--technique", self.strategy]
 
     def copy(self, folder):
         shutil.copytree(self.folder, folder, copy_function=shutil.copy2)
@@ -219,7 +219,7 @@ class Scenario:
             self._check_batches(deleted)
             if self.is_audited:
                 require(sorted(state["audit"]) == sorted(deleted), "the trigger saw other rows than are gone")
-            if self.found_strategy == "range":
+            if self.found_strategy == "range batches":
                 newest = max(self.rows_and_pending[tag] for tag in deleted)
                 left = [tag for tag in self.expired & tags if self.rows_and_pending[tag] < newest]
                 require(not left, "older rows are left than are gone:", left[:3])
@@ -228,11 +228,11 @@ class Scenario:
         return state
 
     def _check_batches(self, deleted):
-        if self.found_strategy == "range":
+        if self.found_strategy == "range batches":
             require(
                 len(deleted) % self.batch_rows == 0 or deleted == self.expired,
                 f"{len(deleted)} rows are gone, which are no whole batches")
-        elif self.found_strategy == "whole" or self.found_strategy.startswith("rebuild"):
+        elif self.found_strategy == "one statement" or self.found_strategy.startswith("rebuild"):
             require(deleted == self.expired, "a part of the only batch is gone")
 
     def _check_file(self, folder, name, is_saved, tags):

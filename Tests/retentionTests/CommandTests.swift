@@ -148,7 +148,7 @@ struct CommandTests {
         Usage(arguments: ["run", "--no-such-flag"], says: "no-such-flag"),
         Usage(arguments: ["run", "--rule", "glod"], says: "did you mean 'gold'?"),
         Usage(arguments: ["run", "--accept", "future_date"], says: "did you mean 'future_dates'?"),
-        Usage(arguments: ["run", "--strategy", "fast"], says: "unknown"),
+        Usage(arguments: ["run", "--strategy", "range"], says: "--strategy"),
         Usage(arguments: ["run", "--as-of", "yesterday"], says: "ISO 8601"),
         Usage(arguments: ["run", "--as-of", "2999-01-01"], says: "later than the clock"),
         Usage(arguments: ["run", "--max-runtime", "10m"], says: "--max-runtime"),

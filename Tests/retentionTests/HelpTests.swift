@@ -62,7 +62,7 @@ struct HelpTests {
     @Test(arguments: [
         ["run", "-c", "none.yaml"], ["run", "--rule", "silver"], ["run", "--accept", "all"],
         ["run", "--as-of", "noon"],
-        ["run", "--strategy", "fast"], ["inspect", "none.sqlite"], ["init", "none.sqlite"], ["log", "--run", "X"],
+        ["inspect", "none.sqlite"], ["init", "none.sqlite"], ["log", "--run", "X"],
         ["log", "--missed"], ["log", "--outcome", "good"], ["report", "--html", "none/page.html"],
         ["inspect", "retention.yaml"],
         ["run", "--max-runtime", "5"], ["log", "--last", "0"],
@@ -77,9 +77,10 @@ struct HelpTests {
     @Test(arguments: ["bash", "zsh", "fish"])
     func completionsOfferTheWordsOfOptions(shell: String) throws {
         let script = try help(["--generate-completion-script", shell])
-        for words in [["too_many_rows", "clock_jumped"], ["interrupted", "crashed"], ["json"], ["rebuild_in_place"]] {
+        for words in [["too_many_rows", "clock_jumped"], ["interrupted", "crashed"], ["json"]] {
             for word in words { #expect(script.contains(word), "\(word)") }
         }
+        #expect(!script.contains("technique"))
     }
 
     @Test func everyExitCodeOfThePageIsInTheHelp() throws {

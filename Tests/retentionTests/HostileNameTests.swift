@@ -182,8 +182,8 @@ struct HostileNameTests {
             "NULL", "0", "-1", "86400", "'2020-01-01'", "'1600000000x'", "x'00'", "9e999", "-9e999",
         ]
 
-    @Test(arguments: shapes, ["auto", "other"])
-    func exactlyTheExpiredRowsGoFromATableOfAnyShape(_ shape: Shape, strategy: String) throws {
+    @Test(arguments: shapes, [false, true])
+    func exactlyTheExpiredRowsGoFromATableOfAnyShape(_ shape: Shape, isForced: Bool) throws {
         let job = try LaunchedJob(
             shape.sql + ";",
             policy: Sample.policy(Sample.rule("accept: [mixed_formats], batch: { rows: 3 }", date: shape.at)))
@@ -198,7 +198,7 @@ struct HostileNameTests {
 
         // The other way to find the rows, where there are two.
         let way = shape.sql.contains("WITHOUT ROWID") ? "keys" : "windows"
-        let options = strategy == "auto" ? [] : ["--strategy", way]
+        let options = isForced ? ["--technique", way] : []
         let dry = try job.report(["--dry-run", "--as-of", "2026-11-21"] + options)
         let run = try job.report(["--as-of", "2026-11-21"] + options)
         for report in [dry, run] {

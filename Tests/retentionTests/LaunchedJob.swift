@@ -102,7 +102,7 @@ struct Report: Decodable {
 
     struct Rule: Decodable {
         var name, outcome, cutoff: String
-        var refusal, message, oldest, newest, newestExpired, dateFormat, strategyReason, digest: String?
+        var refusal, message, oldest, newest, newestExpired, dateFormat, methodReason, digest: String?
         var rows: Int?
         var expired, keptByRule, deleted, cascaded, nullified, unreadable, residue, batches: Int
         var accepted: [String]

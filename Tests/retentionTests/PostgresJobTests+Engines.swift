@@ -29,7 +29,7 @@ extension PostgresJobTests {
             let real = try job.report(time).rules
             #expect(dry.map(\.expired) == tables.map { _ in 480 } && real.map(\.deleted) == dry.map(\.expired))
             #expect(real.allSatisfy { $0.outcome == "completed" && $0.residue == 0 })
-            for (rule, dry) in zip(real, dry) { #expect(rule.strategyReason == dry.strategyReason) }
+            for (rule, dry) in zip(real, dry) { #expect(rule.methodReason == dry.methodReason) }
             return real
         }
 
@@ -48,7 +48,7 @@ extension PostgresJobTests {
             // All rows are in the digest, or none is asked for.
             #expect(rules[0].digest == rules[1].digest && (rules[1].digest != nil) == hasDigest)
             #expect(
-                rules[1].strategyReason
+                rules[1].methodReason
                     == (hasDigest ? "nothing is dropped as a whole, since a digest needs the key of every row" : nil))
             #expect(try server.run("SELECT count(*) FROM show_chunks('chunked')", url: url) == (hasDigest ? "5" : "3"))
         }

@@ -145,7 +145,7 @@ struct PostgresJobTests {
         #expect(inspect.status == 0 && inspect.output.contains("price") && inspect.output.contains("native"))
     }
 
-    @Test func partitionsCanBeAskedForByName() throws {
+    @Test func partitionsCanBeForced() throws {
         try cluster.run(
             """
             CREATE TABLE part (at timestamptz) PARTITION BY RANGE (at);
@@ -156,7 +156,7 @@ struct PostgresJobTests {
         let job = try job()
         func policy(_ more: String = "") throws {
             try job.folder.write(
-                "version: 1\nstore: \(url)\nrules:\n  - { name: a, entity: part, date_attribute: at, max_age: 3d, strategy: partitions\(more) }\n",
+                "version: 1\nstore: \(url)\nrules:\n  - { name: a, entity: part, date_attribute: at, max_age: 3d\(more) }\n",
                 to: "retention.yaml")
         }
         for (more, reason) in [
@@ -164,14 +164,14 @@ struct PostgresJobTests {
             (", keep_last: { count: 5 }", "`keep_last` chooses among the rows of a partition"),
         ] {
             try policy(more)
-            for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-                let end = try job.launch(arguments)
+            for arguments in [["run", "--dry-run"], ["run"]] {
+                let end = try job.launch(arguments + ["--technique", "partitions"])
                 #expect(end.status == 78 && (end.output + end.errors).contains(reason), "\(end.output)\(end.errors)")
             }
         }
         #expect(try number("SELECT count(*) FROM part") == 2)
         try policy()
-        let run = try job.report()
+        let run = try job.report("--technique", "partitions")
         #expect(run.rules[0].deleted == 1 && run.exitCode == 0)
         #expect(try number("SELECT count(*) FROM pg_class WHERE relname LIKE 'part\\_%'") == 1)
     }

@@ -8,7 +8,7 @@ from .schemas import SCHEMAS
 # Above this fraction a rebuild is cheaper than deleting rows that lie in time order.
 CROSSOVER_PERCENT = 62
 # These have a cache of a stated size in addition; the table of deletes shows what they take.
-WITH_A_CACHE = ("sorted", "rebuild", "rebuild_in_place", "rebuild_file")
+WITH_A_CACHE = ("sorted", "rebuild", "rebuild_in_place")
 
 
 class Goal:

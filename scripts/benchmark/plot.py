@@ -21,7 +21,6 @@ SERIES = {
     "keys": ("#8c6d31", "#c9a66b", "", "dash"),
     "rebuild": ("#d55e00", "#ff8a3d", "", "up"),
     "rebuild_in_place": ("#aa4499", "#e08ad3", "5 2", "down"),
-    "rebuild_file": ("#882255", "#ff7f9f", "2 2", "cross"),
 }
 LIVE = {
     "nobody": ("nobody deletes", "#7f7f7f", "#a8a8a8", "3 3"),

@@ -13,6 +13,15 @@ from .schemas import SCHEMAS, UNTIL
 SHELL = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
 
 
+# What a report says of each technique.
+TECHNIQUES = {
+    "one statement": "whole", "range batches": "range", "sorted batches": "sorted", "rowid windows": "windows",
+    "key batches": "keys", "rebuild by copy-back": "rebuild", "rebuild in place": "rebuild_in_place",
+    "whole partitions": "partitions"}
+# These take as long as they take where they are forced.
+LOCKING = ("whole", "rebuild", "rebuild_in_place")
+
+
 class NotAvailable(Exception):
     """The program does not have this strategy, or not for this store."""
 
@@ -83,17 +92,18 @@ class Workshop:
         the strategy.
         """
         kept = schema.kept(rows, percent)
-        folder = self.work_folder(self.store(schema, rows), schema.policy(kept))
+        extra = "    limits: { max_lock: 1h }\n" if strategy in LOCKING else ""
+        folder = self.work_folder(self.store(schema, rows), schema.policy(kept, extra))
         if side == "shell":
             sample, taken = measure(self.shell(folder, SHELL + schema.delete(kept)), folder, watched=True), None
         elif side == "job":
-            options = ["--strategy", strategy] if strategy else []
+            options = ["--technique", strategy] if strategy else []
             sample = measure(self.job(*options), folder, watched=True, statuses=(0, 64, 78))
             if sample.status != 0:
                 if "is not possible" in sample.errors or "not supported yet" in sample.errors:
                     raise NotAvailable
                 end(f"retention run: exit status {sample.status}\n{sample.errors}")
-            taken = self.rule(sample)["strategy"]
+            taken = TECHNIQUES.get(self.rule(sample)["method"])
         else:
             command = {"chunks": "delete-in-chunks", "objects": "delete-one-by-one"}[side]
             sample = measure(

@@ -9,7 +9,7 @@ extension PostgresConnection {
     /// away still holds. Source: PostgreSQL manual, "Data-Modifying Statements in WITH": all parts see one state of the
     /// database. The transaction must be REPEATABLE READ, so that rows changed by others meanwhile undo it.
     func deleteByOwnWord(_ request: BatchDeleteRequest, _ reach: ReachOfDelete) throws -> BatchDeleteResult {
-        guard request.strategy == .whole, request.alsoDeleting.isEmpty, !reach.losing[0].isDistributed else {
+        guard request.strategy == .whole, !reach.losing[0].isDistributed else {
             throw StoreError(
                 .unsupported, store: name,
                 message: "`relationships: \(request.relationships.rawValue)` is carried out in one statement",

@@ -45,10 +45,6 @@ struct BatchDelete {
 
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
-        guard request.alsoDeleting.isEmpty else {
-            throw StoreError(
-                .unsupported, store: connection.name, message: "a delete on a server takes no other rows along")
-        }
         guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
@@ -60,7 +56,7 @@ struct BatchDelete {
         case .range: return try range()
         case .windows, .keys: return try windows()
         case .partitions: return try partitions()
-        case .sorted, .rebuild, .rebuildInPlace, .rebuildFile:
+        case .sorted, .rebuild, .rebuildInPlace:
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "the strategy \(request.strategy.rawValue) is for SQLite files")

@@ -27,6 +27,7 @@ extension PostgresConnection {
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try foresee(request, rows, into: &survey)
             }
+            try survey.take(request.technique, entity: request.entity, store: name)
             return survey
         }
     }

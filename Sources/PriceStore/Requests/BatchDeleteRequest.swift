@@ -31,10 +31,6 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     /// The rows to delete. Its sort descriptors, limit and offset are obeyed: with a limit of 10 and the date ascending,
     /// the ten oldest rows go.
     public var fetchRequest: FetchRequest
-    /// More rows of the entity that go in the same pass, each predicate's counted apart: a row counts for the first that
-    /// names it, after the fetch request's own. Only with strategies that read the whole table: ``DeleteStrategy/windows``,
-    /// ``DeleteStrategy/keys`` and the rebuilds by a copy. A limit is of rows that are looked at, not of rows that go.
-    public var alsoDeleting: [Predicate] = []
     /// What the result tells.
     public var resultType: ResultType
     /// How the engine finds the rows.
@@ -115,8 +111,6 @@ public struct BatchContinuation: Hashable, Sendable {
 public struct BatchDeleteResult: Hashable, Sendable {
     /// Rows of the entity that the predicate named and that went.
     public var deletedCount: Int
-    /// Rows that went by each predicate of ``BatchDeleteRequest/alsoDeleting``.
-    public var alsoDeletedCounts: [Int] = []
     /// Rows that went because a relationship cascaded, of any entity.
     public var cascadedCount: Int
     /// Rows that lost a reference because a relationship nullified it.

@@ -16,8 +16,10 @@ public struct SurveyRequest: Hashable, Sendable {
     public var preceding: [BatchDeleteRequest]
     /// What becomes of the rows that point at rows which go.
     public var relationships: BatchDeleteRequest.RelationshipRule
-    /// How long the store may be locked for a strategy that the engine chooses by itself.
+    /// How long the store may be locked by one rebuild or statement; zero: rows go in short batches only.
     public var maxLock = Self.defaultMaxLock
+    /// The engine's own name of the way in which rows are to go, for tests and measurements. Nil: the engine chooses.
+    public var technique: String?
     /// Whether the delete is to tell which rows went, one by one.
     public var wantsObjectIDs = false
     /// Whether all rows are counted even if an index shows that none is expired.
@@ -186,11 +188,9 @@ public struct Survey: Hashable, Sendable {
     public var predictedLock: Duration?
     /// Whether the date index gives the rows in the order of their dates, as it does but for text of mixed shapes.
     public var isInDateOrder = false
-    /// The strategies that can be asked for by name.
+    /// The strategies that are possible for these rows.
     public var possibleStrategies: [DeleteStrategy] = []
-    /// Whether the rows can go in one pass with those of other rules on the entity: nothing goes or changes with them.
-    public var allowsSharedPass = false
-    /// Why a strategy cannot be asked for, as a phrase, where there is more to say than that it is not possible.
+    /// Why a strategy is not possible, as a phrase, where there is more to say.
     public var strategyObstacles: [DeleteStrategy: String] = [:]
     /// The index that gives the rows in the order of their dates; nil: none.
     public var index: String?

@@ -30,7 +30,7 @@ enum LedgerRow {
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
-            "oldest_overdue", "strategy", "index_name", "advice", "digest", "deleted_by_triggers",
+            "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -93,7 +93,7 @@ enum LedgerRow {
             "unreadable": .count(rule.unreadableCount),
             "unreadable_kinds": .text(
                 rule.unreadable.map { "\($0.reason.rawValue):\($0.rowCount)" }.joined(separator: ",")),
-            "residue": .count(rule.residue), "strategy": .optional(rule.strategy?.rawValue),
+            "residue": .count(rule.residue), "method": .optional(rule.method),
             "index_name": .optional(rule.index), "batches": .count(rule.batches),
             "elapsed_us": .integer(rule.elapsed.wholeMicroseconds), "advice": .lines(rule.advice),
             "digest": .optional(rule.digest), "entity_bytes": rule.entitySizeBytes.map { .integer($0) } ?? .null,
@@ -180,7 +180,7 @@ enum LedgerRow {
         rule.oldestOverdue = row.instant("oldest_overdue")
         rule.digest = row.string("digest")
         rule.entitySizeBytes = row.count("entity_bytes").map(Int64.init)
-        rule.strategy = row.string("strategy").flatMap(DeleteStrategy.init)
+        rule.method = row.string("method")
         rule.index = row.string("index_name")
         rule.batches = row.count("batches") ?? 0
         rule.elapsed = Duration(wholeMicroseconds: Int64(row.count("elapsed_us") ?? 0))

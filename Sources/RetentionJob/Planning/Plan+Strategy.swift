@@ -18,7 +18,7 @@ extension Plan.Step {
         request?.expectedCount = strategy.isRebuild ? self.survey.expiredCount : nil
         request?.stayingRows = strategy.isRebuild ? self.survey.stayingRows : nil
         request?.rowIDs = strategy == .windows ? self.survey.expiredRowIDs : nil
-        request?.maxLock = isStrategyChosen ? survey.maxLock : rule.limits.maxLock
+        request?.maxLock = survey.maxLock
     }
 
     /// Whether rows go in batches of a limited number.
@@ -33,7 +33,7 @@ extension Plan.Step {
     }
 
     /// Whether rows can go in batches where the strategy that was chosen does not fit. Batches never give way to anything.
-    var hasBatchesToFallBackOn: Bool { isStrategyChosen && !isInBatches && survey.batchStrategy.isInBatches }
+    var hasBatchesToFallBackOn: Bool { !isInBatches && survey.batchStrategy.isInBatches }
 
     /// Sorted batches are large by their nature: each goes through most pages of the table. They are bounded by the time
     /// that the store may be locked, unless the rule says how large they are. Where each row may take others along, the

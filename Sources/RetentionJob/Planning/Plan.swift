@@ -30,10 +30,6 @@ package struct Plan: Sendable {
         package var survey = Survey()
         /// The batch to repeat until no row is left; nil unless the step is planned.
         package var request: BatchDeleteRequest?
-        /// Whether the engine chose the strategy: then rows go in batches where it turns out not to fit.
-        package var isStrategyChosen = false
-        /// The rule in whose pass the rows go; nil: the step has a pass of its own.
-        package var sharesPassWith: String?
         /// The size of batches and what comes between them.
         package var batch = Rule.BatchSetting()
         /// Never delete more rows than this; nil: no limit.
@@ -112,14 +108,12 @@ extension Plan.Step {
         report.newestExpired = survey.newestExpired
         // What `keep_last` spares may be older than all that is overdue.
         if survey.expiredCount > 0, rule.keepLast == nil { report.oldestOverdue = survey.oldest }
-        report.strategy = request?.strategy
-        if let sharesPassWith {
-            report.strategyReason = "in one pass with \(sharesPassWith)"
-        } else if isStrategyChosen {
-            report.strategyReason = survey.strategyReason
+        if let request {
+            report.method = request.strategy.phrase
+            report.methodReason = survey.strategyReason
             report.predictedLock = survey.predictedLock
+            report.index = request.strategy.usesDateIndex ? survey.index : nil
         }
-        report.index = request?.strategy.usesDateIndex == true ? survey.index : nil
         report.externalFiles = survey.externalFiles
         report.advice = advice
         report.triggers = triggers

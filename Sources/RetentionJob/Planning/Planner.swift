@@ -12,15 +12,13 @@ package struct Planner {
         package var accept: Set<RefusalCode> = []
         /// The rules to carry out, by name; empty: all. Rules that are left out do not appear in the plan at all.
         package var ruleNames: [String] = []
-        /// The strategy of every rule; nil: the rule's, or the engine's choice.
-        package var strategy: DeleteStrategy?
+        /// The engine's own name of the way in which rows are to go, for tests and measurements; nil: the engine chooses.
+        package var technique: String?
 
-        package init(
-            accept: Set<RefusalCode> = [], ruleNames: [String] = [], strategy: DeleteStrategy? = nil
-        ) {
+        package init(accept: Set<RefusalCode> = [], ruleNames: [String] = [], technique: String? = nil) {
             self.accept = accept
             self.ruleNames = ruleNames
-            self.strategy = strategy
+            self.technique = technique
         }
 
         /// The names that no rule of a policy has; a wrong usage of the command line if not empty.
@@ -55,8 +53,7 @@ package struct Planner {
     /// where a rule before it is refused because of what all rules delete together (see ``JointLimits``).
     ///
     /// - Parameter uptime: a clock that never jumps, to tell how long each survey took.
-    /// - Throws: ``StoreError`` if the store cannot be read; ``PolicyError/invalid(_:_:)`` if a strategy that is asked
-    ///   for is not possible. Nothing is changed then.
+    /// - Throws: ``StoreError`` if the store cannot be read, or has no such technique. Nothing is changed then.
     package func plan(reader: any StoreReader, uptime: () -> Duration = { .zero }) throws -> Plan {
         let rules = policy.rules.filter { options.ruleNames.isEmpty || options.ruleNames.contains($0.name) }
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
@@ -73,14 +70,11 @@ package struct Planner {
                 if let delete = step.wholeDelete { deletes.append(delete) }
                 plan.steps.append(step)
             }
-            let mistakes = plan.steps.compactMap(strategyMistake)
-            guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
             let together = JointLimits(plan: plan, zone: policy.timezone, accepted: options.accept, reader: reader)
             guard let (index, refusal) = try together.violation() else { break }
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
-        plan.noteSharedPasses()
         return plan
     }
 
@@ -143,9 +137,7 @@ package struct Planner {
             step.disposition = .refused(standing)
         } else {
             step.disposition = .planned
-            let wanted = options.strategy ?? rule.strategy
-            step.isStrategyChosen = wanted == nil
-            step.use(wanted ?? survey.strategy, asking: request)
+            step.use(survey.strategy, asking: request)
             step.request?.ignoresUnknownHistory = passed.contains(.historyTracking)
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
         }
@@ -164,6 +156,7 @@ package struct Planner {
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.wantsObjectIDs = rule.recordsDigest
+        request.technique = options.technique
         return request
     }
 
@@ -193,15 +186,6 @@ package struct Planner {
             if DateRecognition(attribute, samples: samples, clock: clock)?.encoding != nil { return true }
         }
         return false
-    }
-
-    /// A strategy that was asked for by name and cannot be had, as a mistake of the configuration.
-    private func strategyMistake(in step: Plan.Step) -> Diagnostic? {
-        guard let wanted = options.strategy ?? step.rule.strategy, step.surveyRequest != nil,
-            step.survey.unsupported == nil, !step.survey.possibleStrategies.contains(wanted)
-        else { return nil }
-        return StoreCheck.strategyMistake(
-            wanted, rule: step.rule, survey: step.survey, isFromCommandLine: options.strategy != nil)
     }
 
     /// Whether rows show that time has passed since the last run. Asks the store only if the clock looks as if it had

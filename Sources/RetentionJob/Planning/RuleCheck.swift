@@ -60,8 +60,8 @@ struct RuleCheck {
             return
         }
         adviseOnStorage(entity, attribute, date)
-        guard includingAdvice || rule.strategy != nil else { return }
-        try survey(entity, date, includingAdvice: includingAdvice)
+        guard includingAdvice else { return }
+        try survey(entity, date)
     }
 
     /// An error for those who ask; a run goes on with its other rules.
@@ -115,30 +115,18 @@ struct RuleCheck {
     }
 
     /// A survey for a cutoff before which nothing is expired: with an index it reads next to nothing.
-    private mutating func survey(_ entity: Entity, _ date: DateAttribute, includingAdvice: Bool) throws(StoreError) {
+    private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
             entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
             relationships: rule.relationships.request, countsAllRows: false)
-        // What a strategy that is asked for depends on, as in the run.
         request.wantsObjectIDs = rule.recordsDigest
-        if rule.strategy != nil {
-            request.keepLast = rule.keepLast.map {
-                KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
-            }
-        }
         let survey: Survey
         do {
             survey = try reader.survey(request)
         } catch  where error.kind == .unsupported {
             return
         }
-        if let reason = survey.unsupported { return tellOfRefusal(reason, includingAdvice) }
-        if let strategy = rule.strategy, !survey.possibleStrategies.contains(strategy) {
-            diagnostics.append(
-                StoreCheck.strategyMistake(
-                    strategy, rule: rule, survey: survey, isFromCommandLine: false))
-        }
-        guard includingAdvice else { return }
+        if let reason = survey.unsupported { return tellOfRefusal(reason, true) }
         try tellOfDates(entity, date, survey)
         try tellOfReferences(entity, date)
         try tellOfTriggers(entity)

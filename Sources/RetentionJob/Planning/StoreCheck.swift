@@ -105,7 +105,7 @@ package enum StoreCheck {
         if policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .vacuum }) { return true }
         // What is wrong with the policy is told elsewhere.
         let plan = try? Planner(policy: policy, asOf: clock, clock: clock, countsAllRows: false).plan(reader: reader)
-        return plan?.steps.contains { [.rebuild, .rebuildFile].contains($0.request?.strategy) } ?? false
+        return plan?.steps.contains { $0.request?.strategy == .rebuild } ?? false
     }
 
     static func unknownEntity(
@@ -124,18 +124,6 @@ package enum StoreCheck {
             "\(entity.name) has no attribute '\(name)'"
                 + (meant(name, names) ?? "; it has \(names.prefix(12).joined(separator: ", "))"
                     + (names.count > 12 ? ", …" : "")))
-    }
-
-    /// A strategy that was asked for by name and that the engine cannot follow for this rule.
-    static func strategyMistake(
-        _ wanted: DeleteStrategy, rule: Rule, survey: Survey, isFromCommandLine: Bool
-    ) -> Diagnostic {
-        let choices = (["auto"] + survey.possibleStrategies.map(\.rawValue)).joined(separator: ", ")
-        let reason = survey.strategyObstacles[wanted].map { ": \($0)" } ?? ""
-        return Diagnostic(
-            at: isFromCommandLine ? rule.marks.value("name") : rule.marks.value("strategy"),
-            (isFromCommandLine ? "--strategy " : "strategy ") + "'\(wanted.rawValue)' is not possible for "
-                + "\(rule.entity)\(reason); expected one of \(choices)")
     }
 
     private static func meant(_ name: String, _ names: [String]) -> String? {

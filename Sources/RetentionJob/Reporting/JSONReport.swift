@@ -80,7 +80,7 @@ package struct JSONReport {
             .init("oldest", .optional(rule.oldest)),
             .init("newest", .optional(rule.newest)),
             .init("newest_expired", .optional(rule.newestExpired)),
-            .init("strategy", .optional(rule.strategy?.rawValue)),
+            .init("method", .optional(rule.method)),
             .init("batches", .count(rule.batches)),
             .init("seconds", .seconds(rule.elapsed)),
             .init("index", .optional(rule.index)),
@@ -95,7 +95,7 @@ package struct JSONReport {
                             .init("example", .string(SafeText.example(rows.example))),
                         ])
                     })),
-            .init("strategy_reason", .optional(rule.strategyReason)),
+            .init("method_reason", .optional(rule.methodReason)),
             .init("predicted_lock_seconds", rule.predictedLock.map { .seconds($0) } ?? .null),
             .init("lock_seconds", rule.lockElapsed.map { .seconds($0) } ?? .null),
             .init("advice", .strings(rule.advice)),

@@ -70,14 +70,15 @@ package struct RunReport: Sendable {
         package var digest: String?
         /// The room that the entity's rows and indexes take after the run; nil: it was not measured.
         package var entitySizeBytes: Int64?
-        package var strategy: DeleteStrategy?
-        /// Why the engine chose it; nil: it is the ordinary way, or the rule asks for it.
-        package var strategyReason: String?
+        /// How the rows go, in the engine's words; nil: no row goes.
+        package var method: String?
+        /// Why they go so; nil: it is the ordinary way.
+        package var methodReason: String?
         /// How long a rebuild was expected to lock the store; nil: nothing of the kind was planned.
         package var predictedLock: Duration?
         /// How long a rebuild or a single statement locked the store; nil: there was none.
         package var lockElapsed: Duration?
-        /// The index that serves the strategy.
+        /// The index by which the rows are found.
         package var index: String?
         package var batches = 0
         package var elapsed: Duration = .zero

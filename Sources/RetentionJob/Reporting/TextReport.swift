@@ -135,7 +135,7 @@ package struct TextReport {
     private func plan(_ rule: RunReport.RuleReport) -> String {
         guard rule.expired > 0 else { return "nothing expired" }
         var parts: [String] = []
-        if let strategy = rule.strategy { parts.append(strategy.reportPhrase) }
+        if let method = rule.method { parts.append(method) }
         if let index = rule.index { parts.append("index " + SafeText.line(index)) }
         return parts.joined(separator: ", ")
     }
@@ -148,7 +148,7 @@ package struct TextReport {
         if let message = rule.message, rule.outcome != .refused {
             lines += note(name, message, style(of: rule.outcome))
         }
-        if let sentence = strategy(rule) { lines += note(name, sentence, .plain) }
+        if let sentence = method(rule) { lines += note(name, sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
             lines += note(name, "accepted although it would be refused: \(codes)", .caution)
@@ -196,11 +196,11 @@ package struct TextReport {
         ]
     }
 
-    /// Why the strategy is not the ordinary one, and how long the store was locked by it.
-    private func strategy(_ rule: RunReport.RuleReport) -> String? {
-        guard rule.expired > 0, let strategy = rule.strategy else { return nil }
+    /// Why the rows do not go in the ordinary way, and how long the store was locked.
+    private func method(_ rule: RunReport.RuleReport) -> String? {
+        guard rule.expired > 0, let method = rule.method else { return nil }
         var parts: [String] = []
-        if let reason = rule.strategyReason { parts.append("\(strategy.reportPhrase): \(reason)") }
+        if let reason = rule.methodReason { parts.append("\(method): \(reason)") }
         if let lock = rule.lockElapsed, lock >= Self.tellableLock {
             parts.append("the store was locked for \(Figures.duration(lock))")
         }
@@ -279,22 +279,5 @@ package struct TextReport {
     private static func list(_ parts: [String]) -> String {
         guard let last = parts.last, parts.count > 1 else { return parts.first ?? "" }
         return parts.dropLast().joined(separator: ", ") + " and " + last
-    }
-}
-
-extension DeleteStrategy {
-    /// What a report for people says of this strategy.
-    var reportPhrase: String {
-        switch self {
-        case .whole: "one statement"
-        case .range: "range batches"
-        case .sorted: "sorted batches"
-        case .windows: "rowid windows"
-        case .keys: "key batches"
-        case .rebuild: "rebuild by copy-back"
-        case .rebuildInPlace: "rebuild in place"
-        case .rebuildFile: "rebuild to a new file"
-        case .partitions: "whole partitions"
-        }
     }
 }

@@ -110,7 +110,7 @@ package struct BatchLoop {
     ) {
         guard case .deleting(let previous) = state else { return }
         pacing.didCommit(elapsed: elapsed)
-        let count = result.alsoDeletedCounts.reduce(result.deletedCount, +)
+        let count = result.deletedCount
         deletedCount += count
         deletedInPass += count
         if count > 0 { batchCount += 1 }
@@ -144,10 +144,10 @@ package struct BatchLoop {
 }
 
 extension BatchLoop {
-    /// Makes the loop of a planned step, or of several that share its pass.
-    ///
-    /// - Parameter expiredCount: the plan's count for all of them.
-    init(_ step: Plan.Step, expiredCount: Int) {
-        self.init(expiredCount: expiredCount, batch: step.batch, isLimited: step.isInBatches, maxRows: step.maxRows)
+    /// Makes the loop of a planned step.
+    init(_ step: Plan.Step) {
+        self.init(
+            expiredCount: step.survey.expiredCount, batch: step.batch, isLimited: step.isInBatches,
+            maxRows: step.maxRows)
     }
 }

@@ -4,48 +4,42 @@ import PriceStore
 import RetentionPolicy
 
 extension Run {
-    /// Carries out the steps of one pass: usually a single rule's.
+    /// Carries out the step of one rule.
     ///
-    /// Trouble that concerns its rules alone (a trigger that raises) fails them, and the next rules go on; all other
-    /// trouble ends the run.
-    func carryOut(_ pass: [Int], of plan: Plan) {
-        let steps = pass.map { plan.steps[$0] }
-        guard let first = pass.first, var step = steps.first else { return }
-        step.request?.alsoDeleting = steps.dropFirst().compactMap { $0.deletion?.predicate }
-        let rowIDs = steps.map(\.request?.rowIDs)
-        step.request?.rowIDs = rowIDs.dropFirst().reduce(rowIDs.first ?? nil) { $0?.union($1) }
+    /// Trouble that concerns the rule alone (a trigger that raises) fails it, and the next rules go on; all other trouble
+    /// ends the run.
+    func carryOut(_ index: Int, of plan: Plan) {
+        var step = plan.steps[index]
         step.request?.surveyed = planned
         let began = setup.uptime()
-        let residues = zip(steps, pass).map { residueRequest(of: $0, preceding: plan.steps[..<$1]) }
-        let expiredCount = steps.reduce(0) { $0 + $1.survey.expiredCount }
+        let residue = residueRequest(of: step, preceding: plan.steps[..<index])
+        let expiredCount = step.survey.expiredCount
         if expiredCount > 0, mayContinue {
-            setup.observer?.runDidBegin(
-                rule: steps.map(\.rule.name).joined(separator: ", "), expiredCount: expiredCount)
+            setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: expiredCount)
         }
-        var loop = BatchLoop(step, expiredCount: expiredCount)
-        // A digest is of one rule's rows: a rule that records one has a pass of its own.
+        var loop = BatchLoop(step)
         var digest = step.rule.recordsDigest ? KeyDigest() : nil
         if digest != nil { step.request?.resultType = .objectIDs }
         do throws(StoreError) {
-            for (member, index) in zip(steps, pass) where member.survey.expiredCount > 0 {
-                report.rules[index].oldestDeleted = try oldest(of: member, preceding: plan.steps[..<index])
+            if expiredCount > 0 {
+                report.rules[index].oldestDeleted = try oldest(of: step, preceding: plan.steps[..<index])
             }
             try checkCompany(step)
-            try repeatBatches(&loop, step, residues: residues, of: pass, digest: &digest)
+            try repeatBatches(&loop, step, residue: residue, of: index, digest: &digest)
         } catch {
             setup.observer?.runDidEnd()
             // A constraint may stand against one transaction for all rows, and not against batches.
             if step.hasBatchesToFallBackOn, error.kind == .strategyUnfit || error.kind == .constraint {
-                return goOnInBatches(pass, of: plan, because: error.message)
+                return goOnInBatches(index, of: plan, because: error.message)
             }
             var error = error
-            if error.kind == .strategyUnfit, step.isStrategyChosen { error.hint = "raise limits.max_lock" }
-            for (index, residue) in zip(pass, residues) { fail(index, because: error, residue: residue) }
+            if error.kind == .strategyUnfit { error.hint = "raise limits.max_lock" }
+            fail(index, because: error, residue: residue)
         }
-        if report.rules[first].deleted > 0 { report.rules[first].digest = digest?.finish() }
-        report.rules[first].batches = loop.batchCount
-        for (place, index) in pass.enumerated() { noteDates(index, steps[place], residue: residues[place]) }
-        report.rules[first].elapsed += setup.uptime() - began
+        if report.rules[index].deleted > 0 { report.rules[index].digest = digest?.finish() }
+        report.rules[index].batches = loop.batchCount
+        noteDates(index, step, residue: residue)
+        report.rules[index].elapsed += setup.uptime() - began
         setup.observer?.runDidEnd()
     }
 
@@ -55,24 +49,21 @@ extension Run {
         throw StoreError(.strategyUnfit, store: writer.name, message: "another program uses the store by now")
     }
 
-    /// Takes batches in the place of a strategy that the engine chose and that does not fit after all.
-    private func goOnInBatches(_ pass: [Int], of plan: Plan, because reason: String) {
+    /// Takes batches in the place of a method that does not fit after all.
+    private func goOnInBatches(_ index: Int, of plan: Plan, because reason: String) {
         var plan = plan
-        for index in pass {
-            let given = plan.steps[index].request?.strategy.rawValue ?? ""
-            plan.steps[index].useBatches()
-            report.rules[index].strategy = plan.steps[index].request?.strategy
-            report.rules[index].strategyReason = "\(given) was given up: \(reason)"
-            logger.notice(
-                "strategy changed", metadata: ["rule": "\(report.rules[index].name)", "reason": "\(reason)"])
-            carryOut([index], of: plan)
-        }
+        let given = report.rules[index].method ?? ""
+        plan.steps[index].useBatches()
+        report.rules[index].method = plan.steps[index].request?.strategy.phrase
+        report.rules[index].methodReason = "\(given) was given up: \(reason)"
+        logger.notice(
+            "method changed", metadata: ["rule": "\(report.rules[index].name)", "reason": "\(reason)"])
+        carryOut(index, of: plan)
     }
 
     /// Deletes batch after batch until the loop stops.
     private func repeatBatches(
-        _ loop: inout BatchLoop, _ step: Plan.Step, residues: [FetchRequest], of pass: [Int],
-        digest: inout KeyDigest?
+        _ loop: inout BatchLoop, _ step: Plan.Step, residue: FetchRequest, of index: Int, digest: inout KeyDigest?
     ) throws(StoreError) {
         guard var request = step.request else { return }
         while true {
@@ -86,48 +77,38 @@ extension Run {
                 // Whether others are there is worth a pause, not an error.
                 loop.didDelete(result, elapsed: elapsed) { (try? writer.hasCompany()) ?? true }
                 digest?.add(result.objectIDs)
-                note(result, of: pass)
-                if !step.isInBatches { report.rules[pass[0]].lockElapsed = result.lockElapsed ?? elapsed }
+                note(result, of: index)
+                if !step.isInBatches { report.rules[index].lockElapsed = result.lockElapsed ?? elapsed }
                 setup.observer?.runDidDelete(
-                    deletedCount: loop.deletedCount, expiredCount: pass.reduce(0) { $0 + report.rules[$1].expired })
+                    deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
                 if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
             case .pause(let length):
                 pauses.wait(length)
                 loop.didPause()
             case .countResidue where isOver:
                 // The store is in trouble already; the plan's figures are the best there is.
-                for index in pass {
-                    report.rules[index].residue = report.rules[index].expired - report.rules[index].deleted
-                }
-                loop.didCount(residue: max(1, pass.reduce(0) { $0 + report.rules[$1].residue }))
+                report.rules[index].residue = report.rules[index].expired - report.rules[index].deleted
+                loop.didCount(residue: max(1, report.rules[index].residue))
             case .countResidue:
-                let isKnown =
-                    try isAsPlanned() && pass.allSatisfy { report.rules[$0].deleted == report.rules[$0].expired }
-                for (index, residue) in zip(pass, residues) {
-                    report.rules[index].residue = isKnown ? 0 : try writer.count(residue)
-                }
-                loop.didCount(residue: pass.reduce(0) { $0 + report.rules[$1].residue })
+                let isKnown = try isAsPlanned() && report.rules[index].deleted == report.rules[index].expired
+                report.rules[index].residue = isKnown ? 0 : try writer.count(residue)
+                loop.didCount(residue: report.rules[index].residue)
                 // What has arrived since the survey may lie anywhere.
                 request.rowIDs = nil
             case .stop(let reason, _):
-                for index in pass { conclude(index, reason) }
+                conclude(index, reason)
                 return
             }
         }
     }
 
-    /// Adds what a batch did to the rules of its pass.
-    private func note(_ result: BatchDeleteResult, of pass: [Int]) {
-        guard let first = pass.first else { return }
-        report.rules[first].deleted += result.deletedCount
-        report.rules[first].cascaded += result.cascadedCount
-        report.rules[first].nullified += result.nullifiedCount
-        report.rules[first].removedFiles += result.removedFileCount
-        report.rules[first].deletedByTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
-        for (index, count) in zip(pass.dropFirst(), result.alsoDeletedCounts) {
-            report.rules[index].deleted += count
-            if count > 0 { report.rules[index].batches += 1 }
-        }
+    /// Adds what a batch did to its rule.
+    private func note(_ result: BatchDeleteResult, of index: Int) {
+        report.rules[index].deleted += result.deletedCount
+        report.rules[index].cascaded += result.cascadedCount
+        report.rules[index].nullified += result.nullifiedCount
+        report.rules[index].removedFiles += result.removedFileCount
+        report.rules[index].deletedByTriggers.merge(result.deletedByTriggers, uniquingKeysWith: +)
     }
 
     /// What comes between two batches.
@@ -260,12 +241,5 @@ extension Run {
             let request = FetchRequest(entity: survey.entity, predicate: survey.deletion)
             if let count = try? writer.count(request) { report.rules[index].residue = count }
         }
-    }
-}
-
-extension ClosedRange<Int64> {
-    /// The least range that holds both; nil: the other one is not known.
-    fileprivate func union(_ other: Self?) -> Self? {
-        other.map { Swift.min(lowerBound, $0.lowerBound)...Swift.max(upperBound, $0.upperBound) }
     }
 }

@@ -111,7 +111,7 @@ package final class Run {
     }
 
     private func carryOut(_ plan: Plan) {
-        for pass in plan.passes { carryOut(pass, of: plan) }
+        for index in plan.steps.indices where plan.steps[index].disposition == .planned { carryOut(index, of: plan) }
         tellOfRowsTakenByTriggers()
         recountRefused(plan)
         noteDatesOfRefused(plan)

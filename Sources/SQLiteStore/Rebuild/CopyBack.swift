@@ -33,7 +33,6 @@ extension SQLiteConnection {
             db.clearSchemaCache()
             try moveToFile(db)
             var result = BatchDeleteResult(deletedCount: copy.deletedCount)
-            result.alsoDeletedCounts = copy.alsoDeletedCounts
             result.lockElapsed = limit.elapsed
             return result
         }
@@ -65,7 +64,7 @@ extension SQLiteConnection {
             throw StoreError(.strategyUnfit, store: name, message: "no rebuild: \(reason)")
         }
         // The copy's own connection shall not look for them again: rules before may have deleted some.
-        for keepLast in ([fetch.predicate] + request.alsoDeleting).flatMap(\.keptRows) {
+        for keepLast in fetch.predicate.keptRows {
             if case .groups = try keptRows(keepLast, entity: scope, db) {
                 throw StoreError(
                     .strategyUnfit, store: name,

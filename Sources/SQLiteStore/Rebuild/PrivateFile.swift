@@ -12,9 +12,6 @@ final class PrivateFile {
     /// The path of the file for a store.
     static func path(of store: String) -> String { store + ".retention-copy" }
 
-    /// The path of the store's former file while another takes its place.
-    static func pathOfOld(of store: String) -> String { store + ".retention-old" }
-
     /// Makes the file for a store, by its path without links.
     init(beside store: String, name: String) throws(StoreError) {
         path = Self.path(of: store)
@@ -34,22 +31,12 @@ final class PrivateFile {
 
     /// Removes what a rebuild that died has left behind.
     static func removeLeftOver(beside store: String) {
-        unlink(pathOfOld(of: store))
         let path = path(of: store)
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return }
         // Whoever is at work on it holds the lock.
         if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
         close(descriptor)
-    }
-
-    /// Has all of it on disk.
-    func synchronize(store: String) throws(StoreError) {
-        guard fsync(descriptor) == 0 else {
-            throw StoreError(
-                .inputOutput, store: store,
-                message: "\(path) cannot be brought to disk: \(String(cString: strerror(errno)))")
-        }
     }
 
     /// Closes and removes the file. Call it when no connection has it open any more.

@@ -19,8 +19,6 @@ final class SurvivorCopy {
 
     /// Rows that the request names: those that are not in the copy.
     private(set) var deletedCount = 0
-    /// Rows that are not in the copy because a further predicate names them.
-    private(set) var alsoDeletedCounts: [Int] = []
 
     private static let attached = "retention_copy"
     private static let cacheKibibytes = 16_000
@@ -44,7 +42,7 @@ final class SurvivorCopy {
         reader.temporaries.keptRows = store.temporaries.keptRows
         let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
         try target.unsafeReentrantWrite { db in
-            // It is synced as a whole, if it is to stay.
+            // It is never kept.
             try db.execute(sql: "PRAGMA synchronous = OFF")
             try settings.write(db)
             // The tables of SQLite itself are made by name, and no rule of the schema is checked again.
@@ -111,7 +109,7 @@ final class SurvivorCopy {
             var told = StoreError(
                 error, store: store.name,
                 doing: "a row that stays breaks a constraint of its table, so that no copy can hold it")
-            told.hint = "mend the row, or let the rows go in batches (strategy: auto)"
+            told.hint = "mend the row, or set limits.max_lock to 0, so that rows go in batches"
             throw told
         }
     }
@@ -122,7 +120,7 @@ final class SurvivorCopy {
         for entry in entries where entry.isStoredTable && entry.name != SchemaEntry.sequences {
             let table = try CopiedTable(entry.name, reader, db)
             if entry.name == own {
-                let stayingRows = isAsSurveyed && request.alsoDeleting.isEmpty ? request.stayingRows : nil
+                let stayingRows = isAsSurveyed ? request.stayingRows : nil
                 try copySurvivors(table, statement, of: parts(of: statement, with: stayingRows, db), db)
             } else {
                 try db.execute(sql: table.copyAll(to: Self.attached))
@@ -142,33 +140,25 @@ final class SurvivorCopy {
         _ table: CopiedTable, _ statement: DeleteStatement, of parts: [SQLFragment], _ db: Database
     ) throws {
         let scope = statement.scope
-        let others = try request.alsoDeleting.map { try reader.condition($0, scope, db) }
-        let either = ([statement.condition()] + others).map { SQLFragment("(") + $0 + ")" }
-        let doomed = SQLFragment.all([.joined(either, by: " OR ", empty: .never), scope.membership])
+        let doomed = SQLFragment.all([statement.condition(), scope.membership])
         var stayCount = 0
         for part in parts {
             try reader.execute(table.copy(to: Self.attached, part, except: doomed), db)
             stayCount += db.changesCount
         }
         var total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)
-        if others.isEmpty, let expected = request.expectedCount, stayCount + expected == total {
+        if let expected = request.expectedCount, stayCount + expected == total {
             deletedCount = expected
         } else {
             total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.targetTable)"), db)
             deletedCount = try reader.count(
                 SQLFragment("SELECT count(*) FROM \(scope.fromTable)") + reader.whereClause(statement.condition()), db)
         }
-        for (index, other) in others.enumerated() {
-            let counted = either[...index].map { $0 + " IS NOT TRUE" }
-            alsoDeletedCounts.append(
-                try reader.count(
-                    SQLFragment("SELECT count(*) FROM \(scope.fromTable) WHERE ") + .all(counted + [other]), db))
-        }
-        let goneCount = alsoDeletedCounts.reduce(deletedCount, +)
-        guard stayCount + goneCount == total else {
+        guard stayCount + deletedCount == total else {
             throw StoreError(
                 .defect, store: store.name,
-                message: "a rebuild kept \(stayCount) rows of \(scope.table.name) and left out \(goneCount), but there "
+                message:
+                    "a rebuild kept \(stayCount) rows of \(scope.table.name) and left out \(deletedCount), but there "
                     + "are \(total); nothing was changed")
         }
         if let most = request.fetchRequest.fetchLimit, deletedCount > most {

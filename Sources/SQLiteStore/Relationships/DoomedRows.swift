@@ -70,7 +70,7 @@ extension SQLiteConnection {
         guard survey.obstacles.isEmpty, survey.unsupported == nil else { return }
         if try isDeep(delete, doomed, step: step, db) || crossesBatches(doomed, step: step, db) {
             survey.goesInOneStatement()
-            survey.predictedLock = try predictRelatedLock(scope.table, survey, db)
+            survey.predictedLock = try predictRelatedLock(scope.table, survey, maxLock: request.maxLock, db)
         } else if request.relationships.deleteRule != nil || survey.cascadedCount > 0 {
             survey.goesInBatches()
         }

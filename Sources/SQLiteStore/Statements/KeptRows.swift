@@ -39,14 +39,6 @@ enum KeptRows {
     }
 }
 
-extension KeptRows {
-    /// Makes the groups of a temporary table quick to find.
-    static func addIndex(to table: String, groupCount: Int, _ connection: SQLiteConnection, _ db: Database) throws {
-        let groups = (0..<groupCount).map { "g\($0)" }.joined(separator: ", ")
-        try connection.execute(SQLFragment("CREATE INDEX temp.\(table)_groups ON \(table) (\(groups))"), db)
-    }
-}
-
 extension SQLiteConnection {
     /// The thresholds of a rule's kept rows, read when first asked for.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
@@ -103,7 +95,7 @@ extension SQLiteConnection {
             create = create + " WHERE " + threshold.isBefore(before, parsed: date.function != nil)
         }
         try execute(create, db)
-        try KeptRows.addIndex(to: table, groupCount: names.count, self, db)
+        try execute(SQLFragment("CREATE INDEX temp.\(table)_groups ON \(table) (\(groups))"), db)
         return try row(SQLFragment("SELECT 1 FROM temp.\(table) LIMIT 1"), db) == nil ? .nothing : .groups(table: table)
     }
 }

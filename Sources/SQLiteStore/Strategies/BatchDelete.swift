@@ -8,7 +8,6 @@ struct BatchDelete {
     let request: BatchDeleteRequest
     let statement: DeleteStatement
     var deletedCount = 0
-    var alsoDeletedCounts: [Int]
     var objectIDs: [ObjectID] = []
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
@@ -21,7 +20,6 @@ struct BatchDelete {
         self.request = request
         self.connection = connection
         self.db = db
-        alsoDeletedCounts = request.alsoDeleting.map { _ in 0 }
         let scope = try connection.scope(of: request.fetchRequest, db)
         var (range, rest) = request.fetchRequest.predicate.splitDateRange()
         let sortedBy = request.fetchRequest.sortDescriptors.first
@@ -89,13 +87,6 @@ struct BatchDelete {
                 message: "a delete in batches by the strategy \(request.strategy.rawValue) has no offset",
                 hint: "use the strategy whole")
         }
-        if !request.alsoDeleting.isEmpty, !request.strategy.readsWholeTable || objects != nil || choosesRows {
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message:
-                    "a delete of \(request.fetchRequest.entity) by the strategy \(request.strategy.rawValue) cannot take other "
-                    + "rows along")
-        }
         switch request.strategy {
         case .whole:
             let limit = LockLimit(request.maxLock)
@@ -110,7 +101,7 @@ struct BatchDelete {
             limit.begin()
             try rebuildInPlace(within: limit)
             return nil
-        case .rebuild, .rebuildFile, .partitions:
+        case .rebuild, .partitions:
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "the strategy \(request.strategy.rawValue) is no statement that a transaction could hold")

@@ -6,11 +6,7 @@ extension SQLiteConnection {
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        switch request.strategy {
-        case .rebuild: return try rebuild(request)
-        case .rebuildFile: return try rebuildFile(request)
-        case .whole, .range, .sorted, .windows, .keys, .rebuildInPlace, .partitions: break
-        }
+        if request.strategy == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             try countRelationships(of: request, db)
             let counter = relationshipCounter
@@ -25,7 +21,6 @@ extension SQLiteConnection {
                         deletedCount: batch.deletedCount, cascadedCount: (counter?.cascadedCount ?? 0) - before.0,
                         nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs,
                         continuation: continuation)
-                    result.alsoDeletedCounts = batch.alsoDeletedCounts
                     if let objects = batch.objects {
                         result.cascadedCount = objects.cascadedCount
                         result.nullifiedCount = objects.nullifiedCount
@@ -42,8 +37,7 @@ extension SQLiteConnection {
                 }
                 if result.continuation == nil { try removeCounters(db) }
                 var told = result
-                let ownCount = result.alsoDeletedCounts.reduce(result.deletedCount, +)
-                told.deletedByTriggers = triggers?.take(ownCount: ownCount) ?? [:]
+                told.deletedByTriggers = triggers?.take(ownCount: result.deletedCount) ?? [:]
                 told.removedFileCount = removeUnusedFiles()
                 if result.continuation == nil { try dropObjects(db) }
                 return told

@@ -2,10 +2,13 @@ import GRDB
 import PriceStore
 
 extension SQLiteConnection {
-    /// How long one statement would lock the store that deletes rows with what belongs to them; nil: not long.
-    func predictRelatedLock(_ table: SQLiteTable, _ survey: Survey, _ db: Database) throws -> Duration? {
+    /// How long one statement would lock the store that deletes rows with what belongs to them; nil: not long, where it
+    /// may be locked at all.
+    func predictRelatedLock(
+        _ table: SQLiteTable, _ survey: Survey, maxLock: Duration, _ db: Database
+    ) throws -> Duration? {
         let count = survey.expiredCount + survey.cascadedCount + survey.nullifiedCount
-        guard count >= StrategyChoice.fewestRows else { return nil }
+        guard count >= StrategyChoice.fewestRows || maxLock == .zero else { return nil }
         var all = survey
         all.expiredCount = count
         return try predictLocks(table, rowCount: max(count, survey.rowCount ?? 0), all, db)[.whole].map {

@@ -62,13 +62,11 @@ extension BatchDelete {
         return found.dropLast()
     }
 
-    /// Deletes rows group by group, each group's oldest first; nil: the rows are in no such groups, or other rules are to
-    /// go through the same pages.
+    /// Deletes rows group by group, each group's oldest first; nil: the rows are in no such groups.
     ///
     /// A continuation is the date and key of the first row that stays, the key's first value being the group.
     mutating func groups() throws -> BatchContinuation?? {
-        guard let date = statement.date?.sql, request.alsoDeleting.isEmpty,
-            let groups = KeyGroups(statement.scope, date)
+        guard let date = statement.date?.sql, let groups = KeyGroups(statement.scope, date)
         else { return nil }
         var from = request.place
         // The first batch decides; a continuation of windows is a key alone.

@@ -46,7 +46,7 @@ struct StrategyChoice {
         guard facts.expiredCount >= Self.fewestRows else { return }
         if facts.batches == .range, !facts.isInFileOrder, facts.part >= Self.sortedPart,
             facts.obstacles[.sorted] == nil,
-            facts.roomObstacle == nil
+            facts.roomObstacle == nil, facts.maxLock > .zero
         {
             batches = .sorted
             strategy = .sorted

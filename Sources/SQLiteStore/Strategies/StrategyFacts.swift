@@ -17,14 +17,10 @@ extension SQLiteConnection {
             survey.strategyObstacles[.sorted] = reason
         }
         if request.keepLast?.groupedBy.isEmpty == false {
-            for copy in [DeleteStrategy.rebuild, .rebuildFile] {
-                survey.strategyObstacles[copy] = "a copy cannot tell the rows that keep_last keeps in each group"
-            }
+            survey.strategyObstacles[.rebuild] = "a copy cannot tell the rows that keep_last keeps in each group"
         }
         if request.wantsObjectIDs {
-            for copy in [DeleteStrategy.rebuild, .rebuildFile] {
-                survey.strategyObstacles[copy] = "a copy does not tell which rows it leaves out, as a digest needs"
-            }
+            survey.strategyObstacles[.rebuild] = "a copy does not tell which rows it leaves out, as a digest needs"
         }
         survey.possibleStrategies = ([.whole, .range, .sorted, byKey] + DeleteStrategy.allCases.filter(\.isRebuild))
             .filter { survey.strategyObstacles[$0] == nil }
@@ -39,11 +35,6 @@ extension SQLiteConnection {
                 facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey, db)
             }
         }
-        survey.allowsSharedPass =
-            !request.wantsObjectIDs && table.entity.incomingRelationships.isEmpty
-            // The objects of a model are chosen one by one where the rule has its own word on relationships.
-            && (table.managed == nil || request.relationships == .asDeclared)
-            && survey.strategyObstacles[.rebuildInPlace] == nil
         let choice = StrategyChoice(facts)
         survey.strategy = choice.strategy
         survey.strategyReason = choice.reason
@@ -60,7 +51,7 @@ extension SQLiteConnection {
             schema.needsObjects(managed, relationships)
         {
             let reason = "relationships, files or a history of the model decide what goes with a row"
-            return [.rebuild: reason, .rebuildInPlace: reason, .rebuildFile: reason]
+            return [.rebuild: reason, .rebuildInPlace: reason]
         }
         var obstacles: [DeleteStrategy: String] = [:]
         if table.entity.incomingRelationships.contains(where: { $0.source.lowercased() == table.name.lowercased() }) {
@@ -70,7 +61,6 @@ extension SQLiteConnection {
         }
         if let reason = try copyObstacle(table, db) {
             obstacles[.rebuild] = reason
-            obstacles[.rebuildFile] = reason
         } else if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
             obstacles[.rebuild] = "the store is not in WAL mode, where its rows could not be read meanwhile"
         }
@@ -132,7 +122,6 @@ extension Survey {
     mutating func goesInOneStatement() {
         strategy = .whole
         batchStrategy = .whole
-        allowsSharedPass = false
         strategyReason = "rows that belong together must go together"
         predictedLock = nil
         index = nil

@@ -18,14 +18,6 @@ extension BatchDelete {
             ? nil : try connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
         let window = statement.window(after: after, through: end ?? last)
         try delete(.all([window, statement.condition()]), by: .table)
-        // The pages are at hand: what other rules delete of them costs little more.
-        for (index, predicate) in request.alsoDeleting.enumerated() {
-            let before = deletedCount
-            try delete(
-                .all([window, try connection.condition(predicate, statement.scope, db)]), by: .table)
-            alsoDeletedCounts[index] += deletedCount - before
-            deletedCount = before
-        }
         return end.map(BatchContinuation.init(position:))
     }
 }

@@ -36,16 +36,14 @@ extension SQLiteConnection {
         }
         try chooseStrategy(request, scope.table, access, into: &survey, db)
         if access == nil { survey.indexObstacle = scope.table.indexObstacle(attribute) }
-        if values != nil {
-            survey.index = "primary key"
-            survey.allowsSharedPass = false
-        }
+        if values != nil { survey.index = "primary key" }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
             try foresee(request, scope, into: &survey, db)
         } else if scope.table.managed != nil {
             survey.obstacles = try denials(request, db)
         }
         if let managed = scope.table.managed { survey.historyObstacle = try historyObstacle(managed, db) }
+        try survey.take(request.technique, entity: request.entity, store: name)
         return survey
     }
 }

@@ -73,7 +73,7 @@ struct RunLedgerTests {
         #expect(first.batches == 100 && first.elapsed == rule.elapsed && first.cutoff == rule.cutoff)
         #expect(first.oldest == rule.oldest && first.newest == rule.newest && first.newestExpired == rule.newestExpired)
         #expect(first.accepted == rule.accepted && first.advice == ["one\\nline", "two"])
-        #expect(first.unreadableCount == 5 && first.strategy == .range && first.index == "ix_time")
+        #expect(first.unreadableCount == 5 && first.method == "range batches" && first.index == "ix_time")
         #expect(read.rules.last?.refusal == .wrongUnit && read.rules.last?.message == ReportSample.refused.message)
     }
 

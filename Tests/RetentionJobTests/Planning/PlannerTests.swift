@@ -176,20 +176,18 @@ import Testing
         #expect(nullify.disposition == .planned && nullify.survey.nullifiedCount == 1)
     }
 
-    @Test func aStrategyThatCannotBeHadIsAMistakeOfTheFile() throws {
+    @Test(arguments: ["range", "keys", "fast"]) func aTechniqueThatCannotBeHadIsAnErrorOfTheEngine(_ technique: String)
+        throws
+    {
         let file = try PriceFile(indexed: false)
         try file.addPrices(daysOld: [0, 50])
-        let error = #expect(throws: PolicyError.self) { try plan(file, [.prices { $0.strategy = .range }]) }
-        guard case .invalid(let mistakes, _) = error else {
-            Issue.record("not invalid")
-            return
+        let error = #expect(throws: StoreError.self) {
+            try plan(file, [.prices()], options: Planner.Options(technique: technique))
         }
-        #expect(mistakes.map(\.mark.line) == [7])
-        #expect(mistakes.first?.message.contains("windows") == true)
-        #expect(throws: PolicyError.self) {
-            try plan(file, [.prices()], options: Planner.Options(strategy: .keys))
-        }
-        #expect(try plan(file, [.prices { $0.strategy = .windows }])[0].request?.strategy == .windows)
+        #expect(error?.kind == .unknownName)
+        #expect(error?.hint?.contains("windows") == true)
+        let windows = try plan(file, [.prices()], options: Planner.Options(technique: "windows"))
+        #expect(windows[0].request?.strategy == .windows)
     }
 
     @Test func advisesOnTheIndexesThatAreMissing() throws {

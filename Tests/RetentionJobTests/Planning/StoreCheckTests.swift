@@ -31,7 +31,7 @@ import Testing
             $0.keepLast = Rule.KeepLastSetting(count: 1, per: ["symbool", "symbol"])
         }
         let found = try check(try PriceFile(), rule)
-        #expect(found.map(\.mark.line) == [6, 8, 9])
+        #expect(found.map(\.mark.line) == [6, 7, 8])
         #expect(found.allSatisfy { $0.severity == .error && $0.message.contains("did you mean") })
     }
 
@@ -83,13 +83,6 @@ import Testing
         let found = try check(file, .prices { $0.entity = "recent" })
         #expect(found.map(\.severity) == [.error])
         #expect(found.first?.message.contains("unsupported_schema") == true)
-    }
-
-    @Test func aStrategyThatCannotBeHadIsAMistakeInARunToo() throws {
-        let found = try check(
-            try PriceFile(indexed: false), .prices { $0.strategy = .range }, includingAdvice: false)
-        #expect(found.map(\.severity) == [.error])
-        #expect(found.map(\.mark.line) == [7])
     }
 
     @Test func adviceIsGivenOnlyWhereAskedFor() throws {

@@ -33,7 +33,7 @@ struct JSONReportTests {
                 "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
                 "rows", "expired", "kept_by_rule", "deleted", "cascaded", "nullified", "unreadable", "residue",
                 "oldest",
-                "newest", "newest_expired", "strategy", "batches", "seconds",
+                "newest", "newest_expired", "method", "batches", "seconds",
             ])
     }
 
@@ -48,7 +48,7 @@ struct JSONReportTests {
         #expect(object["as_of"] as? String == "2026-11-21T00:00:00Z")
         #expect(object["failure"] is NSNull)
         let first = try #require((object["rules"] as? [[String: Any]])?.first)
-        #expect(first["rows"] is NSNull && first["oldest"] is NSNull && first["strategy"] is NSNull)
+        #expect(first["rows"] is NSNull && first["oldest"] is NSNull && first["method"] is NSNull)
         #expect(first["outcome"] as? String == "refused" && first["refusal"] as? String == "wrong_unit")
         #expect(first["unreadable"] as? Int == 3)
         #expect(first["seconds"] as? Double == 0.01)

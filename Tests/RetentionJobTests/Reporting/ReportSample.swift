@@ -32,7 +32,7 @@ enum ReportSample {
         rule.rows = 543_200
         rule.expired = 500_000
         rule.residue = 500_000
-        rule.strategy = .range
+        rule.method = "range batches"
         rule.index = "ix_time"
         return rule
     }

@@ -73,8 +73,8 @@ import Testing
         }
     }
 
-    /// Nothing refers to the rows: two rules go through the table in one pass, whatever their word on relationships is.
-    @Test(arguments: settings) func rulesWithTheirOwnWordShareAPass(_ setting: Rule.RelationshipSetting) throws {
+    /// Nothing refers to the rows: two rules go through the table, whatever their word on relationships is.
+    @Test(arguments: settings) func rulesWithTheirOwnWordFollowEachOther(_ setting: Rule.RelationshipSetting) throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: Array(31...60) + [0], symbol: "XAU")
         try file.addPrices(daysOld: Array(31...60) + [0], symbol: "XAG")
@@ -82,10 +82,10 @@ import Testing
             .prices(symbol) {
                 $0.filter = .compare("symbol", .equal, .text(symbol))
                 $0.relationships = setting
-                $0.strategy = .rebuildInPlace
                 $0.batch = Rule.BatchSetting()
             }
         }
+        bench.options.technique = "rebuild_in_place"
         let report = try bench.run(file, rule("XAU"), rule("XAG"))
         #expect(report.rules.map(\.deleted) == [30, 30] && report.exitCode == 0, "\(report.rules)")
         #expect(try file.count() == 2)
@@ -103,8 +103,19 @@ import Testing
             #expect(told.message?.contains("raise limits.max_lock; nothing was deleted") == true)
         }
         let report = try bench.run(file, rule { _ in })
-        #expect(report.rules[0].strategy == .whole || told.outcome == .completed)
+        #expect(report.rules[0].method == "one statement" || told.outcome == .completed)
         #expect(report.rules[0].residue == 0)
+    }
+
+    /// The rows can only go in one statement, and the rule allows short batches only.
+    @Test func aRingIsRefusedWhereNothingMayLockTheStore() throws {
+        let file = try file("WAL", "", points: Self.shapes[2], children: false)
+        let before = try file.count()
+        let rule = rule { $0.limits.maxLock = .zero }
+        for report in try [bench.dryRun(file, rule), bench.run(file, rule)] {
+            #expect(report.rules[0].refusal == .relationshipDenied, "\(report.rules)")
+        }
+        #expect(try file.count() == before)
     }
 
     @Test func aTriggerThatRaisesFailsTheOneStatementAndDoesNotRepeatIt() throws {

@@ -70,7 +70,7 @@ extension Rule {
     static func prices(_ name: String = "prices", line: Int = 4, _ change: (inout Rule) -> Void = { _ in }) -> Rule {
         var age = MaxAge(written: "30d")
         age.days = 30
-        let places = ["name", "entity", "date_attribute", "strategy", "keep_last.per", "where.symbl"]
+        let places = ["name", "entity", "date_attribute", "keep_last.per", "where.symbl"]
         let marks = Dictionary(
             uniqueKeysWithValues: places.enumerated().map { ($1, Mark(line: line + $0, column: 7)) })
         var rule = Rule(

@@ -75,7 +75,7 @@ struct RebuildTests {
         return try queries.flatMap { query in [query] + (try store.rows(query)) }
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .rebuildFile, .sorted, .whole])
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .sorted, .whole])
     func leavesWhatTheRangeDeleteLeaves(_ strategy: DeleteStrategy) throws {
         let (plain, other) = (try oddStore(), try oddStore())
         #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
@@ -85,27 +85,26 @@ struct RebuildTests {
         #expect(try FileManager.default.contentsOfDirectory(atPath: other.folder.path) == ["store.sqlite"])
     }
 
-    @Test(arguments: [DeleteStrategy.rebuildInPlace, .rebuildFile])
-    func worksInRollbackMode(_ strategy: DeleteStrategy) throws {
+    @Test func aRebuildInPlaceWorksInRollbackMode() throws {
         let (plain, other) = (try oddStore("DELETE"), try oddStore("DELETE"))
         #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
-        #expect(try other.writer().execute(request(strategy)).deletedCount == 800)
+        #expect(try other.writer().execute(request(.rebuildInPlace)).deletedCount == 800)
         #expect(try content(other) == content(plain))
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile]) func shrinksTheFile(_ strategy: DeleteStrategy) throws {
+    @Test func aRebuildShrinksTheFile() throws {
         let store = try oddStore()
         let before = try store.bytes().count
         do {
             let writer = try store.writer()
-            _ = try writer.execute(request(strategy, before: 991))
+            _ = try writer.execute(request(.rebuild, before: 991))
             // The connection goes on working.
             #expect(try writer.execute(request(.range, before: 996)).deletedCount == 5)
         }
         #expect(try store.bytes().count < before * 3 / 4)
     }
 
-    @Test(arguments: [DeleteStrategy.whole, .rebuild, .rebuildInPlace, .rebuildFile])
+    @Test(arguments: [DeleteStrategy.whole, .rebuild, .rebuildInPlace])
     func isGivenUpWhenTheStoreWouldBeLockedForTooLong(_ strategy: DeleteStrategy) throws {
         let store = try oddStore()
         let writer = try store.writer()
@@ -123,14 +122,14 @@ struct RebuildTests {
     @Test func isGivenUpWholeAndLeavesNothingBehind() throws {
         let store = try oddStore()
         let before = try content(store)
-        for strategy in [DeleteStrategy.whole, .rebuild, .rebuildInPlace, .rebuildFile] {
+        for strategy in [DeleteStrategy.whole, .rebuild, .rebuildInPlace] {
             #expect(throws: StoreError.self) { try store.writer().execute(request(strategy, maxLock: .nanoseconds(1))) }
         }
         #expect(try content(store) == before)
         #expect(try FileManager.default.contentsOfDirectory(atPath: store.folder.path) == ["store.sqlite"])
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .rebuildFile])
+    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace])
     func deletesNoMoreRowsThanTheLimit(_ strategy: DeleteStrategy) throws {
         let store = try oddStore()
         let before = try content(store)
@@ -143,14 +142,11 @@ struct RebuildTests {
 
     /// The documented way to add a constraint to a table does not look at its rows.
     @Test(
-        arguments: [DeleteStrategy.rebuild, .rebuildFile],
-        [
+        arguments: [
             ("price REAL", ""), ("price REAL", "ON CONFLICT IGNORE"), ("x BLOB", "ON CONFLICT IGNORE"),
             ("x BLOB", "ON CONFLICT REPLACE DEFAULT 7"),
         ])
-    func isGivenUpWhereARowBreaksItsConstraint(
-        _ strategy: DeleteStrategy, _ place: (column: String, words: String)
-    ) throws {
+    func isGivenUpWhereARowBreaksItsConstraint(_ place: (column: String, words: String)) throws {
         let store = try oddStore()
         try store.change { db in
             try db.execute(
@@ -161,15 +157,14 @@ struct RebuildTests {
                     """)
         }
         let before = try content(store)
-        let error = #expect(throws: StoreError.self) { try store.writer().execute(request(strategy)) }
+        let error = #expect(throws: StoreError.self) { try store.writer().execute(request(.rebuild)) }
         #expect(error?.kind == .constraint)
         #expect(error?.message.contains("NOT NULL constraint failed") == true)
         #expect(try content(store) == before)
         #expect(try store.writer().execute(request(.range)).deletedCount == 800)
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile])
-    func isRefusedWhereADeleteWouldDoMoreThanLeaveRowsOut(_ strategy: DeleteStrategy) throws {
+    @Test func isRefusedWhereADeleteWouldDoMoreThanLeaveRowsOut() throws {
         let schemas = [
             "CREATE TRIGGER gone AFTER DELETE ON Price BEGIN SELECT 1; END": "its trigger gone would not fire",
             "CREATE TABLE note (symbol, at, FOREIGN KEY (symbol, at) REFERENCES Price (symbol, at))":
@@ -178,14 +173,14 @@ struct RebuildTests {
         for (statement, reason) in schemas {
             let store = try oddStore()
             try store.change { try $0.execute(sql: statement) }
-            let error = #expect(throws: StoreError.self) { try store.writer().execute(request(strategy)) }
+            let error = #expect(throws: StoreError.self) { try store.writer().execute(request(.rebuild)) }
             #expect(error?.kind == .unsupported)
             #expect(error?.message.contains(reason) == true)
         }
         let store = try oddStore()
         let writer = try store.writer()
         try writer.keepHistory()
-        let error = #expect(throws: StoreError.self) { try writer.execute(request(strategy)) }
+        let error = #expect(throws: StoreError.self) { try writer.execute(request(.rebuild)) }
         #expect(error?.message.contains("keeps a history") == true)
     }
 
@@ -199,7 +194,7 @@ struct RebuildTests {
                 date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
                 cutoff: Instant(unixSeconds: 801)))
         #expect(!survey.possibleStrategies.contains(.rebuild))
-        #expect(survey.possibleStrategies.contains(.rebuildFile))
+        #expect(survey.possibleStrategies.contains(.rebuildInPlace))
         #expect(survey.strategyObstacles[.rebuild]?.contains("WAL") == true)
     }
 
@@ -230,30 +225,5 @@ struct RebuildTests {
         }
         #expect(try store.writer().execute(request(.whole, before: 5000)).deletedCount == 2)
         #expect(try store.rows("SELECT count(*) FROM Price") == ["0"])
-    }
-
-    @Test(arguments: [DeleteStrategy.windows, .rebuild, .rebuildFile])
-    func takesTheRowsOfOtherPredicatesAlongAndCountsEachRowOnce(_ strategy: DeleteStrategy) throws {
-        let store = try oddStore()
-        var request = request(strategy, before: 101)
-        request.alsoDeleting = [
-            .compare("at", .lessOrEqual, .integer(150)), .compare("symbol", .equal, .text("EUR")), .isNull("at"),
-        ]
-        let result = try store.writer().execute(request)
-        #expect(result.deletedCount == 100)
-        // The 425 of the other symbol that are left, by the column's collation; and one row without a date.
-        #expect(result.alsoDeletedCounts == [50, 425, 1])
-        #expect(try store.rows("SELECT count(*) FROM Price") == ["426"])
-        #expect(try store.rows("PRAGMA integrity_check") == ["ok"])
-    }
-
-    @Test(arguments: [DeleteStrategy.whole, .range, .sorted, .rebuildInPlace])
-    func aStrategyThatDoesNotReadTheWholeTableTakesNoRowsAlong(_ strategy: DeleteStrategy) throws {
-        let store = try oddStore()
-        var request = request(strategy)
-        request.alsoDeleting = [.isNull("at")]
-        let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
-        #expect(error?.kind == .unsupported)
-        #expect(try store.rows("SELECT count(*) FROM Price") == ["1002"])
     }
 }

@@ -78,21 +78,19 @@ struct StayingRowsTests {
 
     // MARK: The rebuild
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile], ["", index])
-    func aRebuildLooksThereOnly(_ strategy: DeleteStrategy, _ index: String) throws {
+    @Test(arguments: ["", index]) func aRebuildLooksThereOnly(_ index: String) throws {
         let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.mostlyExpired, index)
         let writer = try store.writer()
-        var request = try request(strategy, survey(writer))
+        var request = try request(.rebuild, survey(writer))
         request.surveyed = try writer.changeMark()
         #expect(try writer.execute(request).deletedCount == 90)
         #expect(try store.rows("SELECT count(*), min(id), max(id) FROM t") == ["10|91|100"])
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile])
-    func aRebuildThatLooksInTheWrongPlaceChangesNothing(_ strategy: DeleteStrategy) throws {
+    @Test func aRebuildThatLooksInTheWrongPlaceChangesNothing() throws {
         let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.mostlyExpired)
         let writer = try store.writer()
-        var request = try request(strategy, survey(writer))
+        var request = try request(.rebuild, survey(writer))
         request.stayingRows = .rowIDs(95...100)
         request.surveyed = try writer.changeMark()
         let error = #expect(throws: StoreError.self) { try writer.execute(request) }
@@ -101,11 +99,10 @@ struct StayingRowsTests {
     }
 
     /// One row arrives where no row stayed, and one that was expired goes: the counts are as they were.
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildFile], [true, false])
-    func aRebuildLooksEverywhereOnceTheStoreHasChanged(_ strategy: DeleteStrategy, byOthers: Bool) throws {
+    @Test(arguments: [true, false]) func aRebuildLooksEverywhereOnceTheStoreHasChanged(byOthers: Bool) throws {
         let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.mostlyExpired, Self.index)
         let writer = try store.writer()
-        var request = try request(strategy, survey(writer))
+        var request = try request(.rebuild, survey(writer))
         request.surveyed = try writer.changeMark()
         if byOthers {
             try store.change {

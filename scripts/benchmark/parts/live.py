@@ -5,7 +5,7 @@ import time
 
 from ..measuring import end, measure
 from ..schemas import UNTIL_SECONDS
-from ..workshop import SHELL, schema
+from ..workshop import SHELL, TECHNIQUES, schema
 
 NO_PAUSE = "    batch: { pause: none }\n"
 # Quantiles of the latencies that go into the result: every half per cent, and the last one finely.
@@ -49,7 +49,7 @@ def measure_live(workshop):
         "shell": lambda folder: workshop.shell(
             # The shell waits as long as the job does.
             folder, "PRAGMA busy_timeout = 60000; " + SHELL + shape.delete(kept)),
-        "no_pause": lambda folder: workshop.job("--strategy", "range"),
+        "no_pause": lambda folder: workshop.job("--technique", "range"),
         "job": lambda folder: workshop.job(),
     }
     found = {side: [] for side in sides}
@@ -107,7 +107,7 @@ def beside_reader(workshop, side, shape, rows, kept):
         sample, taken = measure(workshop.shell(folder, SHELL + shape.delete(kept)), folder, watched=True), None
     else:
         sample = measure(workshop.job(), folder, watched=True)
-        taken = workshop.rule(sample)["strategy"]
+        taken = TECHNIQUES.get(workshop.rule(sample)["method"])
     reader.stop()
     workshop.check(folder, shape, kept)
     return sample, taken

@@ -6,7 +6,7 @@ from ..workshop import NotAvailable, schema
 
 PERCENTS = (10, 30, 50, 70, 90)
 STRATEGIES = (
-    "auto", "whole", "range", "sorted", "windows", "keys", "rebuild", "rebuild_in_place", "rebuild_file", "partitions")
+    "auto", "whole", "range", "sorted", "windows", "keys", "rebuild", "rebuild_in_place", "partitions")
 # What takes longer than this is measured once: the picture has a logarithmic axis.
 LONG_SECONDS = 2
 
