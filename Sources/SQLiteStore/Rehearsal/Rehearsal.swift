@@ -195,10 +195,11 @@ extension SQLiteConnection {
     /// What replacing does beyond the row itself cannot be foretold.
     private func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
         guard row.onConflict == .replace else { return }
-        guard table.updateTriggers.isEmpty else {
+        guard table.entity.updateTriggers.isEmpty else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "\(table.name) has a trigger on UPDATE (\(table.updateTriggers.joined(separator: ", "))), "
+                message:
+                    "\(table.name) has a trigger on UPDATE (\(table.entity.updateTriggers.map(\.name).joined(separator: ", "))), "
                     + "whose effect a dry run cannot foretell with on_conflict: replace")
         }
         let keyCount = table.indexes.filter(\.isUnique).count + (table.rowIDAlias == nil ? 0 : 1)
