@@ -60,6 +60,20 @@ extension ReferenceJudge {
                 verdict.dependsOnNullified = true
             }
         }
+        // In SQLite what the schema declares acts as well where a request's cascade finds rows that refer to each other.
+        if request.relationships == .cascade, !original.restrictSparesRowsThatGo,
+            keys.contains(where: { $0.source == request.entity && $0.isOwn })
+        {
+            for key in current.relationships where key.destination == request.entity {
+                let rows = sources(of: key, pointingAt: gone)
+                switch key.deleteRule {
+                case .nullify where !isNullable(key) && !rows.isEmpty,
+                    .setDefault where !hasDefault(key, gone) && !rows.isEmpty:
+                    verdict.survey.obstacles.append(.init(relationship: key, rowCount: rows.count))
+                default: break
+                }
+            }
+        }
         for place in changes.keys { verdict.nullified[place.table, default: []].insert(place.id) }
         verdict.survey.nullifiedCount = changes.count
         let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
@@ -173,6 +187,8 @@ extension Predicate {
 }
 
 extension Relationship {
+    fileprivate var isOwn: Bool { source == destination }
+
     /// The relationship with the delete rule that a request gives it.
     fileprivate func ruled(by request: SurveyRequest) -> Relationship {
         guard destination == request.entity else { return self }

@@ -47,6 +47,32 @@ struct TriggerTests {
         #expect(try job.retention("log", "--verify").status == 0)
     }
 
+    /// A trigger on UPDATE runs where a row loses its reference, and one that calls RAISE may stop the run.
+    @Test(arguments: ["", "relationships: nullify"]) func triggersOfLostReferencesAreNamed(_ word: String) throws {
+        let action = word.isEmpty ? "ON DELETE SET NULL" : ""
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(3, daysAgo: 100) + Sample.rows(1, daysAgo: 0) + """
+                CREATE TABLE Tag(id INTEGER PRIMARY KEY, n, "a price" INTEGER REFERENCES Price(id) \(action));
+                INSERT INTO Tag("a price") VALUES (1), (2);
+                CREATE TRIGGER guard AFTER UPDATE OF n, "a price" ON Tag WHEN OLD.id = 2
+                BEGIN SELECT RAISE(ABORT, 'tag 2 stays'); END;
+                CREATE TRIGGER aside AFTER UPDATE OF n ON Tag BEGIN SELECT 1; END;
+                CREATE TRIGGER note AFTER UPDATE ON Tag BEGIN SELECT 1; END;
+                CREATE TRIGGER fence BEFORE DELETE ON Price WHEN OLD.id = 99 BEGIN SELECT RAISE(IGNORE); END;
+                """, policy: Sample.policy(Sample.rule(word)))
+        for arguments in [["check"], ["run", "--dry-run"]] {
+            let text = try job.launch(arguments).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            for name in [
+                "fence of Price (may refuse the delete)", "guard of Tag (may refuse the delete)", "note of Tag",
+            ] {
+                #expect(text.contains(name), "\(text)")
+            }
+            #expect(!text.contains("note of Tag (may") && !text.contains("aside"))
+        }
+        let end = try job.retention("run")
+        #expect(end.status == 65 && end.output.contains("tag 2 stays"), "\(end)")
+    }
+
     /// Rows of its own table that a trigger deletes are not among those that the rule deleted.
     @Test func aTriggerMayDeleteOtherRowsOfTheSameTable() throws {
         let job = try LaunchedJob(

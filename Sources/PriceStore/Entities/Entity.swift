@@ -26,12 +26,16 @@ public struct Entity: Hashable, Sendable {
     public let model: EntityModel?
     /// The names of the store's triggers that run when a row is deleted.
     public let deleteTriggers: [String]
+    /// The store's triggers that run when a row is changed.
+    public let updateTriggers: [UpdateTrigger]
+    /// The names of those triggers that may refuse a delete or a change of a row: they call `RAISE`.
+    public let refusingTriggers: Set<String>
 
     /// Makes a description of an entity.
     public init(
         name: String, kind: Kind = .table, attributes: [Attribute], primaryKey: [String] = [],
         relationships: [Relationship] = [], incomingRelationships: [Relationship] = [], model: EntityModel? = nil,
-        deleteTriggers: [String] = []
+        deleteTriggers: [String] = [], updateTriggers: [UpdateTrigger] = [], refusingTriggers: Set<String> = []
     ) {
         self.name = name
         self.kind = kind
@@ -41,6 +45,8 @@ public struct Entity: Hashable, Sendable {
         self.incomingRelationships = incomingRelationships
         self.model = model
         self.deleteTriggers = deleteTriggers
+        self.updateTriggers = updateTriggers
+        self.refusingTriggers = refusingTriggers
     }
 
     /// The attribute of that name, or nil. Names compare as the store compares them: ASCII letters without case.
@@ -52,6 +58,20 @@ public struct Entity: Hashable, Sendable {
     public func attribute(column: String) -> Attribute? {
         // A column that could hold several attributes goes by its own name, and comes last.
         attributes.last { ($0.column ?? $0.name).lowercased() == column.lowercased() }
+    }
+}
+
+/// A trigger of the store that runs when a row is changed.
+public struct UpdateTrigger: Hashable, Sendable {
+    /// The trigger's name.
+    public let name: String
+    /// The names of the attributes whose change sets it off, in lower case; empty: any.
+    public let attributes: [String]
+
+    /// Makes a description of a trigger.
+    public init(name: String, attributes: [String] = []) {
+        self.name = name
+        self.attributes = attributes
     }
 }
 

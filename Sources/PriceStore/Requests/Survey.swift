@@ -108,6 +108,9 @@ public struct Survey: Hashable, Sendable {
         public enum Objection: Hashable, Sendable {
             /// The source rows point at rows that would go, and their key, or the request, forbids it.
             case pointing
+            /// The source rows would lose a reference, and a constraint, an index or another reference of theirs does not
+            /// let them.
+            case fixedReference
             /// A Core Data model says deny: a batch delete cannot carry that out, whether rows match or not.
             case denyRule
             /// The rows at the other end must have the row that would go.

@@ -7,7 +7,7 @@ extension Refusals {
     /// is the user's own wish that stands in the way, and accepting means `as_declared`.
     func relationshipDenied() -> Refusal? {
         guard let first = survey.obstacles.first else { return nil }
-        if let refusal = modelDenies(first) { return refusal }
+        if let refusal = fixedReference(first) ?? modelDenies(first) { return refusal }
         let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
         var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "points" : "point")"
         reason += " at rows that would go"
@@ -35,6 +35,20 @@ extension Refusals {
             reason: begin(reason + ", and the key is declared ON DELETE \(declared), so that the store forbids it"),
             wayPast: isOwn ? Self.delete(first, choices) : "this cannot be accepted; delete those rows first",
             isAcceptable: false)
+    }
+
+    /// Rows that cannot lose their reference; nil: the obstacle is another one.
+    private func fixedReference(_ obstacle: Survey.Obstacle) -> Refusal? {
+        guard obstacle.objection == .fixedReference else { return nil }
+        let key = "\(obstacle.relationship.source) (\(obstacle.relationship.sourceAttributes.joined(separator: ", ")))"
+        let choice = rule.relationships == .cascade ? "" : "write relationships: cascade in the rule (they go too), or "
+        return Refusal(
+            .relationshipDenied,
+            reason: begin(
+                "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would go, and a "
+                    + "constraint or a unique index of the table does not allow it, or another reference of such a row "
+                    + "points at nothing (see PRAGMA foreign_key_check)"),
+            wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
     }
 
     /// What works against rows that stand in the way: what the rule can say, or a rule for them, where they are of another
@@ -74,7 +88,7 @@ extension Refusals {
         let others = survey.obstacles.count - 1
         let more = others > 0 ? "; \(Figures.count(others, "other relationship")) likewise" : ""
         switch obstacle.objection {
-        case .pointing: return nil
+        case .pointing, .fixedReference: return nil
         case .denyRule where rule.relationships == .deny && relationship.deleteRule != .restrict:
             return refusal(
                 .relationshipDenied,

@@ -136,7 +136,7 @@ struct RuleCheck {
         }
     }
 
-    /// The DELETE triggers that the rule runs, on its own table and on those that its cascades reach.
+    /// The triggers that the rule runs, on its own table and on those whose rows go with it or lose a reference.
     private mutating func tellOfTriggers(_ entity: Entity) throws(StoreError) {
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
         guard !triggers.isEmpty else { return }

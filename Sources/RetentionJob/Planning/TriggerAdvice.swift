@@ -2,21 +2,33 @@ package import PriceStore
 
 /// The triggers of the store that a delete sets off. What they do to other rows nobody can count beforehand.
 package enum TriggerAdvice {
-    /// The DELETE triggers of an entity and of those whose rows go with it, each with its entity: `audit of Price`.
+    /// The triggers of an entity and of those whose rows go with it or lose a reference, each with its entity:
+    /// `audit of Price`, `guard of Price (may refuse the delete)`.
     package static func names(
         of entity: Entity, _ rule: BatchDeleteRequest.RelationshipRule, in reader: any StoreReader
     ) throws(StoreError) -> [String] {
         var found: [String] = []
         var seen: Set<String> = [entity.name.lowercased()]
         var waiting = [entity]
+        func add(_ name: String, of entity: Entity) {
+            let refuses = entity.refusingTriggers.contains(name) ? " (may refuse the delete)" : ""
+            let text = "\(name) of \(entity.name)\(refuses)"
+            if !found.contains(text) { found.append(text) }
+        }
         while let next = waiting.popLast() {
-            found += next.deleteTriggers.map { "\($0) of \(next.name)" }
-            for key in next.incomingRelationships {
-                let declared = next.name == entity.name ? rule.deleteRule ?? key.deleteRule : key.deleteRule
-                guard declared == .cascade, rule != .deny, seen.insert(key.source.lowercased()).inserted,
-                    let source = try reader.entity(named: key.source)
-                else { continue }
-                waiting.append(source)
+            for name in next.deleteTriggers { add(name, of: next) }
+            for key in next.incomingRelationships where rule != .deny {
+                guard let source = try reader.entity(named: key.source) else { continue }
+                switch next.name == entity.name ? rule.deleteRule ?? key.deleteRule : key.deleteRule {
+                case .cascade: if seen.insert(source.name.lowercased()).inserted { waiting.append(source) }
+                case .nullify, .setDefault:
+                    let changed = Set(key.sourceAttributes.map { $0.lowercased() })
+                    for trigger in source.updateTriggers
+                    where trigger.attributes.isEmpty || !changed.isDisjoint(with: trigger.attributes) {
+                        add(trigger.name, of: source)
+                    }
+                case .restrict, .noAction: break
+                }
             }
         }
         return found

@@ -181,7 +181,8 @@ extension Run {
         let committed = report.rules[index].deleted
         let done =
             committed == 0
-            ? "nothing was deleted" : "\(Figures.count(committed, "row")) are deleted and committed before it"
+            ? "nothing was deleted"
+            : "\(Figures.count(committed, "row")) \(committed == 1 ? "is" : "are") deleted and committed before it"
         report.rules[index].message = "\(error.description); \(done)"
         report.rules[index].residue = max(0, report.rules[index].expired - committed)
         switch error.kind {

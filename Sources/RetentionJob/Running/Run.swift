@@ -221,7 +221,8 @@ package final class Run {
         status.note(error)
         let done =
             report.deletedCount == 0
-            ? "nothing was deleted" : "\(Figures.count(report.deletedCount, "row")) are deleted and committed"
+            ? "nothing was deleted"
+            : "\(Figures.count(report.deletedCount, "row")) \(report.deletedCount == 1 ? "is" : "are") deleted and committed"
         let failure = "\(Self.text(of: error)); \(done)"
         report.failure = failure
         logger.error("run failed", metadata: ["reason": "\(failure)"])

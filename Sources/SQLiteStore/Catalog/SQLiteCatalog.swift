@@ -16,8 +16,8 @@ struct SQLiteTable {
     var keyIndex: String?
     /// The names of triggers that fire when a row is inserted.
     var insertTriggers: [String]
-    /// The names of triggers that fire when a row is changed.
-    var updateTriggers: [String]
+    /// Whether the table has a CHECK constraint.
+    var hasChecks: Bool
     /// Whether rowids are never given twice.
     var isAutoincrement: Bool
     /// Whether foreign keys of the table are checked only when a transaction ends.
@@ -191,10 +191,11 @@ struct SQLiteCatalog {
         return SQLiteTable(
             entity: Entity(
                 name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
-                attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: "DELETE")),
+                attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: "DELETE"),
+                updateTriggers: texts.updateTriggers, refusingTriggers: texts.refusingTriggers),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
-            insertTriggers: texts.triggers(on: "INSERT"), updateTriggers: texts.triggers(on: "UPDATE"),
+            insertTriggers: texts.triggers(on: "INSERT"), hasChecks: type == "table" && texts.hasChecks,
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
     }
@@ -222,16 +223,34 @@ struct SQLiteCatalog {
         // The words may stand in a comment or a name: then a little more is checked than need be.
         var isAutoincrement = false
         var defersKeys = false
+        var hasChecks = false
         var triggers: [(name: String, text: String)] = []
 
         /// Triggers that fire on an event; SQLite keeps only their text, whose head is `CREATE … TRIGGER name [BEFORE|AFTER|
         /// INSTEAD OF] event [OF columns] ON table`. Any such word before the first ON counts, so that a trigger with an
         /// odd name is at worst taken for one that it is not.
         func triggers(on event: String) -> [String] {
-            triggers.filter { trigger in
-                let head = trigger.text.split(whereSeparator: \.isWhitespace).prefix { $0 != "ON" && $0 != "BEGIN" }
-                return head.contains(Substring(event))
-            }.map(\.name)
+            triggers.filter { head(of: $0.text).contains(Substring(event)) }.map(\.name)
+        }
+
+        var updateTriggers: [UpdateTrigger] {
+            let names = triggers(on: "UPDATE")
+            return triggers.filter { names.contains($0.name) }.map { trigger in
+                let columns = head(of: trigger.text).drop { $0 != "OF" }.dropFirst().joined(separator: " ")
+                return UpdateTrigger(
+                    name: trigger.name,
+                    attributes: columns.split(separator: ",").map { column in
+                        let name = column.drop { " \"'`[".contains($0) }
+                        return name.reversed().drop { " \"'`]".contains($0) }.reversed().map(String.init).joined()
+                            .lowercased()
+                    })
+            }
+        }
+
+        var refusingTriggers: Set<String> { Set(triggers.filter { $0.text.contains("RAISE") }.map(\.name)) }
+
+        private func head(of text: String) -> [Substring] {
+            Array(text.split(whereSeparator: \.isWhitespace).prefix { $0 != "ON" && $0 != "BEGIN" })
         }
     }
 
@@ -240,13 +259,15 @@ struct SQLiteCatalog {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT type = 'table', name, upper(sql), instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED')
+                    SELECT type = 'table', name, upper(sql), instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED'),
+                        instr(upper(sql), 'CHECK')
                     FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND lower(tbl_name) = lower(?)
                     """), arguments: [table])
         for row in rows {
             if row[0] as Bool {
                 texts.isAutoincrement = (row[3] as Int? ?? 0) > 0
                 texts.defersKeys = (row[4] as Int? ?? 0) > 0
+                texts.hasChecks = (row[5] as Int? ?? 0) > 0
             } else {
                 texts.triggers.append((row[1], row[2] ?? ""))
             }
@@ -269,7 +290,8 @@ struct SQLiteCatalog {
         return Entity(
             name: entity.name, kind: entity.kind, attributes: entity.attributes, primaryKey: entity.primaryKey,
             relationships: all.values.joined().filter { $0.source.lowercased() == entity.name.lowercased() },
-            incomingRelationships: all[entity.name.lowercased()] ?? [], deleteTriggers: entity.deleteTriggers)
+            incomingRelationships: all[entity.name.lowercased()] ?? [], deleteTriggers: entity.deleteTriggers,
+            updateTriggers: entity.updateTriggers, refusingTriggers: entity.refusingTriggers)
     }
 
     /// Every foreign key of the schema, by the lower-cased name of the table that it points at.

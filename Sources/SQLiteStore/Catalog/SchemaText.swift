@@ -58,6 +58,19 @@ enum SchemaText {
         return result + definition[copied...]
     }
 
+    /// The conditions of a table's CHECK constraints, each in its parentheses.
+    static func checks(_ definition: String) -> [String] {
+        var scanner = Scanner(definition)
+        var found: [String] = []
+        while let token = scanner.next() {
+            guard token.uppercased() == "CHECK" else { continue }
+            let start = scanner.index
+            scanner.skipParentheses()
+            found.append(String(definition[start..<scanner.index]))
+        }
+        return found
+    }
+
     /// Words, quoted names and marks, one by one; comments are passed over.
     private struct Scanner {
         private let text: String

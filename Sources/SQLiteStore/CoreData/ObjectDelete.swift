@@ -268,7 +268,7 @@ extension Survey.Obstacle {
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
         let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.destination)"
         return switch objection {
-        case .pointing: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them"
+        case .pointing, .fixedReference: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them"
         case .denyRule: "the delete rule of \(name) is deny, which a batch delete cannot carry out; \(rows) at its end"
         case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(rows) would lose it"
         case .unproven:

@@ -63,7 +63,8 @@ extension SQLiteTable {
                 subentities: entity.subentities,
                 relationships: (entity.managed?.relationships.values.sorted { $0.name < $1.name } ?? [])
                     .filter { !$0.isTransient }.map(ModelRelationship.init)),
-            deleteTriggers: self.entity.deleteTriggers)
+            deleteTriggers: self.entity.deleteTriggers, updateTriggers: self.entity.updateTriggers,
+            refusingTriggers: self.entity.refusingTriggers)
     }
 }
 

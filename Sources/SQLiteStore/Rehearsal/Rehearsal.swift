@@ -192,10 +192,11 @@ extension SQLiteConnection {
     /// What replacing does beyond the row itself cannot be foretold.
     private func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
         guard row.onConflict == .replace else { return }
-        guard table.updateTriggers.isEmpty else {
+        guard table.entity.updateTriggers.isEmpty else {
             throw notForetold(
                 table,
-                "on_conflict is replace, and it has a trigger on UPDATE (\(table.updateTriggers.joined(separator: ", ")))"
+                "on_conflict is replace, and it has a trigger on UPDATE ("
+                    + "\(table.entity.updateTriggers.map(\.name).joined(separator: ", ")))"
             )
         }
         let keyCount = table.indexes.filter(\.isUnique).count + (table.rowIDAlias == nil ? 0 : 1)

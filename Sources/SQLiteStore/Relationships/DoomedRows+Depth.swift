@@ -5,9 +5,30 @@ extension SQLiteTable {
     /// Rows that may refer to each other in a ring: SQLite itself cascades no deeper than 1000 rows.
     static let largestRing = 900
 
-    /// Whether the rows of a key can lose their references before they go. A trigger could keep a row without them.
+    /// Whether the rows of a key can lose their references before they go: no constraint is against it, and no trigger could
+    /// keep a row without them.
     func canLose(_ key: Relationship) -> Bool {
-        entity.deleteTriggers.isEmpty && key.sourceAttributes.allSatisfy { isNullable($0) }
+        entity.deleteTriggers.isEmpty && entity.updateTriggers.isEmpty && !hasChecks
+            && key.sourceAttributes.allSatisfy { isNullable($0) }
+            && !indexes.contains { $0.isUnique && ($0.isPartial || $0.columns.contains { $0.name == nil }) }
+    }
+
+    /// The relationships of the table to itself.
+    var ownReferences: [Relationship] {
+        entity.relationships.filter { $0.destination.lowercased() == name.lowercased() }
+    }
+
+    /// The condition that a reference of a row to its own table points at nothing. SQLite looks at all of them whichever
+    /// column of the row changes; a deletion alone does not mind.
+    func dangles(_ row: String) -> [String] {
+        ownReferences.map { reference in
+            let isSet = reference.sourceAttributes.map { "\(row).\($0.quotedIdentifier) IS NOT NULL" }
+            let points = zip(reference.sourceAttributes, reference.destinationAttributes).map {
+                "other.\($1.quotedIdentifier) = \(row).\($0.quotedIdentifier)"
+            }
+            return isSet.joined(separator: " AND ")
+                + " AND NOT EXISTS (SELECT 1 FROM \(sql) AS other WHERE \(points.joined(separator: " AND ")))"
+        }
     }
 }
 
@@ -22,7 +43,8 @@ extension SQLiteConnection {
     ) throws -> Bool {
         guard
             let walk = try walk(
-                request, doomed, step: step, atLeast: Self.deepestChain, depth: Self.deepestChain + 1,
+                request.fetchRequest.entity, request, doomed, step: step, atLeast: Self.deepestChain,
+                depth: Self.deepestChain + 1,
                 where: { _ in true },
                 db)
         else { return false }
@@ -34,28 +56,66 @@ extension SQLiteConnection {
     func ringTooLarge(
         _ request: BatchDeleteRequest, _ doomed: DoomedRows, step: Int, _ db: Database
     ) throws -> String? {
-        let table = try scope(request.fetchRequest.entity, db).table
-        let fixed = table.entity.incomingRelationships.filter { $0.deleteRule == .cascade && !table.canLose($0) }
-        guard request.relationships != .nullify,
-            let walk = try walk(
-                request, doomed, step: step, atLeast: SQLiteTable.largestRing, depth: nil,
-                where: { fixed.contains($0.with(deleteRule: .cascade)) }, db),
-            walk.notReached > SQLiteTable.largestRing
-        else { return nil }
-        return
-            "more than \(SQLiteTable.largestRing) rows of \(table.name) refer to each other in a ring, which SQLite cannot "
-            + "delete by a cascade; change one of the references, so that they are a ring no more"
+        guard request.relationships != .nullify else { return nil }
+        for name in try losing(doomed, step: step, db) {
+            let table = try scope(name, db).table
+            let own = table.ownReferences.filter { $0.deleteRule == .cascade }
+            guard !own.isEmpty,
+                try !own.allSatisfy(table.canLose) || hasDangling(table, in: doomedTable(table, doomed, db), db),
+                let walk = try walk(
+                    table.name, request, doomed, step: step, atLeast: SQLiteTable.largestRing,
+                    // By two keys rows are reached in another order than that of a chain, which SQLite follows then.
+                    depth: own.count > 1 ? SQLiteTable.largestRing + 1 : nil, where: { own.contains($0) }, db),
+                max(walk.notReached, walk.depth) > SQLiteTable.largestRing
+            else { continue }
+            return
+                "more than \(SQLiteTable.largestRing) rows of \(table.name) refer to each other in "
+                + "\(own.count > 1 ? "a ring or a chain" : "a ring"), which SQLite cannot delete by a cascade; change one of "
+                + "the references, so that there is none"
+        }
+        return try circleTooLarge(request, doomed, step: step, db)
     }
 
-    /// Follows the cascades within the rule's own table, from the rows that go with no other one; nil: so few rows refer
+    /// Why rows cannot go that a cascade leads to through another table: the rule names them as well, and so they go in an
+    /// order that has SQLite itself cascade from row to row. Nil: there are few.
+    private func circleTooLarge(
+        _ request: BatchDeleteRequest, _ doomed: DoomedRows, step: Int, _ db: Database
+    ) throws -> String? {
+        let table = try scope(request.fetchRequest.entity, db).table
+        let most = SQLiteTable.largestRing / 3
+        for key in table.entity.relationships
+        where key.deleteRule == .cascade && key.destination.lowercased() != table.name.lowercased() {
+            let isNamed = try childIsDoomed(key, doomed, steps: "= \(step) AND own.wave = 0", db)
+            let rows = try references(key, doomed, "doomed.step = ? AND \(isNamed)", [step], db)
+            guard try count(SQLFragment("SELECT count(*) FROM (SELECT 1") + rows + " LIMIT \(most + 1))", db) > most
+            else { continue }
+            return
+                "cascades lead from \(table.name) to \(key.destination) and back, through more than \(most) rows of "
+                + "\(table.name) that would go, which SQLite cannot delete by a cascade; declare one of the keys "
+                + "without ON DELETE CASCADE"
+        }
+        return nil
+    }
+
+    /// Whether rows of a table of keys have several references to their own table, of which one points at nothing.
+    func hasDangling(_ table: SQLiteTable, in keys: String, _ db: Database) throws -> Bool {
+        guard table.ownReferences.count > 1 else { return false }
+        let isRow = table.keySQL.enumerated().map { "child.\($0.element) = +mine.k\($0.offset)" }
+        let query =
+            "SELECT 1 FROM temp.\(keys) AS mine CROSS JOIN \(table.sql) AS child WHERE "
+            + "\(isRow.joined(separator: " AND ")) AND (\(table.dangles("child").joined(separator: " OR "))) LIMIT 1"
+        return try row(SQLFragment(query), db) != nil
+    }
+
+    /// Follows the cascades within a table, from the rows that go with no other one; nil: so few rows refer
     /// to each other that it does not matter. Rows that refer to themselves go with no other one.
     ///
     /// - Returns: how deep they go, and how many rows are not reached, since they are in a ring or hang on one.
     private func walk(
-        _ request: BatchDeleteRequest, _ doomed: DoomedRows, step: Int, atLeast fewest: Int, depth bound: Int?,
-        where isFollowed: (Relationship) -> Bool, _ db: Database
+        _ entity: String, _ request: BatchDeleteRequest, _ doomed: DoomedRows, step: Int, atLeast fewest: Int,
+        depth bound: Int?, where isFollowed: (Relationship) -> Bool, _ db: Database
     ) throws -> (depth: Int, notReached: Int)? {
-        let scope = try scope(request.fetchRequest.entity, db)
+        let scope = try scope(entity, db)
         let keys = try incoming(scope.table.name, of: request, db).filter {
             $0.deleteRule == .cascade && $0.source.lowercased() == scope.table.name.lowercased() && isFollowed($0)
         }

@@ -9,7 +9,7 @@ extension SQLiteConnection {
     ) throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for parent in try losing(doomed, step: step, db) {
-            for key in try incoming(parent, of: doomed.request(step), db) {
+            for key in try acting(parent, of: doomed.request(step), db) {
                 let gone: String
                 switch key.deleteRule {
                 // RESTRICT holds even if the row would go in the same statement, and a reference that cannot be changed
@@ -29,7 +29,7 @@ extension SQLiteConnection {
                 if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
             }
         }
-        return found
+        return found.isEmpty ? try fixedReferences(doomed, step: step, db) : found
     }
 
     private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {

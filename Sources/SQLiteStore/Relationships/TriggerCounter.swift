@@ -33,7 +33,9 @@ final class TriggerCounter {
         let reach = try Reach(of: request.entity, rule, connection, db)
         var setOff = table.entity.deleteTriggers
         for name in reach.cascading { setOff += try connection.catalog.table(name, db)?.entity.deleteTriggers ?? [] }
-        for name in reach.nullifying.keys { setOff += try connection.catalog.table(name, db)?.updateTriggers ?? [] }
+        for name in reach.nullifying.keys {
+            setOff += try connection.catalog.table(name, db)?.entity.updateTriggers.map(\.name) ?? []
+        }
         guard !setOff.isEmpty else { return nil }
         // schema, name, type, ncol, wr, strict
         let tables = try Row.fetchAll(db, sql: "PRAGMA main.table_list").compactMap { row -> String? in

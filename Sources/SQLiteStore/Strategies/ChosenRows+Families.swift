@@ -126,8 +126,10 @@ extension ChosenRows {
                 let most = SQLiteTable.largestRing
                 let count = try connection.count(
                     SQLFragment("SELECT count(*) FROM (SELECT ") + rows + " LIMIT \(most + 1))", db)
-                // The cascade goes from wave to wave, and once more through them for each such reference.
-                guard count > 0, (count + 1) * entities.count > most else { continue }
+                // The cascade goes from wave to wave, and once more through them for each such reference, of either key.
+                guard count > 0, (count + 1) * entities.count * entity.table.ownReferences.count > most,
+                    try !connection.hasDangling(entity.table, in: table(entity), db)
+                else { continue }
                 let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
                 try connection.execute(
                     SQLFragment(

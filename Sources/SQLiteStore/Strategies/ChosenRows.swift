@@ -106,13 +106,13 @@ struct ChosenRows {
 
     /// Takes the references from rows that point at chosen ones.
     ///
-    /// Chosen rows keep theirs, unless their key is declared CASCADE or RESTRICT: such a key acts on each row by itself,
-    /// and SQLite would follow a long chain of rows deeper than it can.
+    /// Chosen rows keep theirs only where their key is declared NO ACTION: any other acts on each row by itself, and SQLite
+    /// would follow a long chain of rows deeper than it can.
     private func nullify() throws {
         for key in try incoming {
             let child = try source(of: key)
             let sets = key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
-            let spares = isOwn(key) && key.deleteRule != .cascade && key.deleteRule != .restrict
+            let spares = isOwn(key) && key.deleteRule == .noAction
             let keys = SQLFragment("SELECT DISTINCT ") + (try pointing(key, sparingChosen: spares))
             try connection.execute(
                 SQLFragment("UPDATE OR ABORT \(child.from()) SET \(sets) WHERE \(Self.tuple(child.key)) IN (") + keys

@@ -220,6 +220,9 @@ import Testing
         Row("a deny rule of a model", [.relationshipDenied]) {
             $0.survey.obstacles = [obstacle(.noAction, .denyRule)]
         },
+        Row("rows cannot lose their reference", [.relationshipDenied]) {
+            $0.survey.obstacles = [obstacle(.nullify, .fixedReference)]
+        },
         Row("a mandatory inverse of a model", [.relationshipDenied]) {
             $0.survey.obstacles = [obstacle(.noAction, .mandatoryInverse)]
         },

@@ -72,7 +72,9 @@ struct RunStrategyTests {
         let file = try largeFile()
         let report = try bench.run(file, rule(), observer: Newcomer(file))
         #expect(report.rules[0].method == "range batches")
-        #expect(report.rules[0].methodReason == "rebuild by copy-back was given up: another program uses the store by now")
+        #expect(
+            report.rules[0].methodReason
+                == "rebuild by copy-back was given up: another program uses the store by now")
         #expect(report.rules[0].deleted == 57_001)
         #expect(report.rules[0].outcome == .completed)
         #expect(report.rules[0].lockElapsed == nil)
