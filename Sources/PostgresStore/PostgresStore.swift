@@ -51,7 +51,12 @@ public class PostgresStore {
 
     /// What a rule would find and delete.
     public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
-        try connection.run("counting the rows of \(request.entity)") { try connection.survey(request) }
+        try connection.run("counting the rows of \(request.entity)") { try connection.findings(of: request).survey }
+    }
+
+    /// How the rows of a request would be deleted now.
+    public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
+        try connection.knownFindings(of: request).outline
     }
 
     /// Some different values of an attribute, from the first rows and the last ones.

@@ -65,7 +65,15 @@ public final class PostgresWriter: PostgresStore, ObjectStore {
     /// Carries out a batch delete in one transaction of its own. A deadlock, a serialization failure, a lock that is not
     /// to be had and a lost connection are tried again.
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
-        try connection.execute(request)
+        try execute(DeleteWork(request))
+    }
+
+    /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
+    func execute(_ work: DeleteWork) throws(StoreError) -> BatchDeleteResult { try connection.execute(work) }
+
+    /// The deletion of the rows that a request names.
+    public func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+        try PostgresDeletion(request, connection)
     }
 
     /// Saves new rows in one transaction of its own.

@@ -19,14 +19,6 @@ extension SQLiteConnection {
         }
     }
 
-    /// SQLite's count of others' commits, and of the rows that this connection has changed, triggers and foreign keys
-    /// included.
-    func changeMark() throws(StoreError) -> ChangeMark {
-        try run("looking for changes of the store") { db in
-            ChangeMark(byOthers: try pragma("data_version", db), ownRowCount: db.totalChangesCount)
-        }
-    }
-
     /// Whether another process holds a lock on a file, by the kernel's list of locks; false where there is none.
     private static func isLockedByOthers(_ path: String) -> Bool {
         var status = stat()

@@ -41,6 +41,10 @@ final class SQLiteConnection {
     var triggerCounter: TriggerCounter?
     /// Compiles statements with foreign keys for a reader, which has none; made when it is first needed.
     var compiler: SQLiteConnection?
+    /// What surveys have found, for the deletions that follow.
+    var surveys = SurveyMemory<Findings>()
+    /// What this connection itself has changed, as far as ``ChangeMark`` must know of it.
+    var changes = OwnChanges()
     /// What is done about the WAL after each commit.
     let walCommits = WALCommits()
     /// Which file was opened; nil: it is only read.

@@ -50,6 +50,12 @@ public class SQLiteStore: StoreHistory {
     /// What a rule would find and delete.
     public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try connection.survey(request) }
 
+    /// How the rows of a request would be deleted now.
+    public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
+        let findings = try connection.findings(of: request)
+        return DeletionOutline(findings.technique, findings, maxLock: request.maxLock)
+    }
+
     /// How many readable rows of an entity stay after several deletes.
     public func countSpared(
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?

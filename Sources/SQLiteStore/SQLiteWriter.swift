@@ -62,10 +62,18 @@ public final class SQLiteWriter: SQLiteStore, ObjectStore {
         try connection.deleteObject(id, ifStill: expected)
     }
 
+    /// The deletion of the rows that a request names.
+    public func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+        try SQLiteDeletion(request, connection)
+    }
+
     /// Carries out a batch delete in one transaction of its own.
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
-        try connection.execute(request)
+        try execute(DeleteWork(request))
     }
+
+    /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
+    func execute(_ work: DeleteWork) throws(StoreError) -> BatchDeleteResult { try connection.execute(work) }
 
     /// Saves new rows in one transaction of its own.
     public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
@@ -97,9 +105,6 @@ public final class SQLiteWriter: SQLiteStore, ObjectStore {
     public func hasCompany() throws(StoreError) -> Bool {
         try connection.hasCompany()
     }
-
-    /// How often others have committed, and how many rows this connection has changed.
-    public func changeMark() throws(StoreError) -> ChangeMark? { try connection.changeMark() }
 
     /// Empties a WAL that has grown beyond its bound. A reader that is in the way is named; far beyond the bound nothing
     /// more should be written.

@@ -72,7 +72,7 @@ struct ExitStatus: Hashable {
         case .unreachable: "check the server and the network, and try again"
         case .permission: "run it as the file's owner, or change who may read and write the file and its folder"
         case .busy: "try again later, or raise store.busy_timeout"
-        case .strategyUnfit: "raise limits.max_lock, or set it to 0, so that rows go in batches"
+        case .methodUnfit: "raise limits.max_lock, or set it to 0, so that rows go in batches"
         case .inputOutput:
             "name a SQLite file; if it is one, see what PRAGMA integrity_check says, and whether the disk is full"
         case .constraint: "see which rows the message means: a trigger or a key of the store keeps them"

@@ -38,14 +38,14 @@ struct CitusTests {
             #expect(!statement.contains("ctid") && !statement.contains("tableoid"))
             if statement.hasPrefix("DELETE") { deletes.append((statement, plan)) }
         }
-        let survey = try writer.survey(Self.request)
-        #expect(survey.possibleStrategies == [.range])
-        let first = try Laws.carryOut(Self.request, strategy: .range, batchRows: 7, stopAfter: 3, on: writer)
+        let survey = try writer.findings(Self.request)
+        #expect(survey.possibleTechniques == [.range])
+        let first = try Laws.carryOut(Self.request, technique: "range", batchRows: 7, stopAfter: 3, on: writer)
         #expect(first.batchCounts == [7, 7, 7])
         // All of one symbol, the oldest.
         #expect(try database.run("SELECT count(*) FROM q GROUP BY symbol ORDER BY 1") == ["79", "100", "100"])
         #expect(try database.run("SELECT min(id) FROM q GROUP BY symbol HAVING count(*) = 79") == ["21"])
-        let rest = try Laws.carryOut(Self.request, strategy: .range, batchRows: 7, on: writer)
+        let rest = try Laws.carryOut(Self.request, technique: "range", batchRows: 7, on: writer)
         #expect(rest.isComplete && rest.total.deletedCount == 123 && rest.batchCounts.allSatisfy { $0 <= 7 })
         // The coordinator sends each statement to one shard.
         #expect(!deletes.isEmpty)
@@ -65,7 +65,7 @@ struct CitusTests {
             FROM generate_series(0, 99) n, unnest('{A,BB,CCC}'::text[]) s;
             """)
         let (survey, execution) = try database.dryAndReal(Self.request)
-        #expect(survey.possibleStrategies == [.range] && execution.total.deletedCount == 72)
+        #expect(survey.possibleTechniques == [.range] && execution.total.deletedCount == 72)
         #expect(try database.run("SELECT count(*), min(id) FROM q") == ["228|24"])
     }
 

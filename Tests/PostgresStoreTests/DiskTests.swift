@@ -11,7 +11,7 @@ import Testing
 struct DiskTests {
     private static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-02-01T00:00:00Z"))
 
-    private static func batch(_ rows: Int) -> BatchDeleteRequest { ExpiringRows.batch(rows, of: request) }
+    private static func batch(_ rows: Int) -> DeleteWork { ExpiringRows.batch(rows, of: request) }
 
     private static let schema = """
         CREATE TABLE q (id int PRIMARY KEY, at timestamptz, note text); CREATE INDEX ON q (at);

@@ -12,12 +12,12 @@ enum ExpiringRows {
     static let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01T05:00:00Z"))
 
     /// A batch of at most so many of the rows that a rule deletes, the oldest first.
-    static func batch(_ rows: Int? = 50, of rule: SurveyRequest = request) -> BatchDeleteRequest {
-        BatchDeleteRequest(
+    static func batch(_ rows: Int? = 50, of rule: SurveyRequest = request) -> DeleteWork {
+        DeleteWork(
             fetchRequest: FetchRequest(
                 entity: rule.entity, predicate: rule.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: rows
             ),
-            resultType: .count, strategy: .range)
+            resultType: .count, technique: .range)
     }
 }
 
@@ -28,5 +28,13 @@ func storeError(_ body: () throws -> Void) -> StoreError? {
         return nil
     } catch {
         return error as? StoreError
+    }
+}
+
+extension PostgresStore {
+    /// What a survey finds, with what only the engine knows of it.
+    func findings(_ request: SurveyRequest) throws -> Findings {
+        _ = try survey(request)
+        return try connection.knownFindings(of: request)
     }
 }

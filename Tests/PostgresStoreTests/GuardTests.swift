@@ -66,17 +66,17 @@ struct GuardTests {
         let database = try kind.make()
         let user = try database.makeOwner()
         let (survey, execution) = try database.dryAndReal(Self.request, user: user)
-        #expect(survey.strategy == .partitions && execution.total.deletedCount == 480)
+        #expect(survey.technique == .partitions && execution.total.deletedCount == 480)
         #expect(execution.batchCounts.first ?? 0 > 20)
     }
 
     @Test(arguments: Kind.all) func rowTriggersAreAsked(kind: Kind) throws {
         let database = try kind.make(Self.keepingTrigger)
         let (survey, execution) = try database.dryAndReal(Self.request, isEqual: false)
-        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 96)
+        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 96)
         if kind != .table {
             let reason = "nothing is dropped as a whole, since the trigger keep of q would not fire"
-            #expect(survey.strategyReason == reason)
+            #expect(survey.reason == reason)
         }
         #expect(try database.run("SELECT count(*) FROM q") == ["624"])
     }
@@ -88,9 +88,9 @@ struct GuardTests {
             CREATE TRIGGER no BEFORE DELETE ON q FOR EACH STATEMENT EXECUTE FUNCTION no();
             """)
         let writer = try database.writer()
-        let survey = try writer.survey(Self.request)
+        let survey = try writer.findings(Self.request)
         let error = storeError {
-            _ = try Laws.carryOut(Self.request, strategy: survey.strategy, batchRows: 20, on: writer)
+            _ = try Laws.carryOut(Self.request, technique: survey.technique.rawValue, batchRows: 20, on: writer)
         }
         #expect(error?.message.contains("on hold") == true)
         #expect(try database.run("SELECT count(*) FROM q") == ["720"])
@@ -117,7 +117,7 @@ struct GuardTests {
             "ALTER TABLE q ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON q USING (id % 5 = 0);")
         let user = try database.makeUser("GRANT SELECT, DELETE ON q TO")
         let (survey, _) = try database.dryAndReal(Self.request, user: user)
-        #expect(survey.expiredCount == 96 && !survey.possibleStrategies.contains(.partitions))
+        #expect(survey.expiredCount == 96 && !survey.possibleTechniques.contains(.partitions))
         #expect(try database.run("SELECT count(*) FROM q") == ["624"])
     }
 
@@ -126,7 +126,7 @@ struct GuardTests {
         let database = try kind.make(
             "ALTER TABLE q ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON q USING (id % 5 = 0);")
         let (survey, execution) = try database.dryAndReal(Self.request, user: database.makeOwner())
-        #expect(survey.strategy == .partitions && execution.total.deletedCount == 480)
+        #expect(survey.technique == .partitions && execution.total.deletedCount == 480)
     }
 
     /// A policy of a partition itself: a delete on the whole table is not subject to it, and nothing is dropped. A chunk
@@ -141,8 +141,8 @@ struct GuardTests {
                 "ALTER TABLE \(first) ENABLE ROW LEVEL SECURITY; ALTER TABLE \(first) FORCE ROW LEVEL SECURITY; CREATE POLICY p ON \(first) USING (id % 5 = 0)"
         )
         let (survey, execution) = try database.dryAndReal(Self.request, user: database.makeOwner())
-        #expect(survey.strategy == .range && survey.possibleStrategies == [.range])
-        #expect(survey.strategyObstacles[.partitions]?.contains("row security") == true)
+        #expect(survey.technique == .range && survey.possibleTechniques == [.range])
+        #expect(survey.techniqueObstacles[.partitions]?.contains("row security") == true)
         #expect(execution.batchCounts.allSatisfy { $0 <= 20 })
         #expect(try database.run("SELECT count(*) FROM \(first)") == ["0"])
     }
@@ -184,7 +184,7 @@ struct GuardTests {
         let database = try kind.make()
         let user = try database.makeUser("GRANT SELECT, DELETE ON q TO")
         let (survey, execution) = try database.dryAndReal(Self.request, user: user)
-        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 480)
+        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
     }
 
     /// The drop would fail, and a partition would be detached by then.
@@ -194,7 +194,7 @@ struct GuardTests {
     ]) func aPartitionThatSomethingDependsOnGoesByRows(sql: String) throws {
         let database = try Kind.partitions.make(sql)
         let (survey, execution) = try database.dryAndReal(Self.request)
-        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 480)
+        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
         #expect(try database.run("SELECT count(*) FROM q_1") == ["0"])
     }
 
@@ -204,13 +204,13 @@ struct GuardTests {
         var request = Self.request
         request.wantsObjectIDs = true
         let writer = try database.writer()
-        let survey = try writer.survey(request)
-        #expect(!survey.possibleStrategies.contains(.partitions))
-        #expect(survey.strategyObstacles[.partitions] == "a digest needs the key of every row")
-        #expect(survey.strategyReason == "nothing is dropped as a whole, since a digest needs the key of every row")
+        let survey = try writer.findings(request)
+        #expect(!survey.possibleTechniques.contains(.partitions))
+        #expect(survey.techniqueObstacles[.partitions] == "a digest needs the key of every row")
+        #expect(survey.reason == "nothing is dropped as a whole, since a digest needs the key of every row")
         // Even if it is asked for.
         var batch = ExpiringRows.batch(1000, of: request)
-        batch.strategy = .partitions
+        batch.technique = .partitions
         batch.resultType = .objectIDs
         let result = try writer.execute(batch)
         #expect(result.deletedCount == 480 && result.objectIDs.count == 480)
@@ -240,14 +240,14 @@ struct GuardTests {
     @Test(arguments: [keepingTrigger, policy]) func aGuardThatComesInBetweenHolds(sql: String) throws {
         let database = try Kind.indexedPartitions.make()
         let writer = try PostgresWriter(database.address(of: database.makeOwner()))
-        #expect(try writer.survey(Self.request).strategy == .partitions)
+        #expect(try writer.findings(Self.request).technique == .partitions)
         var hasCome = false
         writer.trace = { statement, _ in
             guard statement.contains("LOCK TABLE"), !hasCome else { return }
             hasCome = true
             _ = try? database.run(script: sql)
         }
-        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 20, on: writer)
+        let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 20, on: writer)
         #expect(hasCome && execution.isComplete && execution.total.deletedCount == 96)
         #expect(try database.run("SELECT count(*) FROM q") == ["624"])
         #expect(try database.run("SELECT count(*) FROM pg_partition_tree('q') WHERE isleaf") == ["3"])

@@ -47,7 +47,7 @@ struct KnownCountsTests {
         let survey = try writer.survey(Self.request)
         #expect(survey.expiredCount == 1416)
         let counts = try counts(writer) {
-            let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 100, on: writer)
+            let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 100, on: writer)
             #expect(execution.total.deletedCount == 1416)
         }
         #expect(counts == [])
@@ -60,7 +60,7 @@ struct KnownCountsTests {
         let (writer, other) = try open(Self.partitions)
         let survey = try writer.survey(Self.request)
         try other.execute(script: [statements])
-        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 100, on: writer)
         #expect(survey.expiredCount == 1416 && execution.total.deletedCount == 1417)
     }
 
@@ -72,7 +72,7 @@ struct KnownCountsTests {
         try writer.connection.execute("SELECT pg_current_xact_id()")
         let survey = try writer.survey(Self.request)
         try other.execute("COMMIT")
-        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 100, on: writer)
         #expect(survey.expiredCount == 1416 && execution.total.deletedCount == 1417)
     }
 

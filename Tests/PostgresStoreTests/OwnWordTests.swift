@@ -29,9 +29,9 @@ struct OwnWordTests {
     @Test func nullifyTakesReferencesOfEveryKeyAndNothingElse() throws {
         let database = try TestDatabase(Self.schema)
         let writer = try database.writer()
-        let survey = try writer.survey(request(.nullify))
-        #expect(survey.expiredCount == 2 && survey.possibleStrategies == [.whole] && survey.obstacles == [])
-        let execution = try Laws.carryOut(request(.nullify), strategy: .whole, batchRows: nil, on: writer)
+        let survey = try writer.findings(request(.nullify))
+        #expect(survey.expiredCount == 2 && survey.possibleTechniques == [.whole] && survey.obstacles == [])
+        let execution = try Laws.carryOut(request(.nullify), technique: "whole", batchRows: nil, on: writer)
         // Three notes, and the row of the table itself that points at one that goes.
         #expect(execution.total == BatchDeleteResult(deletedCount: 2, nullifiedCount: survey.nullifiedCount))
         #expect(survey.nullifiedCount == 4)
@@ -42,10 +42,10 @@ struct OwnWordTests {
     @Test func cascadeTakesRowsAlongAndTheSchemasWordHoldsBehindThem() throws {
         let database = try TestDatabase(Self.schema)
         let writer = try database.writer()
-        let survey = try writer.survey(request(.cascade))
+        let survey = try writer.findings(request(.cascade))
         // The chain of the table leads from the first row to the last, and to all notes.
         #expect(survey.expiredCount == 2 && survey.cascadedCount == 8 && survey.nullifiedCount == 4)
-        let execution = try Laws.carryOut(request(.cascade), strategy: .whole, batchRows: nil, on: writer)
+        let execution = try Laws.carryOut(request(.cascade), technique: "whole", batchRows: nil, on: writer)
         #expect(execution.total.cascadedCount == 8 && execution.total.nullifiedCount == 4)
         #expect(
             try database.run(
@@ -77,7 +77,7 @@ struct OwnWordTests {
                 """)
         let writer = try database.writer()
         #expect(throws: StoreError.self) {
-            try Laws.carryOut(request(.nullify), strategy: .whole, batchRows: nil, on: writer)
+            try Laws.carryOut(request(.nullify), technique: "whole", batchRows: nil, on: writer)
         }
         #expect(try database.run("SELECT count(*), count(up) FROM q") == ["6|5"])
         #expect(try database.run("SELECT count(a), count(also) FROM note") == ["4|4"])

@@ -35,9 +35,9 @@ struct PartitionTests {
         _ request: SurveyRequest, _ database: TestDatabase, zone: CalendarZone = .utc
     ) throws -> Laws.Execution {
         let writer = try database.writer(zone: zone)
-        let survey = try writer.survey(request)
-        #expect(survey.strategy == .partitions)
-        let execution = try Laws.carryOut(request, strategy: .partitions, batchRows: 100, on: writer)
+        let survey = try writer.findings(request)
+        #expect(survey.technique == .partitions)
+        let execution = try Laws.carryOut(request, technique: "partitions", batchRows: 100, on: writer)
         #expect(execution.isComplete && execution.total.deletedCount == survey.expiredCount)
         #expect(try writer.survey(request).expiredCount == 0)
         return execution
@@ -84,7 +84,8 @@ struct PartitionTests {
         _ = try carryOut(early, database, zone: berlin)
         #expect(try database.run(Self.partitionNames) == ["q_02 q_03 q_04"])
         _ = try? Laws.carryOut(
-            Self.request("2026-02-28T23:00:00Z", date: .of("at", zone: berlin)), strategy: .partitions, batchRows: 100,
+            Self.request("2026-02-28T23:00:00Z", date: .of("at", zone: berlin)), technique: "partitions",
+            batchRows: 100,
             on: database.writer(zone: berlin))
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
     }
@@ -126,18 +127,18 @@ struct PartitionTests {
     ])
     func keysAndTriggersNeedRows(more: String) throws {
         let database = try TestDatabase(Self.months("ALTER TABLE q ADD PRIMARY KEY (id, at);" + more))
-        let survey = try database.writer().survey(Self.request())
-        #expect(survey.expiredCount > 0 && !survey.possibleStrategies.contains(.partitions))
+        let survey = try database.writer().findings(Self.request())
+        #expect(survey.expiredCount > 0 && !survey.possibleTechniques.contains(.partitions))
     }
 
     @Test func filtersAndKeptRowsNeedRows() throws {
         let database = try TestDatabase(Self.months())
         var filtered = Self.request()
         filtered.filter = .compare("price", .less, .integer(5))
-        #expect(try database.writer().survey(filtered).strategy == .range)
+        #expect(try database.writer().findings(filtered).technique == .range)
         var kept = Self.request()
         kept.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: kept.date)
-        #expect(try database.writer().survey(kept).strategy == .range)
+        #expect(try database.writer().findings(kept).technique == .range)
     }
 
     /// One batch takes a bounded number of partitions, and empty ones do not end the pass.
@@ -228,7 +229,7 @@ struct PartitionTests {
         try database.run("CREATE TABLE q_new PARTITION OF q FOR VALUES FROM ('2026-01-01') TO ('2026-01-15')")
         let writer = try database.writer()
         let error = storeError {
-            _ = try Laws.carryOut(Self.request(), strategy: .partitions, batchRows: 100, on: writer)
+            _ = try Laws.carryOut(Self.request(), technique: "partitions", batchRows: 100, on: writer)
         }
         #expect(
             error?.message.contains("q_01, which an earlier run has detached, cannot be attached to q again") == true)
@@ -240,18 +241,18 @@ struct PartitionTests {
     @Test func aPartitionThatIsInUseGoesOnceItIsFree() throws {
         let database = try TestDatabase(Self.months())
         let writer = try PostgresWriter(database.address, lockTimeout: .milliseconds(50))
-        let survey = try writer.survey(Self.request())
+        let survey = try writer.findings(Self.request())
         let other = try database.connection()
         try other.execute("BEGIN")
         try other.execute("SELECT count(*) FROM q_02")
         var batch = ExpiringRows.batch(100, of: Self.request())
-        batch.strategy = .partitions
+        batch.technique = .partitions
         let first = try writer.execute(batch)
         #expect(first.deletedCount == 744)
         batch.continuation = first.continuation
         #expect(storeError { _ = try writer.execute(batch) }?.kind == .busy)
         try other.execute("COMMIT")
-        let rest = try Laws.carryOut(Self.request(), strategy: .partitions, batchRows: 100, on: writer)
+        let rest = try Laws.carryOut(Self.request(), technique: "partitions", batchRows: 100, on: writer)
         #expect(first.deletedCount + rest.total.deletedCount == survey.expiredCount)
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
     }
@@ -266,7 +267,7 @@ struct PartitionTests {
         let database = try TestDatabase(Self.months())
         let name = try database.run("SELECT current_database()")[0]
         let writer = try database.writer()
-        let survey = try writer.survey(Self.request())
+        let survey = try writer.findings(Self.request())
         var isCut = false
         writer.trace = { statement, _ in
             guard statement.contains(place), !isCut else { return }
@@ -275,7 +276,7 @@ struct PartitionTests {
                 "SELECT pg_terminate_backend(pid, 1000) FROM pg_stat_activity WHERE datname = '\(name)' AND pid <> pg_backend_pid()"
             )
         }
-        let execution = try Laws.carryOut(Self.request(), strategy: .partitions, batchRows: 100, on: writer)
+        let execution = try Laws.carryOut(Self.request(), technique: "partitions", batchRows: 100, on: writer)
         #expect(isCut && execution.isComplete && execution.total.deletedCount == survey.expiredCount)
         #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
     }
@@ -314,7 +315,7 @@ struct PartitionTests {
                     )
                     .first?[0])) ?? 0)
         let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: cutoff)
-        let execution = try Laws.carryOut(request, strategy: .partitions, batchRows: 100, on: database.writer())
+        let execution = try Laws.carryOut(request, technique: "partitions", batchRows: 100, on: database.writer())
         #expect(execution.total.deletedCount > 90)
         try connection.execute("SELECT partman.run_maintenance('public.q')")
         try connection.execute("INSERT INTO q VALUES (now() + interval '1 day', 2)")

@@ -120,13 +120,13 @@ extension TestDatabase {
     /// - Parameter isEqual: whether both counts must be the same, and nothing must be left.
     func dryAndReal(
         _ request: SurveyRequest, user: String? = nil, zone: CalendarZone = .utc, isEqual: Bool = true
-    ) throws -> (Survey, Laws.Execution) {
+    ) throws -> (Findings, Laws.Execution) {
         let address = user.map { self.address(of: $0) } ?? address
-        let dry = try PostgresReader(address, zone: zone).survey(request)
+        let dry = try PostgresReader(address, zone: zone).findings(request)
         let writer = try PostgresWriter(address, zone: zone)
-        let survey = try writer.survey(request)
-        #expect(survey == dry)
-        let execution = try Laws.carryOut(request, strategy: survey.strategy, batchRows: 20, on: writer)
+        let survey = try writer.findings(request)
+        #expect(survey.survey == dry.survey && survey.outline == dry.outline)
+        let execution = try Laws.carryOut(request, technique: survey.technique.rawValue, batchRows: 20, on: writer)
         if isEqual {
             #expect(execution.isComplete && execution.total.deletedCount == dry.expiredCount)
             #expect(try writer.survey(request).expiredCount == 0)

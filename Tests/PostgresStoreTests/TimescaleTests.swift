@@ -30,8 +30,8 @@ struct TimescaleTests {
             """)
         // Two whole chunks and two days.
         let (survey, execution) = try database.dryAndReal(Self.request)
-        #expect(survey.strategy == .partitions && survey.possibleStrategies == [.partitions, .range])
-        #expect(survey.strategyReason?.contains("the continuous aggregates public.daily keep what they hold") == true)
+        #expect(survey.technique == .partitions && survey.possibleTechniques == [.partitions, .range])
+        #expect(survey.reason?.contains("the continuous aggregates public.daily keep what they hold") == true)
         #expect(execution.batchCounts.first == 336 && execution.total.deletedCount == 384)
         #expect(execution.batchCounts.dropFirst().allSatisfy { $0 <= 20 })
         #expect(try database.run("SELECT count(*), min(id) FROM q") == ["336|384"])
@@ -52,8 +52,8 @@ struct TimescaleTests {
                 "UPDATE q SET created_at = NULL WHERE id < 100; UPDATE q SET created_at = at WHERE id >= 600;"))
         let request = SurveyRequest(entity: "q", date: .of("created_at"), cutoff: at("2026-02-15"))
         let (survey, execution) = try database.dryAndReal(request)
-        #expect(!survey.possibleStrategies.contains(.partitions) && execution.total.deletedCount == 120)
-        #expect(survey.strategyObstacles[.partitions] == "its chunks are ranges of at, not of created_at")
+        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 120)
+        #expect(survey.techniqueObstacles[.partitions] == "its chunks are ranges of at, not of created_at")
         #expect(try database.run("SELECT count(*), count(created_at) FROM q") == ["600|500"])
     }
 
@@ -69,7 +69,7 @@ struct TimescaleTests {
             """)
         let (survey, _) = try database.dryAndReal(
             SurveyRequest(entity: "q", date: .of("created_at"), cutoff: at("2026-01-16")))
-        #expect(!survey.possibleStrategies.contains(.partitions))
+        #expect(!survey.possibleTechniques.contains(.partitions))
         #expect(try database.run("SELECT count(*), min(created_at) FROM q") == ["16|2026-01-16 00:00:00+00"])
     }
 
@@ -129,7 +129,7 @@ struct TimescaleTests {
             name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1), latest: nil)
         let request = SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1500))
         let (survey, _) = try database.dryAndReal(request)
-        #expect(!survey.possibleStrategies.contains(.partitions))
+        #expect(!survey.possibleTechniques.contains(.partitions))
         #expect(try database.run("SELECT count(*), min(at) FROM q") == ["500|1500"])
     }
 
@@ -166,14 +166,14 @@ struct TimescaleTests {
     @Test func rowsThatArriveBeforeTheDropAreCounted() throws {
         let database = try TestDatabase.timescale(Self.hypertable())
         let writer = try database.writer()
-        let survey = try writer.survey(Self.request)
+        let survey = try writer.findings(Self.request)
         var hasArrived = false
         writer.trace = { statement, _ in
             guard statement.contains("LOCK TABLE"), !hasArrived else { return }
             hasArrived = true
             _ = try? database.run("INSERT INTO q VALUES (1000, '2026-01-02 00:30Z')")
         }
-        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 20, on: writer)
+        let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 20, on: writer)
         #expect(hasArrived && survey.expiredCount == 384 && execution.total.deletedCount == 385)
     }
 
@@ -182,9 +182,9 @@ struct TimescaleTests {
         let database = try TestDatabase.timescale(Self.hypertable())
         let user = try database.makeOwner()
         let writer = try PostgresWriter(database.address(of: user))
-        #expect(try writer.survey(Self.request).strategy == .partitions)
+        #expect(try writer.findings(Self.request).technique == .partitions)
         try database.run(script: sql)
-        let execution = try Laws.carryOut(Self.request, strategy: .partitions, batchRows: 20, on: writer)
+        let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 20, on: writer)
         // Every fifth row is not protected: 77 of 0...383.
         #expect(execution.total.deletedCount == 77)
         #expect(try database.run("SELECT count(*) FROM q") == ["643"])

@@ -1,7 +1,8 @@
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// Batch delete requests as a program makes them.
 struct BatchDeleteTests {
@@ -134,7 +135,7 @@ struct BatchDeleteTests {
         let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
         let fetch = FetchRequest(entity: "t", fetchLimit: 1, fetchOffset: 1)
         #expect {
-            try store.writer().execute(BatchDeleteRequest(fetchRequest: fetch, strategy: .windows))
+            try store.writer().execute(DeleteWork(fetchRequest: fetch, technique: .windows))
         } throws: { ($0 as? StoreError)?.kind == .unsupported }
     }
 
@@ -149,7 +150,7 @@ struct BatchDeleteTests {
         let writer = try store.writer()
         let one = BatchDeleteRequest(
             fetchRequest: FetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(2))))
-        var windows = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "t", fetchLimit: 1), strategy: .windows)
+        var windows = DeleteWork(fetchRequest: FetchRequest(entity: "t", fetchLimit: 1), technique: .windows)
         if hasBegunBefore {
             windows.continuation = try writer.execute(windows).continuation
         } else {

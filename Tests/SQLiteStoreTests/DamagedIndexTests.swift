@@ -1,7 +1,8 @@
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// An index that disagrees with its table never has a row deleted that the table takes for fresh.
 struct DamagedIndexTests {
@@ -54,24 +55,24 @@ struct DamagedIndexTests {
     private static let fresh = "SELECT count(*) FROM t NOT INDEXED WHERE +at >= 1000 AND +kind <> ''"
 
     @Test(arguments: [
-        (DeleteStrategy.range, true), (.sorted, true), (.whole, true), (.windows, false), (.rebuildInPlace, false),
+        (Technique.range, true), (.sorted, true), (.whole, true), (.windows, false), (.rebuildInPlace, false),
         (.rebuild, false),
-    ]) func noStrategyDeletesARowThatIsFreshInTheTable(_ strategy: DeleteStrategy, _ readsIndex: Bool) throws {
+    ]) func noStrategyDeletesARowThatIsFreshInTheTable(_ strategy: Technique, _ readsIndex: Bool) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
-        let survey = try store.reader().survey(request())
+        let survey = try store.reader().findings(request())
         #expect(survey.expiredCount == 120)
-        var delete = BatchDeleteRequest(
+        var delete = DeleteWork(
             fetchRequest: FetchRequest(
                 entity: "t", predicate: request().deletion, sortDescriptors: [SortDescriptor("at")],
                 fetchLimit: strategy.isInBatches ? 50 : nil),
-            resultType: .count, strategy: strategy)
+            resultType: .count, technique: strategy)
         delete.expectedCount = survey.expiredCount
         delete.stayingRows = survey.stayingRows
         delete.rowIDs = strategy == .windows ? survey.expiredRowIDs : nil
         let writer = try store.writer()
-        delete.surveyed = try writer.changeMark()
+        delete.surveyed = try writer.connection.changeMark()
         var error: StoreError?
         do throws(StoreError) {
             repeat { delete.continuation = try writer.execute(delete).continuation } while delete.continuation != nil
@@ -88,15 +89,15 @@ struct DamagedIndexTests {
     }
 
     /// All rows go by the index: no short way may believe it.
-    @Test(arguments: [DeleteStrategy.whole, .rebuild]) func notEvenWhereTheIndexSaysThatAllRowsGo(
-        _ strategy: DeleteStrategy
+    @Test(arguments: [Technique.whole, .rebuild]) func notEvenWhereTheIndexSaysThatAllRowsGo(
+        _ strategy: Technique
     ) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at", value: "i", fresh: "9000")
-        var delete = BatchDeleteRequest(
+        var delete = DeleteWork(
             fetchRequest: FetchRequest(entity: "t", predicate: request().deletion), resultType: .count,
-            strategy: strategy)
-        let survey = try store.reader().survey(request())
+            technique: strategy)
+        let survey = try store.reader().findings(request())
         #expect(survey.expiredCount == 200)
         delete.expectedCount = survey.expiredCount
         delete.stayingRows = survey.stayingRows
@@ -104,8 +105,8 @@ struct DamagedIndexTests {
         #expect(try store.rows(Self.fresh) == ["60"])
     }
 
-    @Test(arguments: [DeleteStrategy.range, .sorted, .whole]) func datesInTextAreReadInTheTable(
-        _ strategy: DeleteStrategy
+    @Test(arguments: [Technique.range, .sorted, .whole]) func datesInTextAreReadInTheTable(
+        _ strategy: Technique
     ) throws {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at TEXT", "at",
@@ -114,7 +115,7 @@ struct DamagedIndexTests {
             fresh: "'2030-01-01T00:00:00Z'")
         let asked = request(.iso8601)
         let error = #expect(throws: StoreError.self) {
-            try store.writer().deleteAll(asked, strategy: strategy, batchRows: 50)
+            try store.writer().deleteAll(asked, technique: strategy, batchRows: 50)
         }
         #expect(error?.kind == .inputOutput)
         #expect(try store.rows("SELECT count(*) FROM t NOT INDEXED WHERE +at > '2029'") == ["140"])
@@ -126,22 +127,22 @@ struct DamagedIndexTests {
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "kind, at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "at, kind = 'b'")
         let asked = request(filter: .compare("kind", .equal, .text("a")))
-        for strategy in [DeleteStrategy.range, .sorted, .whole] {
+        for strategy in [Technique.range, .sorted, .whole] {
             #expect(throws: StoreError.self) {
-                try store.writer().deleteAll(asked, strategy: strategy, batchRows: 50)
+                try store.writer().deleteAll(asked, technique: strategy, batchRows: 50)
             }
         }
         #expect(try store.rows("SELECT count(*) FROM t NOT INDEXED WHERE +kind = 'b'") == ["60"])
     }
 
     /// Without a rowid SQLite may take an index also where none is asked for.
-    @Test(arguments: [DeleteStrategy.range, .sorted, .whole, .keys]) func tablesWithoutARowIDAreNoException(
-        _ strategy: DeleteStrategy
+    @Test(arguments: [Technique.range, .sorted, .whole, .keys]) func tablesWithoutARowIDAreNoException(
+        _ strategy: Technique
     ) throws {
         let store = try store(
             "id INTEGER, kind TEXT, at INTEGER, PRIMARY KEY (id)) WITHOUT ROWID; --",
             "at", value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
-        _ = try? store.writer().deleteAll(request(), strategy: strategy, batchRows: 50)
+        _ = try? store.writer().deleteAll(request(), technique: strategy, batchRows: 50)
         #expect(try store.rows(Self.fresh) == ["140"])
     }
 
@@ -151,10 +152,10 @@ struct DamagedIndexTests {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
-        var delete = BatchDeleteRequest(
+        var delete = DeleteWork(
             fetchRequest: FetchRequest(entity: "t", predicate: request().deletion), resultType: .objectIDs,
             relationships: rule)
-        delete.strategy = .whole
+        delete.technique = .whole
         #expect(throws: StoreError.self) { try store.writer().execute(delete) }
         #expect(try store.rows(Self.fresh) == ["140"])
     }

@@ -1,7 +1,7 @@
 import Foundation
 import GRDB
 import PriceStore
-import SQLiteStore
+@testable import SQLiteStore
 import Testing
 
 /// Every format, declared type and strategy against a slow, obvious judge of single values.
@@ -113,7 +113,7 @@ struct FormatOracleTests {
         let matching = judged.filter { $0.0.matches }
         let expectedGone = Set(matching.filter { $0.1.expired }.map(\.0.id))
 
-        let survey = try store.reader().survey(request)
+        let survey = try store.reader().findings(request)
         #expect(survey.unsupported == nil)
         #expect(survey.rowCount == matching.count)
         #expect(survey.expiredCount == expectedGone.count)
@@ -123,12 +123,12 @@ struct FormatOracleTests {
             expectedGone.isEmpty
                 || survey.leavesReadableRows == judged.contains { $0.1.readable && !expectedGone.contains($0.0.id) })
 
-        for strategy in survey.possibleStrategies {
+        for strategy in survey.possibleTechniques {
             let copy = try TemporaryStore(inMemory: true)
             try FileManager.default.removeItem(atPath: copy.path)
             try FileManager.default.copyItem(atPath: store.path, toPath: copy.path)
             let writer = try copy.writer()
-            let result = try writer.deleteAll(request, strategy: strategy)
+            let result = try writer.deleteAll(request, technique: strategy)
             #expect(result.total.deletedCount == expectedGone.count, "strategy \(strategy)")
             #expect(result.batchCounts.allSatisfy { $0 <= 7 } || !strategy.isInBatches)
             let left = Set(try copy.rows("SELECT id FROM \"p\"\"x\"").compactMap { Int64($0) })

@@ -1,29 +1,30 @@
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// Tables whose rows no date index gives: how little of them is looked at.
 struct OneLookTests {
     static let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
     static let cutoff = Instant(unixSeconds: 1000)
 
-    private func survey(_ store: some StoreReader, _ date: DateAttribute = date) throws -> Survey {
-        try store.survey(SurveyRequest(entity: "t", date: date, cutoff: Self.cutoff))
+    private func survey(_ store: SQLiteStore, _ date: DateAttribute = date) throws -> Findings {
+        try store.findings(SurveyRequest(entity: "t", date: date, cutoff: Self.cutoff))
     }
 
     /// Deletes in batches and returns the statements that were executed, each once.
     private func delete(
-        _ store: TemporaryStore, _ strategy: DeleteStrategy, date: DateAttribute = date, batch: Int = 7,
+        _ store: TemporaryStore, _ strategy: Technique, date: DateAttribute = date, batch: Int = 7,
         rowIDs: ClosedRange<Int64>? = nil
     ) throws -> (deleted: [Int], statements: [String]) {
         let writer = try store.writer()
         var statements: [String] = []
         writer.trace = { statement, _ in statements.append(statement) }
-        var request = BatchDeleteRequest(
+        var request = DeleteWork(
             fetchRequest: PriceStore.FetchRequest(
                 entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)),
-                sortDescriptors: [SortDescriptor("at")], fetchLimit: batch), strategy: strategy)
+                sortDescriptors: [SortDescriptor("at")], fetchLimit: batch), technique: strategy)
         request.rowIDs = rowIDs
         var deleted: [Int] = []
         repeat {
@@ -60,7 +61,7 @@ struct OneLookTests {
         #expect(found.newestValue == .integer(5000))
         #expect(found.leavesReadableRows)
         #expect(found.unreadable.map(\.reason) == [.wrongType, .sentinel])
-        #expect(found.strategy == .keys)
+        #expect(found.technique == .keys)
         #expect(found.index == "primary key")
     }
 
@@ -119,8 +120,8 @@ struct OneLookTests {
         #expect(try store.rows("SELECT id FROM t") == [])
     }
 
-    @Test(arguments: [DeleteStrategy.windows, .rebuildInPlace]) func theTableIsGoneThroughWhateverIndexesThereAre(
-        _ strategy: DeleteStrategy
+    @Test(arguments: [Technique.windows, .rebuildInPlace]) func theTableIsGoneThroughWhateverIndexesThereAre(
+        _ strategy: Technique
     ) throws {
         let store = try TemporaryStore(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, UNIQUE (at))",

@@ -1,7 +1,8 @@
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// Relationships as a request wants them, whatever the schema declares.
 struct RelationshipRuleTests {
@@ -152,7 +153,7 @@ struct RelationshipRuleTests {
     }
 
     @Test func batchesOfEveryStrategyFollowTheRule() throws {
-        for strategy in [DeleteStrategy.range, .windows] {
+        for strategy in [Technique.range, .windows] {
             let store = try TemporaryStore(
                 "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)",
                 "CREATE TABLE c (id INTEGER PRIMARY KEY, p REFERENCES p ON DELETE RESTRICT)",
@@ -160,10 +161,10 @@ struct RelationshipRuleTests {
                 "INSERT INTO c VALUES (1, 1), (2, 2), (3, 3), (4, 4)")
             let writer = try store.writer()
             let survey = RelationshipTests.request("p")
-            var request = BatchDeleteRequest(
+            var request = DeleteWork(
                 fetchRequest: FetchRequest(
                     entity: "p", predicate: survey.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: 2),
-                resultType: .count, strategy: strategy, relationships: .cascade)
+                resultType: .count, technique: strategy, relationships: .cascade)
             var counts: [Int] = []
             repeat {
                 let result = try writer.execute(request)

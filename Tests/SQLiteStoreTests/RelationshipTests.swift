@@ -1,6 +1,7 @@
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// Foreign keys: what a survey foretells is what the delete does.
 struct RelationshipTests {
@@ -15,10 +16,10 @@ struct RelationshipTests {
     }
 
     /// Foretells, deletes, compares; returns what the survey said.
-    private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws -> Survey {
-        let survey = try store.reader().survey(request)
+    private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws -> Findings {
+        let survey = try store.reader().findings(request)
         #expect(survey.obstacles.isEmpty)
-        let result = try store.writer().deleteAll(request, strategy: survey.strategy, batchRows: 2).total
+        let result = try store.writer().deleteAll(request, technique: survey.technique, batchRows: 2).total
         #expect(result.deletedCount == survey.expiredCount)
         #expect(result.cascadedCount == survey.cascadedCount)
         #expect(result.nullifiedCount == survey.nullifiedCount)
@@ -90,7 +91,7 @@ struct RelationshipTests {
             ])
         let reader = try store.reader()
         #expect(try reader.survey(first).expiredCount == 2)
-        let parents = try reader.survey(second)
+        let parents = try reader.findings(second)
         #expect(parents.obstacles.isEmpty)
         #expect(parents.expiredCount == 2 && parents.cascadedCount == 2)
         #expect(try reader.survey(third).expiredCount == 1)
@@ -99,8 +100,8 @@ struct RelationshipTests {
         #expect(try reader.survey(Self.request("d", preceding: second.preceding)).expiredCount == 2)
         let writer = try store.writer()
         for request in [first, second, third] {
-            let survey = try writer.survey(request)
-            try writer.deleteAll(request, strategy: survey.strategy)
+            let survey = try writer.findings(request)
+            try writer.deleteAll(request, technique: survey.technique)
         }
         #expect(try store.rows("SELECT count(*) FROM p") == ["0"])
         #expect(try store.rows("SELECT id FROM d").isEmpty)
@@ -113,7 +114,7 @@ struct RelationshipTests {
             "INSERT INTO p VALUES (1, 50000000, NULL), (2, 50000001, 1), (3, 50000002, 2), (4, 50000003, 3), (5, 300000000, NULL)"
         )
         let survey = try check(store, Self.request("p"))
-        #expect(survey.strategy == .whole)
+        #expect(survey.technique == .whole)
         #expect(try store.rows("SELECT id FROM p") == ["5"])
     }
 
@@ -130,10 +131,10 @@ struct RelationshipTests {
         var request = Self.request("p")
         request.relationships = .cascade
         let writer = try store.writer()
-        let survey = try writer.survey(request)
+        let survey = try writer.findings(request)
         #expect(survey.expiredCount == 1500 && survey.cascadedCount == length - 1500)
-        #expect(survey.strategy == (length > 2000 ? .whole : .range))
-        let done = try writer.deleteAll(request, strategy: survey.strategy, batchRows: 1500).total
+        #expect(survey.technique == (length > 2000 ? .whole : .range))
+        let done = try writer.deleteAll(request, technique: survey.technique, batchRows: 1500).total
         #expect(done.deletedCount == 1500 && done.cascadedCount == length - 1500)
         #expect(try store.rows("SELECT count(*) FROM p") == ["0"])
     }
@@ -234,12 +235,12 @@ struct RelationshipTests {
             INSERT INTO g (c) SELECT id FROM c
             """)
         let writer = try store.writer()
-        let survey = try writer.survey(Self.request("p"))
+        let survey = try writer.findings(Self.request("p"))
         #expect(survey.cascadedCount == 18_000)
-        var batch = BatchDeleteRequest(
+        var batch = DeleteWork(
             fetchRequest: FetchRequest(
                 entity: "p", predicate: Self.request("p").deletion, sortDescriptors: [SortDescriptor("at")],
-                fetchLimit: 1), resultType: .count, strategy: survey.strategy)
+                fetchLimit: 1), resultType: .count, technique: survey.technique)
         var (cascaded, deleted) = (0, 0)
         repeat {
             let result = try writer.execute(batch)
@@ -269,7 +270,7 @@ struct RelationshipTests {
             "INSERT INTO p VALUES (1, 50000000), (2, 50000001), (3, 50000002), (4, 50000003)")
         let writer = try store.writer()
         #expect {
-            try writer.deleteAll(Self.request("p"), strategy: .range, batchRows: 2)
+            try writer.deleteAll(Self.request("p"), technique: .range, batchRows: 2)
         } throws: { error in
             (error as? StoreError)?.kind == .constraint && "\(error)".contains("row 4 stays")
         }

@@ -1,7 +1,8 @@
 import Foundation
 import GRDB
 import PriceStore
-import SQLiteStore
+
+@testable import SQLiteStore
 
 /// A SQLite file in a folder of its own that goes when the test ends.
 final class TemporaryStore {
@@ -62,21 +63,21 @@ final class TemporaryStore {
     func bytes() throws -> Data { try Data(contentsOf: URL(fileURLWithPath: path)) }
 }
 
-extension StoreWriter {
+extension SQLiteWriter {
     /// Carries out a survey's delete batch by batch to its end, and returns the sums of all batches.
     @discardableResult
     func deleteAll(
-        _ request: SurveyRequest, strategy: DeleteStrategy, batchRows: Int = 7
+        _ request: SurveyRequest, technique: Technique, batchRows: Int = 7
     ) throws -> (total: BatchDeleteResult, batchCounts: [Int]) {
         var total = BatchDeleteResult(deletedCount: 0)
         var counts: [Int] = []
-        var batch = BatchDeleteRequest(
+        var batch = DeleteWork(
             fetchRequest: FetchRequest(
                 entity: request.entity, predicate: request.deletion,
                 sortDescriptors: [SortDescriptor(request.date.name)],
-                fetchLimit: strategy.isInBatches ? batchRows : nil,
+                fetchLimit: technique.isInBatches ? batchRows : nil,
                 includesSubentities: request.includesSubentities),
-            resultType: .count, strategy: strategy, relationships: request.relationships)
+            resultType: .count, technique: technique, relationships: request.relationships)
         repeat {
             let result = try execute(batch)
             total.deletedCount += result.deletedCount
@@ -86,5 +87,13 @@ extension StoreWriter {
             batch.continuation = result.continuation
         } while batch.continuation != nil
         return (total, counts)
+    }
+}
+
+extension SQLiteStore {
+    /// What a survey finds, with what only the engine knows of it.
+    func findings(_ request: SurveyRequest) throws -> Findings {
+        _ = try survey(request)
+        return try connection.findings(of: request)
     }
 }

@@ -53,34 +53,27 @@ package enum Laws {
     /// Carries out a rule's delete batch by batch.
     ///
     /// - Parameters:
+    ///   - technique: the engine's own name of how; nil: it chooses.
     ///   - batchRows: the limit of each batch; nil: none.
     ///   - batchCount: stop after so many batches; nil: go on to the end.
     package static func carryOut(
-        _ request: SurveyRequest, strategy: DeleteStrategy, batchRows: Int?, stopAfter batchCount: Int? = nil,
+        _ request: SurveyRequest, technique: String? = nil, batchRows: Int?, stopAfter batchCount: Int? = nil,
         on writer: any StoreWriter
     ) throws -> Execution {
         var execution = Execution()
-        var batch = BatchDeleteRequest(
-            fetchRequest: FetchRequest(
-                entity: request.entity, predicate: request.deletion,
-                sortDescriptors: [SortDescriptor(request.date.name)], fetchLimit: batchRows,
-                includesSubentities: request.includesSubentities),
-            resultType: .count, strategy: strategy,
-            // What `deny` forbids was looked for before.
-            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
+        var request = request
+        request.technique = technique
+        let deletion = try writer.deletion(of: request)
         while execution.batchCounts.count < batchCount ?? .max {
-            let result = try writer.execute(batch)
-            execution.total.deletedCount += result.deletedCount
-            execution.total.cascadedCount += result.cascadedCount
-            execution.total.nullifiedCount += result.nullifiedCount
-            execution.batchCounts.append(result.deletedCount)
-            guard let next = result.continuation else {
-                execution.isComplete = true
+            let part = try deletion.deleteNext(DeletionBounds(rows: batchRows))
+            execution.total.deletedCount += part.result.deletedCount
+            execution.total.cascadedCount += part.result.cascadedCount
+            execution.total.nullifiedCount += part.result.nullifiedCount
+            execution.batchCounts.append(part.result.deletedCount)
+            guard part.hasMore else {
+                execution.isComplete = part.result.continuation == nil
                 return execution
             }
-            let count = result.deletedCount + result.cascadedCount
-            guard count > 0 || next != batch.continuation else { return execution }
-            batch.continuation = next
         }
         return execution
     }

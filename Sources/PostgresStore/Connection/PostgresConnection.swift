@@ -44,6 +44,8 @@ final class PostgresConnection {
     var shardGroups: [Int: [ShardGroup]] = [:]
     /// What the surveys have counted; nil: nothing that would still hold.
     var known: KnownCounts?
+    /// What surveys have found, for the deletions that follow.
+    var surveys = SurveyMemory<Findings>()
     /// How far standbys were seen to be behind.
     var standbyDelay = StandbyDelay()
     /// Whether a transaction of others was old when that was asked last.

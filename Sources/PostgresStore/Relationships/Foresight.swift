@@ -78,7 +78,7 @@ struct Foresight {
 
 extension PostgresConnection {
     /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
-    func foresee(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey) throws {
+    func foresee(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings) throws {
         let delete = BatchDeleteRequest(
             fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
             relationships: request.relationships)
@@ -101,13 +101,12 @@ extension PostgresConnection {
         }
         if survey.obstacles.isEmpty, reach.isEntangled || reach.hasOwnWord || counts.crossesBatches {
             // Rows that point at each other can only go in one statement; so does what a rule's own word takes along.
-            survey.strategy = .whole
-            survey.index = nil
-            survey.possibleStrategies = [.whole]
-        } else if survey.possibleStrategies.first == .partitions {
+            survey.technique = .whole
+            survey.possibleTechniques = [.whole]
+        } else if survey.possibleTechniques.first == .partitions {
             // A partition that is dropped takes nothing along and asks no key.
-            survey.possibleStrategies.removeFirst()
-            survey.strategy = survey.possibleStrategies[0]
+            survey.possibleTechniques.removeFirst()
+            survey.technique = survey.possibleTechniques[0]
         }
     }
 

@@ -8,15 +8,15 @@ extension PostgresConnection {
     /// or point at nothing, so that what the keys declare has nothing left to do; what the schema says of rows further
     /// away still holds. Source: PostgreSQL manual, "Data-Modifying Statements in WITH": all parts see one state of the
     /// database. The transaction must be REPEATABLE READ, so that rows changed by others meanwhile undo it.
-    func deleteByOwnWord(_ request: BatchDeleteRequest, _ reach: ReachOfDelete) throws -> BatchDeleteResult {
-        guard request.strategy == .whole, !reach.losing[0].isDistributed else {
+    func deleteByOwnWord(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> BatchDeleteResult {
+        guard request.technique == .whole, !reach.losing[0].isDistributed else {
             throw StoreError(
                 .unsupported, store: name,
                 message: "`relationships: \(request.relationships.rawValue)` is carried out in one statement",
-                hint: "use the strategy whole, and no distributed table")
+                hint: "use the technique whole, and no distributed table")
         }
         var foresight = Foresight(self)
-        try foresight.add(request)
+        try foresight.add(request.request)
         let foreseen = try counts(of: foresight, request.relationships, nil)
         let key = request.resultType == .objectIDs ? try requireKey(RowScope(reach.losing[0])) : []
         let result = try execute(ownWord(foresight, reach, key: key))

@@ -3,7 +3,7 @@ import PriceStore
 /// One batch delete request at work, inside its transaction: the strategies add to it what they delete.
 struct BatchDelete {
     let connection: PostgresConnection
-    var request: BatchDeleteRequest
+    var request: DeleteWork
     let scope: RowScope
     /// All of the predicate.
     let condition: SQLFragment
@@ -13,7 +13,7 @@ struct BatchDelete {
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
 
-    init(_ request: BatchDeleteRequest, _ connection: PostgresConnection) throws {
+    init(_ request: DeleteWork, _ connection: PostgresConnection) throws {
         self.request = request
         self.connection = connection
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
@@ -24,8 +24,8 @@ struct BatchDelete {
     }
 
     /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index.
-    static func usesOnePlan(_ request: BatchDeleteRequest, _ table: PostgresTable) -> Bool {
-        [.range, .partitions].contains(request.strategy) && !table.isDistributed
+    static func usesOnePlan(_ request: DeleteWork, _ table: PostgresTable) -> Bool {
+        [.range, .partitions].contains(request.technique) && !table.isDistributed
     }
 
     /// Deletes the rows of a table that meet a condition, and returns how many there were.
@@ -45,21 +45,17 @@ struct BatchDelete {
 
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
-        guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
+        guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "a delete in batches by the strategy \(request.strategy.rawValue) has no offset",
-                hint: "use the strategy whole")
+                message: "a delete in batches by the technique \(request.technique.rawValue) has no offset",
+                hint: "use the technique whole")
         }
-        switch request.strategy {
+        switch request.technique {
         case .whole: return try whole()
         case .range: return try range()
-        case .windows, .keys: return try windows()
+        case .windows: return try windows()
         case .partitions: return try partitions()
-        case .sorted, .rebuild, .rebuildInPlace:
-            throw StoreError(
-                .unsupported, store: connection.name,
-                message: "the strategy \(request.strategy.rawValue) is for SQLite files")
         }
     }
 

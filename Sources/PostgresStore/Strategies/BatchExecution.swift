@@ -2,10 +2,10 @@ import PriceStore
 
 extension PostgresConnection {
     /// Carries out one batch delete request in one transaction.
-    func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+    func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        if request.strategy == .partitions, let result = try dropNextPartitions(request) { return result }
+        if request.technique == .partitions, let result = try dropNextPartitions(request) { return result }
         let what = "deleting rows of \(request.fetchRequest.entity)"
         let (table, reach): (PostgresTable, ReachOfDelete)
         do {
@@ -21,7 +21,7 @@ extension PostgresConnection {
         }
         // The server counts changed rows twice where keys are entangled; then they are followed beforehand, in the same
         // state of the database.
-        let isForeseen = reach.isEntangled && request.strategy == .whole
+        let isForeseen = reach.isEntangled && request.technique == .whole
         let before = known
         let result = try batch(
             what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED",
@@ -50,14 +50,14 @@ extension PostgresConnection {
         return result
     }
 
-    private func foreseenCounts(_ request: BatchDeleteRequest) throws -> ForeseenCounts {
+    private func foreseenCounts(_ request: DeleteWork) throws -> ForeseenCounts {
         var foresight = Foresight(self)
-        try foresight.add(request)
+        try foresight.add(request.request)
         return try counts(of: foresight, request.relationships, nil)
     }
 
     /// Throws if rows that would stay point at rows that would go.
-    private func refusePointing(_ request: BatchDeleteRequest) throws {
+    private func refusePointing(_ request: DeleteWork) throws {
         let obstacles = try foreseenCounts(request).obstacles
         guard !obstacles.isEmpty else { return }
         let list = obstacles.map {

@@ -12,7 +12,7 @@ extension PostgresConnection {
     /// The lock on the hypertable lets others read and write. Nobody can make a chunk, a trigger or a policy until
     /// the transaction ends, and nobody else can use the chunks that are counted.
     func dropChunks(
-        _ table: PostgresTable, _ range: DateRange, _ request: BatchDeleteRequest
+        _ table: PostgresTable, _ range: DateRange, _ request: DeleteWork
     ) throws -> BatchDeleteResult? {
         let scope = RowScope(table)
         let attribute = try scope.attribute(range.date.name, store: name)

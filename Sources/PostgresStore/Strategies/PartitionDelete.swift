@@ -10,6 +10,7 @@ extension PostgresConnection {
         let table = scope.table
         guard let guards else { return "\(table.name) is not divided into partitions" }
         if request.wantsObjectIDs { return "a digest needs the key of every row" }
+        if request.maxRows != nil { return "`max_rows` bounds what goes, and more rows may arrive in a partition" }
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
         if request.keepLast != nil { return "`keep_last` chooses among the rows of a partition" }
         if table.isDistributed { return "\(table.name) is distributed" }
@@ -60,7 +61,7 @@ extension PostgresConnection {
     /// The rows are counted while nobody can write to them any more. `DETACH … CONCURRENTLY` keeps the whole table free
     /// meanwhile; it is not possible beside a default partition. Tables are marked before they are detached, so that a run
     /// that finds one attaches it again. Source: PostgreSQL manual, ALTER TABLE, "DETACH PARTITION".
-    func dropNextPartitions(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult? {
+    func dropNextPartitions(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult? {
         // A lost connection may leave tables detached: they are attached first when this is repeated.
         try run("dropping partitions of \(request.fetchRequest.entity)") {
             let table = try requireTable(request.fetchRequest.entity)
@@ -129,7 +130,7 @@ extension PostgresConnection {
 
     /// Notes what is known of the rows that are left, where nothing but this drop has happened.
     private func noteDropped(
-        _ leaves: [Leaf], _ rowCount: Int, _ table: PostgresTable, _ request: BatchDeleteRequest, _ before: KnownCounts
+        _ leaves: [Leaf], _ rowCount: Int, _ table: PostgresTable, _ request: DeleteWork, _ before: KnownCounts
     ) {
         known?.ofPartitions = before.ofPartitions
         for leaf in leaves { known?.ofPartitions[leaf.number] = nil }

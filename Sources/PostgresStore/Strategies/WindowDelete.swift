@@ -12,7 +12,7 @@ extension BatchDelete {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "\(scope.table.name) cannot be gone through by the places of its rows",
-                hint: "use the strategy range or whole")
+                hint: "use the technique range or whole")
         }
         if scope.table.isPartitioned {
             // Nothing that holds for the whole table can come to hold before this transaction ends.
@@ -21,7 +21,7 @@ extension BatchDelete {
                 throw StoreError(
                     .unsupported, store: connection.name,
                     message: "\(scope.table.name) cannot be gone through partition by partition: \(reason)",
-                    hint: "use the strategy range")
+                    hint: "use the technique range")
             }
         }
         let position = request.continuation?.position

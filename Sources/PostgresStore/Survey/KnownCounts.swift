@@ -22,7 +22,7 @@ struct KnownCounts: Hashable {
 
     /// Notes how many rows a delete finds after a part of it, from what was known before that.
     mutating func note(
-        _ deletedCount: Int, deletedFrom table: PostgresTable, _ request: BatchDeleteRequest, _ before: KnownCounts
+        _ deletedCount: Int, deletedFrom table: PostgresTable, _ request: DeleteWork, _ before: KnownCounts
     ) {
         let rows = Rows(table: table.number, predicate: request.fetchRequest.predicate)
         ofDeletes[rows] = before.ofDeletes[rows].map { $0 - deletedCount }

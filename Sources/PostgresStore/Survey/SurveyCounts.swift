@@ -8,7 +8,7 @@ extension PostgresConnection {
     /// looked at.
     ///
     /// - Parameter guards: what stands in the way of looking at partitions by their own names; nil: there are none.
-    func count(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Survey) throws {
+    func count(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
         let request = rows.request
         let notKept = try request.notKept.map { try condition($0, rows.scope) } ?? .always
         let others = try notPreceding(request, rows.scope)
@@ -102,7 +102,7 @@ extension PostgresConnection {
         }
     }
 
-    private func fill(_ survey: inout Survey, from groups: [SurveyGroup], _ rows: SurveyRows) throws {
+    private func fill(_ survey: inout Findings, from groups: [SurveyGroup], _ rows: SurveyRows) throws {
         let groups = groups.filter { !$0.isEmpty }
         func sum(_ isIncluded: (SurveyGroup) -> Bool) -> Int {
             groups.lazy.filter(isIncluded).reduce(0) { $0 + ($1.rowCount ?? 0) }
@@ -137,7 +137,7 @@ extension PostgresConnection {
     }
 
     /// What the groups of a partial count do not hold: the rows that are neither expired nor unreadable.
-    private func completePartial(_ survey: inout Survey, _ rows: SurveyRows) throws {
+    private func completePartial(_ survey: inout Findings, _ rows: SurveyRows) throws {
         let readable = rows.date.readable()
         survey.newestOfEntity = try edge(rows, readable)
         survey.oldest = try edge(rows, .all([readable, rows.filter]), ascending: true)

@@ -2,11 +2,11 @@ import PriceStore
 
 extension PostgresConnection {
     /// Answers a survey request from one state of the database.
-    func survey(_ request: SurveyRequest) throws -> Survey {
-        try snapshot {
+    func findings(of request: SurveyRequest) throws -> Findings {
+        let findings = try snapshot {
             catalog.leaves = [:]
             defer { catalog.leaves = nil }
-            var survey = Survey()
+            var survey = Findings()
             let scope = try scope(request.entity)
             if let reason = try unsupported(scope.table, request) {
                 survey.unsupported = reason
@@ -22,14 +22,15 @@ extension PostgresConnection {
             try beginKnowing()
             let guards = try guards(of: scope.table)
             try count(rows, guards, into: &survey)
-            try chooseStrategy(rows, guards, into: &survey)
+            try chooseTechnique(rows, guards, into: &survey)
             if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows) }
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try foresee(request, rows, into: &survey)
             }
-            try survey.take(request.technique, entity: request.entity, store: name)
             return survey
         }
+        surveys[request] = findings
+        return findings
     }
 
     /// Why rows cannot be deleted from a table, or nil.
@@ -60,28 +61,25 @@ extension PostgresConnection {
         return nil
     }
 
-    private func chooseStrategy(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Survey) throws {
+    private func chooseTechnique(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
         let table = rows.scope.table
         let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be walked in real tables only, one after another, each by its own name.
-        survey.strategyObstacles[.windows] = table.windowObstacle ?? guards?.leafObstacle
-        survey.strategyObstacles[.partitions] = try partitionObstacle(rows.request, rows.date, rows.scope, guards)
-        let byBlocks: [DeleteStrategy] = survey.strategyObstacles[.windows] == nil ? [.windows] : []
-        let byDate: [DeleteStrategy] = rows.date.reading == .ordered ? [.range] : []
+        survey.techniqueObstacles[.windows] = table.windowObstacle ?? guards?.leafObstacle
+        survey.techniqueObstacles[.partitions] = try partitionObstacle(rows.request, rows.date, rows.scope, guards)
+        let byBlocks: [Technique] = survey.techniqueObstacles[.windows] == nil ? [.windows] : []
+        let byDate: [Technique] = rows.date.reading == .ordered ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
         if possible.isEmpty { possible = [.whole] }
         survey.isInDateOrder = index != nil && !table.isDistributed
         survey.index = index?.name
-        if survey.strategyObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
-        survey.possibleStrategies = possible
-        survey.strategy = possible[0]
-        // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer
-        // than in a file, and what each costs besides its rows matters less.
-        survey.batchTarget = .milliseconds(30)
+        if survey.techniqueObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
+        survey.possibleTechniques = possible
+        survey.technique = possible[0]
         guard survey.expiredAloneCount > 0 else { return }
         var reasons: [String] = []
-        if guards != nil, let obstacle = survey.strategyObstacles[.partitions] {
+        if guards != nil, let obstacle = survey.techniqueObstacles[.partitions] {
             reasons.append("nothing is dropped as a whole, since \(obstacle)")
         }
         if table.isHypertable {
@@ -89,7 +87,7 @@ extension PostgresConnection {
             let names = try self.rows(aggregates).compactMap { $0[0] }
             if let warning = TimescaleSQL.warning(ofAggregates: names) { reasons.append(warning) }
         }
-        survey.strategyReason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
+        survey.reason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
     }
 }
 

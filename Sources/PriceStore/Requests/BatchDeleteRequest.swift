@@ -33,40 +33,21 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     public var fetchRequest: FetchRequest
     /// What the result tells.
     public var resultType: ResultType
-    /// How the engine finds the rows.
-    public var strategy: DeleteStrategy
     /// What becomes of rows that point at rows which go. It holds for the relationships that point at this entity; what
     /// points at rows which go for that reason follows its own declaration.
     public var relationships: RelationshipRule
     /// Whether a history of a Core Data store that cannot be continued is left as it is: it does not tell of these deletes
     /// then. If not, the request fails there.
     public var ignoresUnknownHistory = false
-    /// How long the store may stay locked for a strategy that is one statement or a rebuild: beyond it the request is given
-    /// up with ``StoreError/Kind/strategyUnfit``, and nothing is deleted. Nil: no bound.
-    public var maxLock: Duration?
-    /// The first and the last rowid to look at, for ``DeleteStrategy/windows``: no row goes outside of them. Nil: all.
-    public var rowIDs: ClosedRange<Int64>?
-    /// Where the rows are that stay, for a rebuild, which looks nowhere else for them. It is believed in the state of the
-    /// store of ``surveyed`` only. Nil: anywhere.
-    public var stayingRows: StayingRows?
-    /// The state of the store in which ``stayingRows`` was found.
-    public var surveyed: ChangeMark?
-    /// How many rows the request was found to name. A rebuild that leaves out so many does not count them again. Nil: not
-    /// known.
-    public var expectedCount: Int?
-    /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
-    public var continuation: BatchContinuation?
 
     /// Makes a request that deletes the rows of a fetch request.
     public init(
-        fetchRequest: FetchRequest, resultType: ResultType = .statusOnly, strategy: DeleteStrategy = .whole,
-        relationships: RelationshipRule = .asDeclared, continuation: BatchContinuation? = nil
+        fetchRequest: FetchRequest, resultType: ResultType = .statusOnly,
+        relationships: RelationshipRule = .asDeclared
     ) {
         self.fetchRequest = fetchRequest
         self.resultType = resultType
-        self.strategy = strategy
         self.relationships = relationships
-        self.continuation = continuation
     }
 
     /// Makes a request that deletes these rows; those that are gone already do not matter.
@@ -92,14 +73,13 @@ public enum BatchResultType: Hashable, Sendable {
     case objectIDs
 }
 
-/// A place in the order in which batches go through a table.
-public struct BatchContinuation: Hashable, Sendable {
-    /// The values of the place: for ``DeleteStrategy/range`` the stored date and the key, else the key. Empty: the
-    /// beginning.
-    public let position: [StoreValue]
+/// A place in the order in which an engine goes through an entity, batch by batch.
+package struct BatchContinuation: Hashable, Sendable {
+    /// The values of the place, as the engine needs them. Empty: the beginning.
+    package let position: [StoreValue]
 
     /// Makes a continuation; engines do.
-    public init(position: [StoreValue]) {
+    package init(position: [StoreValue]) {
         self.position = position
     }
 
@@ -124,18 +104,20 @@ public struct BatchDeleteResult: Hashable, Sendable {
     public var lockElapsed: Duration?
     /// The IDs of the rows that went, if they were asked for; else empty.
     public var objectIDs: [ObjectID]
-    /// Where the next batch goes on; nil: the end was reached.
-    public var continuation: BatchContinuation?
+    /// Where the engine goes on with the next batch; nil: the end was reached.
+    package var continuation: BatchContinuation?
 
     /// Makes a result; engines do.
-    public init(
-        deletedCount: Int, cascadedCount: Int = 0, nullifiedCount: Int = 0, objectIDs: [ObjectID] = [],
-        continuation: BatchContinuation? = nil
-    ) {
+    public init(deletedCount: Int, cascadedCount: Int = 0, nullifiedCount: Int = 0, objectIDs: [ObjectID] = []) {
         self.deletedCount = deletedCount
         self.cascadedCount = cascadedCount
         self.nullifiedCount = nullifiedCount
         self.objectIDs = objectIDs
+    }
+
+    /// Makes the result of a batch, with the place where the next one begins.
+    package init(deletedCount: Int, objectIDs: [ObjectID] = [], continuation: BatchContinuation?) {
+        self.init(deletedCount: deletedCount, objectIDs: objectIDs)
         self.continuation = continuation
     }
 }

@@ -20,7 +20,12 @@ public struct SurveyRequest: Hashable, Sendable {
     public var maxLock = Self.defaultMaxLock
     /// The engine's own name of the way in which rows are to go, for tests and measurements. Nil: the engine chooses.
     public var technique: String?
-    /// Whether the delete is to tell which rows went, one by one.
+    /// The most rows that the deletion deletes, all parts together; nil: no limit. A method that cannot keep to it is not used.
+    public var maxRows: Int?
+    /// Whether a history of a Core Data store that cannot be continued is left as it is; see
+    /// ``BatchDeleteRequest/ignoresUnknownHistory``.
+    public var ignoresUnknownHistory = false
+    /// Whether the deletion is to tell which rows it deleted, one by one.
     public var wantsObjectIDs = false
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
@@ -154,10 +159,6 @@ public struct Survey: Hashable, Sendable {
     public var oldest: Instant?
     /// The newest readable date.
     public var newest: Instant?
-    /// The first and the last rowid between which all rows lie that the rule deletes; nil: they were not looked at.
-    public var expiredRowIDs: ClosedRange<Int64>?
-    /// Where all rows are that the rule leaves; nil: anywhere.
-    public var stayingRows: StayingRows?
     /// The newest date among the rows that the rule deletes.
     public var newestExpired: Instant?
     /// The newest readable date of the whole entity, whatever the filter.
@@ -177,24 +178,8 @@ public struct Survey: Hashable, Sendable {
     public var obstacles: [Obstacle] = []
     /// The names of files beside a Core Data store that only rows which go refer to: they are removed with them.
     public var externalFiles: [String] = []
-    /// How the engine would go about the delete.
-    public var strategy = DeleteStrategy.whole
-    /// Why the engine would do so, as a phrase; nil: it is the ordinary way.
-    public var strategyReason: String?
-    /// How the engine would go about it in batches, where ``strategy`` turns out not to fit.
-    public var batchStrategy = DeleteStrategy.whole
-    /// Whether other rows may go or change with each row, so that nobody knows yet what a batch costs.
-    public var followsRelationships = false
-    /// How long a batch should take where the policy does not say; nil: as the job thinks best.
-    public var batchTarget: Duration?
-    /// How long ``strategy`` is expected to lock the store; nil: it does not matter for a strategy in batches.
-    public var predictedLock: Duration?
-    /// Whether the date index gives the rows in the order of their dates, as it does but for text of mixed shapes.
+    /// Whether ``index`` gives all rows in the order of their dates, not only those of each group.
     public var isInDateOrder = false
-    /// The strategies that are possible for these rows.
-    public var possibleStrategies: [DeleteStrategy] = []
-    /// Why a strategy is not possible, as a phrase, where there is more to say.
-    public var strategyObstacles: [DeleteStrategy: String] = [:]
     /// The index that gives the rows in the order of their dates; nil: none.
     public var index: String?
     /// Why an index that leads by the date does not give the rows in the order of their dates, as a clause; nil: there is

@@ -20,7 +20,7 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case unsupported
         /// The strategy of a request does not fit the store as it is now: others have it open, it would be locked for too
         /// long, or there is no room for a copy. Nothing was done; another strategy would do.
-        case strategyUnfit
+        case methodUnfit
         /// The store lacks an entity or attribute that is named, or the engine a technique.
         case unknownName
         /// A ledger, log or metrics file cannot be made.

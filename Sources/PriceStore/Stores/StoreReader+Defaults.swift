@@ -8,23 +8,6 @@ extension StoreInserter {
 extension StoreWriter {
     /// Nil: the store asks for no pause.
     public func wantedPause() throws(StoreError) -> WantedPause? { nil }
-
-    /// Nil: the store cannot tell.
-    public func changeMark() throws(StoreError) -> ChangeMark? { nil }
-}
-
-/// How often a store had changed when a writer looked.
-public struct ChangeMark: Hashable, Sendable {
-    /// Another number after others have changed the store, or its file was opened again.
-    public var byOthers: Int
-    /// Rows that this writer has added, changed or deleted so far, its temporary ones among them.
-    public var ownRowCount: Int
-
-    /// Makes a mark; engines do.
-    public init(byOthers: Int, ownRowCount: Int) {
-        self.byOthers = byOthers
-        self.ownRowCount = ownRowCount
-    }
 }
 
 /// What became of rows that were added together.

@@ -31,6 +31,11 @@ public protocol StoreReader: AnyObject {
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
 
+    /// How the rows of a request would be deleted now.
+    ///
+    /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
+    func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
+
     /// How many readable rows of an entity that match a filter stay if several deletes are carried out one after the
     /// other, with all that goes with their rows. Nothing is deleted.
     ///
@@ -99,6 +104,10 @@ public protocol StoreInserter: StoreReader {
 
 /// A store that can be changed.
 public protocol StoreWriter: StoreInserter {
+    /// The deletion of the rows that a request names, as they were surveyed or, if nobody has, as they are now. What
+    /// ``BatchDeleteRequest/RelationshipRule/deny`` forbids is not looked for again: rows that arrive follow the schema.
+    func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
+
     /// Carries out a batch delete in one transaction of its own.
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
 
@@ -114,9 +123,6 @@ public protocol StoreWriter: StoreInserter {
     /// Whether others are at work on the store: another connection has it open, or one has written since this was last
     /// asked.
     func hasCompany() throws(StoreError) -> Bool
-
-    /// What tells later whether the store has changed since, and by whom; nil: the store cannot tell.
-    func changeMark() throws(StoreError) -> ChangeMark?
 
     /// Keeps the files beside the store small that grow while it is changed. To be called between batches.
     ///

@@ -28,10 +28,8 @@ package struct Plan: Sendable {
         package var surveyRequest: SurveyRequest?
         /// What the store answered; empty where it was not asked.
         package var survey = Survey()
-        /// The batch to repeat until no row is left; nil unless the step is planned.
-        package var request: BatchDeleteRequest?
-        /// The size of batches and what comes between them.
-        package var batch = Rule.BatchSetting()
+        /// How the engine would delete the rows; nil where the store was not asked or its schema does not allow it.
+        package var outline: DeletionOutline?
         /// Never delete more rows than this; nil: no limit.
         package var maxRows: Int?
         /// Refusals that would have held but were accepted.
@@ -49,14 +47,25 @@ package struct Plan: Sendable {
             self.disposition = disposition
         }
 
-        /// The rule's delete as one request, without order and limit; nil unless the step is planned.
+        /// The rows that the rule deletes, as the engine is asked to delete them; nil unless the step is planned.
+        package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
+
+        /// The rule's delete as one request; nil unless the step is planned.
         package var wholeDelete: BatchDeleteRequest? {
-            deletion.map { BatchDeleteRequest(fetchRequest: $0, relationships: request?.relationships ?? .asDeclared) }
+            request.map {
+                BatchDeleteRequest(
+                    fetchRequest: FetchRequest(entity: $0.entity, predicate: $0.deletion),
+                    relationships: $0.relationships == .deny ? .asDeclared : $0.relationships)
+            }
         }
 
-        /// What the rule deletes, without order and limit; nil unless the step is planned.
-        package var deletion: FetchRequest? {
-            request.map { FetchRequest(entity: $0.fetchRequest.entity, predicate: $0.fetchRequest.predicate) }
+        /// The size of batches and what comes between them, where the rows are deleted in that way.
+        package func batch(_ outline: DeletionOutline) -> Rule.BatchSetting {
+            guard rule.batch == Rule.BatchSetting() else { return rule.batch }
+            var batch = rule.batch
+            batch.rows = outline.firstBatchRows ?? batch.rows
+            batch.target = outline.batchTarget ?? batch.target
+            return batch
         }
     }
 }
@@ -80,6 +89,16 @@ extension Plan {
     /// What is to be told of the rules that can read the date of no row.
     var warningsOfUnreadable: [String] {
         steps.compactMap { $0.disposition == .planned ? $0.survey.warningOfUnreadable($0.rule) : nil }
+    }
+}
+
+extension RunReport.RuleReport {
+    /// Tells how the rows are deleted.
+    mutating func take(_ outline: DeletionOutline) {
+        method = outline.method
+        methodReason = outline.reason
+        predictedLock = outline.expectedLock
+        index = outline.index
     }
 }
 
@@ -108,12 +127,7 @@ extension Plan.Step {
         report.newestExpired = survey.newestExpired
         // What `keep_last` spares may be older than all that is overdue.
         if survey.expiredCount > 0, rule.keepLast == nil { report.oldestOverdue = survey.oldest }
-        if let request {
-            report.method = request.strategy.phrase
-            report.methodReason = survey.strategyReason
-            report.predictedLock = survey.predictedLock
-            report.index = request.strategy.usesDateIndex ? survey.index : nil
-        }
+        if case .planned = disposition, let outline { report.take(outline) }
         report.externalFiles = survey.externalFiles
         report.advice = advice
         report.triggers = triggers

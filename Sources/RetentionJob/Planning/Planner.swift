@@ -100,7 +100,9 @@ package struct Planner {
         let accepted = rule.accept.union(options.accept)
 
         var request = surveyRequest(for: rule, date: date, cutoff: cutoff, preceding: preceding)
+        request.ignoresUnknownHistory = accepted.contains(.historyTracking)
         var survey = try answer(request, reader)
+        var outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
         // Nothing can go wrong by a wrong format where nothing goes.
         var recognition: DateRecognition?
         var misread: MisreadRows?
@@ -111,7 +113,7 @@ package struct Planner {
         }
         func refusals() -> [Refusal] {
             Refusals(
-                rule: rule, date: date, cutoff: cutoff, survey: survey, clock: clock, memory: memory,
+                rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
                 hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread
             ).all()
         }
@@ -122,6 +124,7 @@ package struct Planner {
             // forbidden.
             request.relationships = .asDeclared
             survey = try answer(request, reader)
+            outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
             holding = refusals()
             if !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
         }
@@ -130,6 +133,7 @@ package struct Planner {
 
         step.surveyRequest = request
         step.survey = survey
+        step.outline = outline
         step.accepted = passed
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = SchemaAdvice.sentences(entity: entity, date: date, survey: survey, incoming: incoming)
@@ -137,8 +141,6 @@ package struct Planner {
             step.disposition = .refused(standing)
         } else {
             step.disposition = .planned
-            step.use(survey.strategy, asking: request)
-            step.request?.ignoresUnknownHistory = passed.contains(.historyTracking)
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
         }
         return step
@@ -155,6 +157,7 @@ package struct Planner {
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
+        request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest
         request.technique = options.technique
         return request

@@ -64,9 +64,7 @@ extension Refusals {
 
     /// Rows that must go in one statement, for longer than the store may be locked.
     func tooLongLock() -> Refusal? {
-        guard survey.strategy == .whole, !survey.batchStrategy.isInBatches, let lock = survey.predictedLock else {
-            return nil
-        }
+        guard let outline, outline.isIndivisible, let lock = outline.expectedLock else { return nil }
         let allowed = rule.limits.maxLock ?? SurveyRequest.defaultMaxLock
         guard lock > allowed else { return nil }
         return Refusal(

@@ -13,6 +13,8 @@ package struct Refusals {
     /// The rule's cutoff, for messages.
     package var cutoff: Instant
     package var survey: Survey
+    /// How the engine would delete the rows; nil: it was not asked.
+    package var outline: DeletionOutline?
     /// The system clock; never the `--as-of` instant.
     package var clock: Instant
     package var memory: RunMemory
@@ -25,7 +27,8 @@ package struct Refusals {
     package var misread: MisreadRows?
 
     package init(
-        rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, clock: Instant,
+        rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, outline: DeletionOutline? = nil,
+        clock: Instant,
         memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil,
         misread: MisreadRows? = nil
     ) {
@@ -35,6 +38,7 @@ package struct Refusals {
         self.date = date
         self.cutoff = cutoff
         self.survey = survey
+        self.outline = outline
         self.clock = clock
         self.memory = memory
         self.hasRowsSinceLastRun = hasRowsSinceLastRun

@@ -9,15 +9,12 @@ package enum SchemaAdvice {
         entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship]
     ) -> [String] {
         var advice: [String] = []
-        // Text of mixed shapes is left out: no index on it is in the order of the dates. A plan that deletes everything in
-        // one statement does not say whether there is an index.
+        // Text of mixed shapes is left out: no index on it is in the order of the dates.
         let hasOrder = date.encoding.isNumeric || date.encoding == .native || survey.hasUniformText
         if let obstacle = survey.indexObstacle, survey.unsupported == nil {
             advice.append(
                 "no index serves \(entity.name).\(date.name), so that every run reads all rows: \(obstacle)")
-        } else if entity.kind == .table, hasOrder, survey.unsupported == nil, survey.index == nil,
-            survey.strategy != .whole
-        {
+        } else if entity.kind == .table, hasOrder, survey.unsupported == nil, survey.index == nil {
             advice.append(
                 "\(entity.name).\(date.name) has no index, so that every run reads all rows: "
                     + createIndex(

@@ -105,7 +105,7 @@ package enum StoreCheck {
         if policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .vacuum }) { return true }
         // What is wrong with the policy is told elsewhere.
         let plan = try? Planner(policy: policy, asOf: clock, clock: clock, countsAllRows: false).plan(reader: reader)
-        return plan?.steps.contains { $0.request?.strategy == .rebuild } ?? false
+        return plan?.steps.contains { $0.disposition == .planned && $0.outline?.shrinksStore == true } ?? false
     }
 
     static func unknownEntity(

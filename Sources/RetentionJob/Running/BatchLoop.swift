@@ -10,8 +10,8 @@ package import RetentionPolicy
 package struct BatchLoop {
     /// What to do now.
     package enum Action: Hashable, Sendable {
-        /// Delete at most so many rows (nil: all), from the continuation on.
-        case delete(limit: Int?, continuation: BatchContinuation?)
+        /// Delete the next rows within the bounds.
+        case delete(DeletionBounds)
         /// Wait, so that others get at the store, and tell so.
         case pause(Duration)
         /// Count the expired rows that are in the store.
@@ -33,13 +33,13 @@ package struct BatchLoop {
     }
 
     private enum State {
-        case deleting(BatchContinuation?)
+        case deleting
         case counting(because: Reason)
         case stopped(Reason, residue: Int)
     }
 
     private var pacing: Pacing
-    private let isLimited: Bool
+    private var isLimited: Bool
     private let maxRows: Int?
     private var pendingPause: Duration?
     private var state: State
@@ -70,7 +70,7 @@ package struct BatchLoop {
         self.maxRows = maxRows
         expectedInPass = expiredCount
         fewestLeft = expiredCount
-        state = expiredCount == 0 ? .stopped(.finished, residue: 0) : .deleting(nil)
+        state = expiredCount == 0 ? .stopped(.finished, residue: 0) : .deleting
     }
 
     /// Rows of a batch that is not cut short by `maxRows`; nil: no limit.
@@ -80,7 +80,7 @@ package struct BatchLoop {
     ///
     /// - Parameter mayContinue: false once a signal came or the budget is spent; no batch begins then.
     package mutating func next(mayContinue: Bool) -> Action {
-        if case .deleting(let continuation) = state {
+        if case .deleting = state {
             let remaining = maxRows.map { $0 - deletedCount }
             if !mayContinue {
                 state = .counting(because: .interrupted)
@@ -90,7 +90,7 @@ package struct BatchLoop {
                 return .pause(pendingPause)
             } else {
                 let limit = [batchRows, remaining].compactMap { $0 }.min()
-                return .delete(limit: limit, continuation: continuation)
+                return .delete(DeletionBounds(rows: limit, isRest: limit == remaining && limit != batchRows))
             }
         }
         if case .stopped(let reason, let residue) = state { return .stop(reason, residue: residue) }
@@ -106,21 +106,18 @@ package struct BatchLoop {
     ///   - elapsed: how long it took.
     ///   - hasCompany: asked only where the answer decides: whether others are at work on the store.
     package mutating func didDelete(
-        _ result: BatchDeleteResult, elapsed: Duration = .zero, hasCompany: () -> Bool = { false }
+        _ part: DeletionPart, elapsed: Duration = .zero, hasCompany: () -> Bool = { false }
     ) {
-        guard case .deleting(let previous) = state else { return }
+        guard case .deleting = state else { return }
         pacing.didCommit(elapsed: elapsed)
-        let count = result.deletedCount
+        let count = part.result.deletedCount
         deletedCount += count
         deletedInPass += count
         if count > 0 { batchCount += 1 }
-        let hasMoved = count > 0 || result.cascadedCount > 0 || result.continuation != previous
-        if let next = result.continuation, hasMoved, deletedInPass <= expectedInPass {
-            state = .deleting(next)
+        if part.hasMore, deletedInPass <= expectedInPass {
             pendingPause = pacing.pause(after: elapsed, hasCompany: hasCompany)
         } else {
-            // The end of the pass; or neither rows nor place moved, and the next batch would do the same again; or more
-            // rows went than there were.
+            // The end of the pass; or more rows went than there were.
             state = .counting(because: .finished)
         }
     }
@@ -136,7 +133,7 @@ package struct BatchLoop {
             fewestLeft = min(fewestLeft, residue)
             deletedInPass = 0
             expectedInPass = residue
-            state = idlePasses < Self.mostIdlePasses ? .deleting(nil) : .stopped(.notShrinking, residue: residue)
+            state = idlePasses < Self.mostIdlePasses ? .deleting : .stopped(.notShrinking, residue: residue)
         case .finished, .notShrinking, .limitReached, .interrupted:
             state = .stopped(reason, residue: residue)
         }
@@ -145,9 +142,15 @@ package struct BatchLoop {
 
 extension BatchLoop {
     /// Makes the loop of a planned step.
-    init(_ step: Plan.Step) {
+    init(_ step: Plan.Step, _ outline: DeletionOutline) {
         self.init(
-            expiredCount: step.survey.expiredCount, batch: step.batch, isLimited: step.isInBatches,
+            expiredCount: step.survey.expiredCount, batch: step.batch(outline), isLimited: outline.isInBatches,
             maxRows: step.maxRows)
+    }
+
+    /// Goes on in another way, since the engine does.
+    mutating func adopt(_ outline: DeletionOutline, of step: Plan.Step) {
+        isLimited = outline.isInBatches
+        pacing = Pacing(step.batch(outline))
     }
 }

@@ -9,17 +9,17 @@ extension Run {
         }
         // The oldest readable row is the oldest that goes, but where something else may have taken or may spare it.
         if isAlone, step.rule.keepLast == nil { return step.survey.oldest }
-        return try step.deletion.flatMap { deletion throws(StoreError) in try oldest(deletion, of: step) }
+        return try step.wholeDelete.flatMap { delete throws(StoreError) in try oldest(delete.fetchRequest, of: step) }
     }
 
     /// Notes which dates went, once a rule has ended, and how old the oldest expired row is that is left.
-    func noteDates(_ index: Int, _ step: Plan.Step, residue: FetchRequest) {
+    func noteDates(_ index: Int, _ step: Plan.Step, isOldestFirst: Bool, residue: FetchRequest) {
         let rule = report.rules[index]
         if rule.outcome == .completed, rule.deleted > 0, rule.residue == 0 {
             report.rules[index].newestDeleted = rule.newestExpired
         } else {
             // Which rows went before it stopped is not known by their dates, but for the oldest.
-            if rule.deleted == 0 || step.request?.strategy.usesDateIndex != true {
+            if rule.deleted == 0 || !isOldestFirst {
                 report.rules[index].oldestDeleted = nil
             }
         }

@@ -9,76 +9,66 @@ extension Run {
     /// Trouble that concerns the rule alone (a trigger that raises) fails it, and the next rules go on; all other trouble
     /// ends the run.
     func carryOut(_ index: Int, of plan: Plan) {
-        var step = plan.steps[index]
-        step.request?.surveyed = planned
+        let step = plan.steps[index]
+        guard let request = step.request, var outline = step.outline else { return }
         let began = setup.uptime()
-        let residue = residueRequest(of: step, preceding: plan.steps[..<index])
+        let others = leftBehind(plan.steps[..<index], of: request.entity)
+        let residue = others.reduce(FetchRequest(entity: request.entity, predicate: request.deletion)) {
+            FetchRequest(entity: $0.entity, predicate: $0.predicate && .notTrue($1))
+        }
         let expiredCount = step.survey.expiredCount
         if expiredCount > 0, mayContinue {
             setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: expiredCount)
         }
-        var loop = BatchLoop(step)
+        var loop = BatchLoop(step, outline)
         var digest = step.rule.recordsDigest ? KeyDigest() : nil
-        if digest != nil { step.request?.resultType = .objectIDs }
         do throws(StoreError) {
             if expiredCount > 0 {
                 report.rules[index].oldestDeleted = try oldest(of: step, preceding: plan.steps[..<index])
             }
-            try checkCompany(step)
-            try repeatBatches(&loop, step, residue: residue, of: index, digest: &digest)
+            let deletion = try context.deletion(of: request)
+            defer { outline = deletion.outline }
+            try repeatBatches(&loop, deletion, of: step, index, besides: others, digest: &digest)
         } catch {
-            setup.observer?.runDidEnd()
-            // A constraint may stand against one transaction for all rows, and not against batches.
-            if step.hasBatchesToFallBackOn, error.kind == .strategyUnfit || error.kind == .constraint {
-                return goOnInBatches(index, of: plan, because: error.message)
-            }
             var error = error
-            if error.kind == .strategyUnfit { error.hint = "raise limits.max_lock" }
+            if error.kind == .methodUnfit { error.hint = "raise limits.max_lock" }
             fail(index, because: error, residue: residue)
         }
         if report.rules[index].deleted > 0 { report.rules[index].digest = digest?.finish() }
         report.rules[index].batches = loop.batchCount
-        noteDates(index, step, residue: residue)
+        noteDates(index, step, isOldestFirst: outline.isOldestFirst, residue: residue)
         report.rules[index].elapsed += setup.uptime() - began
         setup.observer?.runDidEnd()
     }
 
-    /// Throws if nothing that the engine chose to lock the store for long with should begin now.
-    private func checkCompany(_ step: Plan.Step) throws(StoreError) {
-        guard step.hasBatchesToFallBackOn, step.survey.expiredCount > 0, try writer.hasCompany() else { return }
-        throw StoreError(.strategyUnfit, store: writer.name, message: "another program uses the store by now")
-    }
-
-    /// Takes batches in the place of a method that does not fit after all.
-    private func goOnInBatches(_ index: Int, of plan: Plan, because reason: String) {
-        var plan = plan
-        let given = report.rules[index].method ?? ""
-        plan.steps[index].useBatches()
-        report.rules[index].method = plan.steps[index].request?.strategy.phrase
-        report.rules[index].methodReason = "\(given) was given up: \(reason)"
-        logger.notice(
-            "method changed", metadata: ["rule": "\(report.rules[index].name)", "reason": "\(reason)"])
-        carryOut(index, of: plan)
-    }
-
     /// Deletes batch after batch until the loop stops.
     private func repeatBatches(
-        _ loop: inout BatchLoop, _ step: Plan.Step, residue: FetchRequest, of index: Int, digest: inout KeyDigest?
+        _ loop: inout BatchLoop, _ deletion: any Deletion, of step: Plan.Step, _ index: Int,
+        besides others: [Predicate],
+        digest: inout KeyDigest?
     ) throws(StoreError) {
-        guard var request = step.request else { return }
+        var outline = deletion.outline
         while true {
             switch loop.next(mayContinue: mayContinue) {
-            case .delete(let limit, let continuation):
+            case .delete(let bounds):
                 guard try pauses.waitForStore(writer) else { continue }
                 let began = setup.uptime()
-                let result = try execute(
-                    batch(request, limit: limit, of: loop.batchRows, continuation: continuation))
+                let part = try deletion.deleteNext(bounds)
                 let elapsed = setup.uptime() - began
                 // Whether others are there is worth a pause, not an error.
-                loop.didDelete(result, elapsed: elapsed) { (try? writer.hasCompany()) ?? true }
-                digest?.add(result.objectIDs)
-                note(result, of: index)
-                if !step.isInBatches { report.rules[index].lockElapsed = result.lockElapsed ?? elapsed }
+                loop.didDelete(part, elapsed: elapsed) { (try? writer.hasCompany()) ?? true }
+                digest?.add(part.result.objectIDs)
+                note(part.result, of: index)
+                if deletion.outline != outline {
+                    outline = deletion.outline
+                    loop.adopt(outline, of: step)
+                    report.rules[index].take(outline)
+                    logger.notice(
+                        "method changed",
+                        metadata: ["rule": "\(step.rule.name)", "reason": "\(outline.reason ?? "")"])
+                } else if !outline.isInBatches {
+                    report.rules[index].lockElapsed = part.result.lockElapsed ?? elapsed
+                }
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
                 if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
@@ -90,11 +80,8 @@ extension Run {
                 report.rules[index].residue = report.rules[index].expired - report.rules[index].deleted
                 loop.didCount(residue: max(1, report.rules[index].residue))
             case .countResidue:
-                let isKnown = try isAsPlanned() && report.rules[index].deleted == report.rules[index].expired
-                report.rules[index].residue = isKnown ? 0 : try writer.count(residue)
+                report.rules[index].residue = try deletion.remainingCount(besides: others)
                 loop.didCount(residue: report.rules[index].residue)
-                // What has arrived since the survey may lie anywhere.
-                request.rowIDs = nil
             case .stop(let reason, _):
                 conclude(index, reason)
                 return
@@ -117,34 +104,6 @@ extension Run {
             guard !self.isWaitTold else { return }
             self.isWaitTold = true
             self.logger.notice("store asks to wait", metadata: ["reason": "\(reason)"])
-        }
-    }
-
-    /// The batch that the loop asks for.
-    ///
-    /// The last rows below `max_rows` are picked in one statement where batches are windows of the key: windows as
-    /// small as what is left to delete would be very many.
-    private func batch(
-        _ request: BatchDeleteRequest, limit: Int?, of batchRows: Int?, continuation: BatchContinuation?
-    ) -> BatchDeleteRequest {
-        var batch = request
-        batch.fetchRequest.fetchLimit = limit
-        batch.continuation = continuation
-        if let limit, let batchRows, limit < batchRows,
-            request.strategy == .windows || request.strategy == .keys
-        {
-            batch.strategy = .whole
-        }
-        return batch
-    }
-
-    private func execute(_ batch: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
-        do {
-            return try context.execute(batch)
-        } catch let error as StoreError {
-            throw error
-        } catch {
-            throw StoreError(.defect, store: writer.name, message: "\(error)")
         }
     }
 
@@ -186,7 +145,7 @@ extension Run {
         report.rules[index].message = "\(error.description); \(done)"
         report.rules[index].residue = max(0, report.rules[index].expired - committed)
         switch error.kind {
-        case .constraint, .unsupported, .strategyUnfit:
+        case .constraint, .unsupported, .methodUnfit:
             report.rules[index].outcome = .failed
             status.note(error)
             if let count = try? writer.count(residue) { report.rules[index].residue = count }
@@ -200,16 +159,14 @@ extension Run {
         }
     }
 
-    /// The rule's expired rows that no rule before it has left behind, so that a row is residue of one rule only.
-    private func residueRequest(of step: Plan.Step, preceding: ArraySlice<Plan.Step>) -> FetchRequest {
-        var request = step.deletion ?? FetchRequest(entity: step.rule.entity, predicate: .or([]))
-        for (index, earlier) in zip(preceding.indices, preceding) where report.rules[index].residue > 0 {
-            guard let deletion = earlier.deletion, deletion.entity.lowercased() == request.entity.lowercased() else {
-                continue
-            }
-            request.predicate = request.predicate && .notTrue(deletion.predicate)
+    /// The rows that rules before a rule of an entity have left behind: a row is residue of one rule only.
+    private func leftBehind(_ preceding: ArraySlice<Plan.Step>, of entity: String) -> [Predicate] {
+        zip(preceding.indices, preceding).compactMap { index, step in
+            guard report.rules[index].residue > 0, let request = step.request,
+                request.entity.lowercased() == entity.lowercased()
+            else { return nil }
+            return request.deletion
         }
-        return request
     }
 
     /// Says of each rule whose rows a trigger has taken before it came to them that this is so.

@@ -20,8 +20,6 @@ package final class Run {
     var status = RunStatus()
     /// Whether the log knows that the store makes the run wait.
     var isWaitTold = false
-    /// The store as the plan saw it; nil: nothing tells whether it has changed since.
-    private(set) var planned: ChangeMark?
     /// Set once trouble has ended the run: no step begins after it.
     var isOver = false
 
@@ -58,12 +56,9 @@ package final class Run {
             try setup.check(writer)
             if memory.hasCrash { try verify() }
             try savePending()
-            let others = try writer.changeMark()?.byOthers
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
             report.rules = plan.steps.map(\.report)
             for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
-            planned = try writer.changeMark()
-            if planned?.byOthers != others { planned = nil }
             measureStore(before: plan)
             carryOut(plan)
             reclaim(after: plan)
@@ -101,13 +96,6 @@ package final class Run {
         guard mayContinue else { return noteInterruption(rowsRemain: true) }
         report.pending = try setup.pending(writer)
         if report.pending.isInterrupted { noteInterruption(rowsRemain: true) }
-    }
-
-    /// Whether nothing at all has happened to the store since it was surveyed but the deletes that the report tells of:
-    /// then what was expired and is not deleted is what is left.
-    func isAsPlanned() throws(StoreError) -> Bool {
-        guard let planned, let now = try writer.changeMark() else { return false }
-        return now.byOthers == planned.byOthers && now.ownRowCount - planned.ownRowCount == report.deletedCount
     }
 
     private func carryOut(_ plan: Plan) {

@@ -24,7 +24,7 @@ struct ObjectDelete {
 
     /// The delete of a request, or nil if no object but the named rows is concerned, so that a plain delete does it.
     static func make(
-        _ request: BatchDeleteRequest, _ scope: RowScope, _ connection: SQLiteConnection, _ db: Database
+        _ request: DeleteWork, _ scope: RowScope, _ connection: SQLiteConnection, _ db: Database
     ) throws -> ObjectDelete? {
         guard let entity = scope.table.managed, let schema = try connection.catalog.coreData(db) else { return nil }
         if let reason = connection.unsupported(entity, schema, request.relationships) {
@@ -36,15 +36,15 @@ struct ObjectDelete {
     }
 
     private init(
-        _ request: BatchDeleteRequest, _ scope: RowScope, _ entity: CoreDataEntity, _ schema: CoreDataSchema,
+        _ work: DeleteWork, _ scope: RowScope, _ entity: CoreDataEntity, _ schema: CoreDataSchema,
         _ connection: SQLiteConnection, _ db: Database
     ) throws {
-        self.request = request
+        request = work.request
         self.scope = scope
         self.connection = connection
         self.db = db
         let whole = request.withoutPlace
-        if request.continuation == nil || connection.temporaries.objects?.request != whole {
+        if work.continuation == nil || connection.temporaries.objects?.request != whole {
             try connection.dropObjects(db)
         }
         let objects = connection.temporaries.objects ?? BatchObjects(request: whole)
@@ -256,8 +256,6 @@ extension BatchDeleteRequest {
         request.fetchRequest.fetchLimit = nil
         request.fetchRequest.fetchOffset = 0
         request.fetchRequest.sortDescriptors = []
-        request.continuation = nil
-        request.strategy = .whole
         return request
     }
 }

@@ -42,7 +42,7 @@ extension SQLiteConnection {
 
     /// Completes the survey of a rule whose rows and cascades are among the doomed ones.
     func completeObjects(
-        _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Survey, _ db: Database
+        _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database
     ) throws {
         survey.nullifiedCount = try nullifiedObjects(graph, db)
         survey.obstacles = try graph.obstacles()

@@ -134,7 +134,7 @@ extension SQLiteConnection {
 
     /// Deletes the rows of a condition as a batch delete does; returns how many went.
     func deleteManaged(_ condition: SQLFragment, _ scope: RowScope, _ db: Database) throws -> Int {
-        let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: scope.table.name))
+        let request = DeleteWork(fetchRequest: FetchRequest(entity: scope.table.name))
         guard var objects = try ObjectDelete.make(request, scope, self, db) else {
             try execute(
                 SQLFragment("DELETE FROM \(scope.target()) WHERE ") + .all([condition, scope.membership]), db)

@@ -8,7 +8,7 @@ extension SQLiteConnection {
     /// SQLite's online backup takes the store's write lock before the survivors are read, and is an ordinary transaction
     /// of the WAL: readers go on, other connections see the new content, and a kill before the commit leaves the old one.
     /// Source: sqlite.org/c3ref/backup_finish.html.
-    func rebuild(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+    func rebuild(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         try run("rebuilding the store") { db in
             try prepareRebuild(request, db)
             let copy = try SurvivorCopy(of: self, request)
@@ -39,35 +39,35 @@ extension SQLiteConnection {
     }
 
     /// Whether nothing was written to the store since the survey that the request was made by.
-    func isAsSurveyed(_ request: BatchDeleteRequest) throws(StoreError) -> Bool {
+    func isAsSurveyed(_ request: DeleteWork) throws(StoreError) -> Bool {
         guard let surveyed = request.surveyed else { return false }
         return try surveyed == changeMark()
     }
 
     /// Throws what stands against a copy without the rows, and finds the rows that its request keeps.
-    func prepareRebuild(_ request: BatchDeleteRequest, _ db: Database) throws {
+    func prepareRebuild(_ request: DeleteWork, _ db: Database) throws {
         let fetch = request.fetchRequest
         guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
             throw StoreError(
                 .unsupported, store: name,
                 message:
-                    "the strategy \(request.strategy.rawValue) tells no object IDs, has no offset and makes its own transaction"
+                    "the technique \(request.technique.rawValue) tells no object IDs, has no offset and makes its own transaction"
             )
         }
         let scope = try tableScope(fetch.entity, db)
-        if let reason = try strategyObstacles(scope.table, request.relationships, db)[request.strategy] {
+        if let reason = try techniqueObstacles(scope.table, request.relationships, db)[request.technique] {
             throw StoreError(
                 .unsupported, store: name,
-                message: "the strategy \(request.strategy.rawValue) is not possible for \(fetch.entity): \(reason)")
+                message: "the technique \(request.technique.rawValue) is not possible for \(fetch.entity): \(reason)")
         }
         if let reason = try roomObstacle(db) {
-            throw StoreError(.strategyUnfit, store: name, message: "no rebuild: \(reason)")
+            throw StoreError(.methodUnfit, store: name, message: "no rebuild: \(reason)")
         }
         // The copy's own connection shall not look for them again: rules before may have deleted some.
         for keepLast in fetch.predicate.keptRows {
             if case .groups = try keptRows(keepLast, entity: scope, db) {
                 throw StoreError(
-                    .strategyUnfit, store: name,
+                    .methodUnfit, store: name,
                     message: "a copy cannot tell the rows that a rule keeps in each of many groups")
             }
         }

@@ -18,7 +18,7 @@ extension BatchDelete {
         }
         if let most = request.fetchRequest.fetchLimit, deletedCount > most {
             throw StoreError(
-                .strategyUnfit, store: connection.name,
+                .methodUnfit, store: connection.name,
                 message: "a rebuild would delete \(deletedCount) rows where at most \(most) may go")
         }
         try limit.check(connection.name)

@@ -26,7 +26,7 @@ final class LockLimit {
     func check(_ store: String) throws(StoreError) {
         guard isOver, let allowed else { return }
         throw StoreError(
-            .strategyUnfit, store: store,
+            .methodUnfit, store: store,
             message: "the store would have been locked for longer than \(allowed.inUnits)",
             hint: "raise limits.max_lock, or set it to 0, so that rows go in batches")
     }

@@ -20,7 +20,7 @@ final class PrivateFile {
         guard descriptor >= 0 else {
             let code = errno
             throw StoreError(
-                code == EEXIST ? .strategyUnfit : code == EACCES || code == EROFS ? .permission : .inputOutput,
+                code == EEXIST ? .methodUnfit : code == EACCES || code == EROFS ? .permission : .inputOutput,
                 store: name,
                 message: code == EEXIST
                     ? "another rebuild of the store is at work"

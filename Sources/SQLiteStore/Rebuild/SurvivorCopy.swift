@@ -8,7 +8,7 @@ import PriceStore
 /// which spills to temporary files.
 final class SurvivorCopy {
     private let store: SQLiteConnection
-    private let request: BatchDeleteRequest
+    private let request: DeleteWork
     let file: PrivateFile
     /// A second connection to the store, which reads the survivors; the file is attached to it while they are written.
     private let reader: SQLiteConnection
@@ -26,7 +26,7 @@ final class SurvivorCopy {
     /// Makes the file with the store's tables, without rows.
     ///
     /// The thresholds of kept rows that `store` knows hold for the copy too.
-    init(of store: SQLiteConnection, _ request: BatchDeleteRequest) throws {
+    init(of store: SQLiteConnection, _ request: DeleteWork) throws {
         self.store = store
         self.request = request
         file = try PrivateFile(beside: store.storeIdentifier, name: store.name)
@@ -71,7 +71,7 @@ final class SurvivorCopy {
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
     /// - Parameter isAsSurveyed: whether what the request says of the rows that stay is true.
-    /// - Throws: ``StoreError`` of kind `strategyUnfit` if the time is over, or if more rows would go than the request's
+    /// - Throws: ``StoreError`` of kind `methodUnfit` if the time is over, or if more rows would go than the request's
     ///   limit; of kind `constraint` if a row that stays breaks a constraint of its table.
     func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
         try reader.run("copying the rows that stay") { db in
@@ -87,7 +87,7 @@ final class SurvivorCopy {
                 try db.inTransaction(.deferred) {
                     guard try reader.pragma("schema_version", db) == schemaVersion else {
                         throw StoreError(
-                            .strategyUnfit, store: store.name, message: "the store's schema has just been changed",
+                            .methodUnfit, store: store.name, message: "the store's schema has just been changed",
                             hint: "try again")
                     }
                     try refusingBrokenRows { try copyRows(db, isAsSurveyed: isAsSurveyed) }
@@ -163,7 +163,7 @@ final class SurvivorCopy {
         }
         if let most = request.fetchRequest.fetchLimit, deletedCount > most {
             throw StoreError(
-                .strategyUnfit, store: store.name,
+                .methodUnfit, store: store.name,
                 message: "a rebuild would delete \(deletedCount) rows where at most \(most) may go")
         }
     }

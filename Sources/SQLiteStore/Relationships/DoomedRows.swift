@@ -35,7 +35,7 @@ extension SQLiteConnection {
     }
 
     /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
-    func foresee(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Survey, _ db: Database) throws {
+    func foresee(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database) throws {
         let doomed = temporaries.doomedRows ?? DoomedRows()
         temporaries.doomedRows = doomed
         try align(doomed, to: request.preceding, db)

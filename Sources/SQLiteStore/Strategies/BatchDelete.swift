@@ -5,7 +5,7 @@ import PriceStore
 struct BatchDelete {
     let connection: SQLiteConnection
     let db: Database
-    let request: BatchDeleteRequest
+    let request: DeleteWork
     let statement: DeleteStatement
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
@@ -16,7 +16,7 @@ struct BatchDelete {
     /// Whether only a part of what goes with the rows is gone, and not yet the rows themselves.
     private(set) var isUnfinished = false
 
-    init(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
+    init(_ request: DeleteWork, _ connection: SQLiteConnection, _ db: Database) throws {
         self.request = request
         self.connection = connection
         self.db = db
@@ -34,7 +34,7 @@ struct BatchDelete {
             scope: scope, date: date.map { (sql: $0.0, before: $0.1) },
             rest: try connection.condition(rest, scope, db), access: access)
         objects = try ObjectDelete.make(request, scope, connection, db)
-        choosesRows = try connection.choosesRows(request, db)
+        choosesRows = try connection.choosesRows(request.request, db)
     }
 
     /// Deletes the rows of a condition. Throws if an index names other rows than the table has; see ``IndexCheck``.
@@ -54,7 +54,7 @@ struct BatchDelete {
         if choosesRows {
             guard !isUnfinished else { return }
             let scope = try connection.tableScope(of: request.fetchRequest, db)
-            let chosen = try ChosenRows(statement.keys(condition, by: path), of: request, scope, connection, db)
+            let chosen = try ChosenRows(statement.keys(condition, by: path), of: request.request, scope, connection, db)
             isUnfinished = try !chosen.delete(atMost: cascadeBound)
             let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
             deletedCount += gone.count
@@ -67,7 +67,7 @@ struct BatchDelete {
 
     /// How many rows may go with those of a batch; nil: it is not one of several.
     private var cascadeBound: Int? {
-        guard request.strategy.isInBatches, let limit = request.fetchRequest.fetchLimit else { return nil }
+        guard request.technique.isInBatches, let limit = request.fetchRequest.fetchLimit else { return nil }
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
     }
 
@@ -81,13 +81,13 @@ struct BatchDelete {
     }
 
     private mutating func runOnce() throws -> BatchContinuation? {
-        guard request.strategy == .whole || request.fetchRequest.fetchOffset == 0 else {
+        guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "a delete in batches by the strategy \(request.strategy.rawValue) has no offset",
-                hint: "use the strategy whole")
+                message: "a delete in batches by the technique \(request.technique.rawValue) has no offset",
+                hint: "use the technique whole")
         }
-        switch request.strategy {
+        switch request.technique {
         case .whole:
             let limit = LockLimit(request.maxLock)
             limit.begin()
@@ -101,10 +101,10 @@ struct BatchDelete {
             limit.begin()
             try rebuildInPlace(within: limit)
             return nil
-        case .rebuild, .partitions:
+        case .rebuild:
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "the strategy \(request.strategy.rawValue) is no statement that a transaction could hold")
+                message: "the technique \(request.technique.rawValue) is no statement that a transaction could hold")
         }
     }
 

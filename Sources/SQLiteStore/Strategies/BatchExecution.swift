@@ -3,10 +3,10 @@ import PriceStore
 
 extension SQLiteConnection {
     /// Carries out one batch delete request in one transaction.
-    func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+    func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        if request.strategy == .rebuild { return try rebuild(request) }
+        if request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             try countRelationships(of: request, db)
             let counter = relationshipCounter
@@ -19,8 +19,8 @@ extension SQLiteConnection {
                     let continuation = try batch.run()
                     var result = BatchDeleteResult(
                         deletedCount: batch.deletedCount, cascadedCount: (counter?.cascadedCount ?? 0) - before.0,
-                        nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs,
-                        continuation: continuation)
+                        nullifiedCount: (counter?.nullifiedCount ?? 0) - before.1, objectIDs: batch.objectIDs)
+                    result.continuation = continuation
                     if let objects = batch.objects {
                         result.cascadedCount = objects.cascadedCount
                         result.nullifiedCount = objects.nullifiedCount
@@ -61,7 +61,7 @@ extension SQLiteConnection {
     }
 
     /// Puts the counting triggers in place for what relationships do, once for all batches of a delete.
-    private func countRelationships(of request: BatchDeleteRequest, _ db: Database) throws {
+    private func countRelationships(of request: DeleteWork, _ db: Database) throws {
         var whole = request.fetchRequest
         whole.fetchLimit = nil
         whole.fetchOffset = 0
@@ -72,7 +72,7 @@ extension SQLiteConnection {
             try countTriggers(of: whole, request.relationships, db)
         }
         // Rows that are chosen before the delete cannot be told by a predicate in a trigger.
-        if try choosesRows(request, db) { whole.predicate = .or([]) }
+        if try choosesRows(request.request, db) { whole.predicate = .or([]) }
         if let counter = relationshipCounter, counter.request == whole, counter.rule == request.relationships,
             request.continuation != nil
         {
@@ -99,7 +99,7 @@ extension SQLiteConnection {
     }
 }
 
-extension BatchDeleteRequest {
+extension DeleteWork {
     /// Where the batch begins; nil: at the beginning.
     var place: [StoreValue]? { continuation.flatMap { $0 == .beginning ? nil : $0.position } }
 }

@@ -5,10 +5,10 @@ extension SQLiteConnection {
     /// How long one statement would lock the store that deletes rows with what belongs to them; nil: not long, where it
     /// may be locked at all.
     func predictRelatedLock(
-        _ table: SQLiteTable, _ survey: Survey, maxLock: Duration, _ db: Database
+        _ table: SQLiteTable, _ survey: Findings, maxLock: Duration, _ db: Database
     ) throws -> Duration? {
         let count = survey.expiredCount + survey.cascadedCount + survey.nullifiedCount
-        guard count >= StrategyChoice.fewestRows || maxLock == .zero else { return nil }
+        guard count >= TechniqueChoice.fewestRows || maxLock == .zero else { return nil }
         var all = survey
         all.expiredCount = count
         return try predictLocks(table, rowCount: max(count, survey.rowCount ?? 0), all, db)[.whole].map {
@@ -21,8 +21,8 @@ extension SQLiteConnection {
     /// A sample of the rows is copied to a temporary table: what that takes is what a row costs on this machine, with
     /// this load, now. The factors were found by hand, on a table of one index.
     func predictLocks(
-        _ table: SQLiteTable, rowCount: Int, _ survey: Survey, _ db: Database
-    ) throws -> [DeleteStrategy: Duration] {
+        _ table: SQLiteTable, rowCount: Int, _ survey: Findings, _ db: Database
+    ) throws -> [Technique: Duration] {
         let sample = temporaryName("sample")
         let rows = "SELECT * FROM \(table.sql) NOT INDEXED LIMIT \(LockModel.sampleRows)"
         // What the first rows cost is the temporary file and the pages of the store that are not in memory yet.
@@ -52,12 +52,12 @@ extension SQLiteConnection {
     }
 }
 
-extension Survey {
+extension Findings {
     /// How many rows must be read to find those that stay.
     fileprivate func readCount(ofAll rowCount: Int) -> Double {
         switch stayingRows {
         case .rowIDs(let rowIDs): min(Double(rowCount), Double(rowIDs.upperBound) - Double(rowIDs.lowerBound) + 1)
-        case .newerRows: Double(rowCount - expiredCount)
+        case .newerRows: Double(rowCount - survey.expiredCount)
         case nil: Double(rowCount)
         }
     }

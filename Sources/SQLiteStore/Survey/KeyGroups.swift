@@ -48,15 +48,15 @@ extension SQLiteConnection {
     /// Counts group by group, as ``surveyByIndex(_:_:into:_:)`` does for a whole table.
     func surveyByGroups(
         _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, _ values: [StoreValue],
-        into survey: inout Survey, _ db: Database
+        into survey: inout Findings, _ db: Database
     ) throws {
         survey.leavesReadableRows = false
         for value in values {
-            var part = Survey()
+            var part = Findings()
             var group = rows
             group.group = groups.condition(value)
             try surveyByIndex(request, group, into: &part, db)
-            survey.add(part)
+            survey.survey.add(part.survey)
         }
         if survey.expiredAloneCount == 0 { survey.leavesReadableRows = true }
         if survey.unreadable.isEmpty, rows.filter == .always, request.notKept == nil { survey.stayingRows = .newerRows }

@@ -5,12 +5,21 @@ extension SQLiteConnection {
     /// Answers a survey request from one state of the store.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { db in
-            try snapshot(db) { try survey(request, db) }
+            let changesBefore = db.totalChangesCount
+            defer { changes.temporaryRowCount += db.totalChangesCount - changesBefore }
+            let found = try snapshot(db) { () throws -> Findings in
+                let mark = try changeMark(db)
+                var found = try findings(of: request, db)
+                found.mark = mark
+                return found
+            }
+            surveys[request] = found
+            return found.survey
         }
     }
 
-    private func survey(_ request: SurveyRequest, _ db: Database) throws -> Survey {
-        var survey = Survey()
+    private func findings(of request: SurveyRequest, _ db: Database) throws -> Findings {
+        var survey = Findings()
         let scope = try scope(
             of: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
         if let reason = try unsupported(scope.table, request, db) {
@@ -34,7 +43,7 @@ extension SQLiteConnection {
         } else {
             try surveyByScan(request, rows, into: &survey, db)
         }
-        try chooseStrategy(request, scope.table, access, into: &survey, db)
+        try chooseTechnique(request, scope.table, access, into: &survey, db)
         if access == nil { survey.indexObstacle = scope.table.indexObstacle(attribute) }
         if values != nil { survey.index = "primary key" }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
@@ -43,7 +52,6 @@ extension SQLiteConnection {
             survey.obstacles = try denials(request, db)
         }
         if let managed = scope.table.managed { survey.historyObstacle = try historyObstacle(managed, db) }
-        try survey.take(request.technique, entity: request.entity, store: name)
         return survey
     }
 }
@@ -88,7 +96,7 @@ extension SQLiteConnection {
 
     /// Counts ranges of the date index; nothing is read outside of them unless all rows are to be counted.
     func surveyByIndex(
-        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         try countUnreadableByIndex(rows, into: &survey, db)
         let readable = rows.date.readable()
@@ -120,7 +128,7 @@ extension SQLiteConnection {
     }
 
     /// Counts all rows, if it matters how many there are.
-    func countRows(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database) throws {
+    func countRows(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws {
         let needsRows =
             request.countsAllRows || survey.expiredAloneCount + survey.keptByRuleCount > 0
             || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
@@ -128,7 +136,7 @@ extension SQLiteConnection {
     }
 
     /// Counts all rows, and returns how many of them can be read.
-    private func countAllRows(_ rows: SurveyRows, into survey: inout Survey, _ db: Database) throws -> Int {
+    private func countAllRows(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws -> Int {
         let query = SQLFragment("SELECT count(*) FROM \(rows.scope.from())") + whereClause(rows.filter)
         let rowCount = try count(query, db)
         survey.rowCount = rowCount
@@ -140,7 +148,7 @@ extension SQLiteConnection {
     ///
     /// How many rows a table has SQLite can tell page by page.
     private func countOthers(
-        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws -> Int? {
         guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notKept == nil,
             let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
@@ -182,7 +190,7 @@ extension SQLiteConnection {
 
     /// Whether a readable row stays if this rule alone is carried out.
     private func leavesReadableRows(
-        _ rows: SurveyRows, _ deleted: SQLFragment, _ cutoff: Instant, _ survey: Survey, _ db: Database
+        _ rows: SurveyRows, _ deleted: SQLFragment, _ cutoff: Instant, _ survey: Findings, _ db: Database
     ) throws -> Bool {
         if let newest = survey.newestOfEntity, newest >= cutoff { return true }
         let query = select(
@@ -191,7 +199,7 @@ extension SQLiteConnection {
     }
 
     /// Counts the rows at both ends of the index, outside the believed dates, and the sentinels among them.
-    private func countUnreadableByIndex(_ rows: SurveyRows, into survey: inout Survey, _ db: Database) throws {
+    private func countUnreadableByIndex(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws {
         let column = rows.date.column
         let encoding = rows.date.date.encoding
         let isRequired = try rows.scope.attribute(rows.date.date.name, store: name).isRequired
@@ -243,15 +251,4 @@ extension SQLiteConnection {
 extension DateAttribute {
     /// The first instant of a stored date; nil: it cannot be read.
     fileprivate func instant(_ value: StoreValue) -> Instant? { encoding.read(value, zone: zone).start }
-}
-
-extension Survey {
-    /// Adds a number of unreadable rows of one kind.
-    mutating func add(_ reason: Unreadable, _ rowCount: Int, _ example: StoreValue) {
-        if let index = unreadable.firstIndex(where: { $0.reason == reason }) {
-            unreadable[index].rowCount += rowCount
-        } else {
-            unreadable.append(UnreadableRows(reason: reason, rowCount: rowCount, example: example))
-        }
-    }
 }

@@ -9,7 +9,7 @@ extension SQLiteConnection {
     /// Cost: one pass over the table, or over the date index if the format is text; no row is held. An aggregate function
     /// takes the dates, since a row that is handed out of a statement costs more than all that is done with it.
     func surveyByScan(
-        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Survey, _ db: Database
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let scope = rows.scope
         let notKept = try request.notKept.map { try condition($0, scope, db) } ?? .always

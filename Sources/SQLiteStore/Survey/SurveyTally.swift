@@ -193,7 +193,7 @@ struct SurveyTally {
     }
 
     /// Tells what was counted.
-    func fill(_ survey: inout Survey) {
+    func fill(_ survey: inout Findings) {
         var counts = others
         var newestValue = newestValue
         for plain in [integers.found(DateKey.integer), reals.found(DateKey.real)] {

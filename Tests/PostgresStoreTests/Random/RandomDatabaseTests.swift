@@ -99,16 +99,16 @@ private struct Trial {
     mutating func run() throws {
         judge()
         let reader = try database.reader(zone: random.zone)
-        let surveys = try reader.transaction(.normal) { try requests.map { try reader.survey($0) } }
+        let surveys = try reader.transaction(.normal) { try requests.map { try reader.findings($0) } }
         for (index, survey) in surveys.enumerated() {
-            found += differences(survey, verdicts[index]).map { "rule \(index): " + $0 }
+            found += differences(survey.survey, verdicts[index]).map { "rule \(index): " + $0 }
         }
         guard found.isEmpty else { return }
-        let strategyCount = surveys.map(\.possibleStrategies.count).max() ?? 0
+        let strategyCount = surveys.map(\.possibleTechniques.count).max() ?? 0
         for index in 0...strategyCount {
             let strategies = surveys.map { survey in
-                index < strategyCount && !survey.possibleStrategies.isEmpty
-                    ? survey.possibleStrategies[index % survey.possibleStrategies.count] : .whole
+                index < strategyCount && !survey.possibleTechniques.isEmpty
+                    ? survey.possibleTechniques[index % survey.possibleTechniques.count] : .whole
             }
             try carryOut(strategies, isFirst: index == 0)
             guard found.isEmpty else { return }
@@ -123,20 +123,20 @@ private struct Trial {
         return Laws.differences(survey, verdict.survey)
     }
 
-    private mutating func carryOut(_ strategies: [DeleteStrategy], isFirst: Bool) throws {
+    private mutating func carryOut(_ strategies: [Technique], isFirst: Bool) throws {
         if !isFirst {
             var again = origin
             _ = try again.make(try database.connection())
         }
         let writer = try database.writer(zone: random.zone)
         for (index, request) in requests.enumerated() {
-            let survey = try writer.survey(request)
-            found += differences(survey, verdicts[index]).map { "rule \(index), planned by the writer: " + $0 }
+            let survey = try writer.findings(request)
+            found += differences(survey.survey, verdicts[index]).map { "rule \(index), planned by the writer: " + $0 }
         }
         for (index, request) in requests.enumerated() where isCarriedOut(index) {
             let strategy = strategies[index]
             let batchRows = strategy == .whole ? nil : random.pick([1, 2, 3, 7, 20])
-            let execution = try Laws.carryOut(request, strategy: strategy, batchRows: batchRows, on: writer)
+            let execution = try Laws.carryOut(request, technique: strategy.rawValue, batchRows: batchRows, on: writer)
             found += Laws.differences(
                 execution, verdicts[index], batchRows: batchRows, isBounded: strategy != .partitions
             )
@@ -156,7 +156,7 @@ private struct Trial {
         for (index, request) in requests.enumerated() where isCarriedOut(index) {
             var again = request
             again.preceding = []
-            let left = try writer.survey(again).expiredAloneCount
+            let left = try writer.findings(again).expiredAloneCount
             if left != 0 { found.append("rule \(index) by \(strategies[index]): \(left) rows expire in a second run") }
         }
     }

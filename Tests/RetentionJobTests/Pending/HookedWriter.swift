@@ -66,6 +66,13 @@ final class HookedWriter: ObjectStore {
         return try writer.deleteObject(id, ifStill: expected)
     }
 
+    func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline { try writer.outline(of: request) }
+
+    func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+        try willChange(.delete)
+        return try writer.deletion(of: request)
+    }
+
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         try willChange(.delete)
         return try writer.execute(request)

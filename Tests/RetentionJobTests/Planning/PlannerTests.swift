@@ -28,12 +28,9 @@ import Testing
         #expect(step.cutoff == Instant(unixSeconds: 1_795_219_200 - 30 * 86_400))
         #expect(step.survey.expiredCount == 2)
         let request = try #require(step.request)
-        #expect(request.fetchRequest.entity == "price")
-        #expect(request.fetchRequest.sortDescriptors == [SortDescriptor("at", ascending: true)])
-        #expect(request.fetchRequest.fetchLimit == 10)
-        #expect(request.fetchRequest.predicate == step.surveyRequest?.deletion)
-        #expect(request.resultType == .count)
-        #expect(request.strategy == .range)
+        #expect(request.entity == "price" && request.cutoff == step.cutoff)
+        let outline = try #require(step.outline)
+        #expect(outline.isInBatches && outline.isOldestFirst && step.batch(outline).rows == 10)
         #expect(step.advice.isEmpty)
     }
 
@@ -187,7 +184,7 @@ import Testing
         #expect(error?.kind == .unknownName)
         #expect(error?.hint?.contains("windows") == true)
         let windows = try plan(file, [.prices()], options: Planner.Options(technique: "windows"))
-        #expect(windows[0].request?.strategy == .windows)
+        #expect(windows[0].outline?.method == "rowid windows")
     }
 
     @Test func advisesOnTheIndexesThatAreMissing() throws {

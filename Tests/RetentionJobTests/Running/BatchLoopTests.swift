@@ -4,8 +4,10 @@ import RetentionPolicy
 import Testing
 
 @Suite struct BatchLoopTests {
-    private let place = BatchContinuation(position: [.integer(7)])
-    private let next = BatchContinuation(position: [.integer(8)])
+    /// What a part did that is not the last one, or is.
+    private func part(_ deletedCount: Int, cascaded: Int = 0, hasMore: Bool = false) -> DeletionPart {
+        DeletionPart(BatchDeleteResult(deletedCount: deletedCount, cascadedCount: cascaded), hasMore: hasMore)
+    }
 
     @Test func stopsAtOnceWhenNothingIsExpired() {
         var loop = BatchLoop(expiredCount: 0, batch: .fixed(rows: 10))
@@ -19,12 +21,12 @@ import Testing
 
     @Test func goesOnWhereTheBatchBeforeEnded() {
         var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
-        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
-        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
-        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
-        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: next))
-        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: next))
-        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
+        loop.didDelete(part(10, hasMore: true))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
+        loop.didDelete(part(10, hasMore: true))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
+        loop.didDelete(part(5))
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 0)
         #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
@@ -35,21 +37,21 @@ import Testing
     @Test func askingTwiceGivesTheSameAnswer() {
         var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))
-        loop.didDelete(BatchDeleteResult(deletedCount: 25))
+        loop.didDelete(part(25))
         #expect(loop.next(mayContinue: true) == loop.next(mayContinue: true))
     }
 
     @Test func aWindowWithoutExpiredRowsIsNotTheEnd() {
         var loop = BatchLoop(expiredCount: 3, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
-        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
+        loop.didDelete(part(0, hasMore: true))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
         #expect(loop.batchCount == 0)
     }
 
-    @Test func endsWhenNeitherRowsNorPlaceMove() {
+    @Test func endsAPassThatDeletedNothing() {
         var loop = BatchLoop(expiredCount: 3, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
-        loop.didDelete(BatchDeleteResult(deletedCount: 0, continuation: place))
+        loop.didDelete(part(0, hasMore: true))
+        loop.didDelete(part(0))
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 3)
         #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 3))
@@ -57,11 +59,11 @@ import Testing
 
     @Test func rowsThatArrivedAreDeletedInAnotherPass() {
         var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        loop.didDelete(part(5))
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 2)
-        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
-        loop.didDelete(BatchDeleteResult(deletedCount: 2))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
+        loop.didDelete(part(2))
         loop.didCount(residue: 0)
         #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
         #expect(loop.deletedCount == 7)
@@ -69,19 +71,19 @@ import Testing
 
     @Test func aPassWithoutProgressIsTheLast() {
         var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 4))
+        loop.didDelete(part(4))
         loop.didCount(residue: 1)
-        loop.didDelete(BatchDeleteResult(deletedCount: 0))
+        loop.didDelete(part(0))
         loop.didCount(residue: 1)
         #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 1))
     }
 
     @Test func neverDeletesMoreThanMaxRows() {
         var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), maxRows: 12)
-        #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: nil))
-        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
-        #expect(loop.next(mayContinue: true) == .delete(limit: 2, continuation: place))
-        loop.didDelete(BatchDeleteResult(deletedCount: 2, continuation: next))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
+        loop.didDelete(part(10, hasMore: true))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 2, isRest: true)))
+        loop.didDelete(part(2, hasMore: true))
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 4)
         #expect(loop.next(mayContinue: true) == .stop(.limitReached, residue: 4))
@@ -90,14 +92,14 @@ import Testing
 
     @Test func maxRowsBoundABatchWithoutALimitOfItsOwn() {
         var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false, maxRows: 12)
-        #expect(loop.next(mayContinue: true) == .delete(limit: 12, continuation: nil))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 12, isRest: true)))
         var free = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false)
-        #expect(free.next(mayContinue: true) == .delete(limit: nil, continuation: nil))
+        #expect(free.next(mayContinue: true) == .delete(DeletionBounds(rows: nil)))
     }
 
     @Test func maxRowsReachedWithNothingLeftIsFinished() {
         var loop = BatchLoop(expiredCount: 12, batch: .fixed(rows: 10), isLimited: false, maxRows: 12)
-        loop.didDelete(BatchDeleteResult(deletedCount: 12, continuation: place))
+        loop.didDelete(part(12, hasMore: true))
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 0)
         #expect(loop.next(mayContinue: true) == .stop(.finished, residue: 0))
@@ -105,10 +107,10 @@ import Testing
 
     @Test func maxRowsHoldAcrossPasses() {
         var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10), maxRows: 6)
-        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        loop.didDelete(part(5))
         loop.didCount(residue: 9)
-        #expect(loop.next(mayContinue: true) == .delete(limit: 1, continuation: nil))
-        loop.didDelete(BatchDeleteResult(deletedCount: 1))
+        #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 1, isRest: true)))
+        loop.didDelete(part(1))
         loop.didCount(residue: 8)
         #expect(loop.next(mayContinue: true) == .countResidue)
         loop.didCount(residue: 8)
@@ -117,7 +119,7 @@ import Testing
 
     @Test func beginsNoBatchOnceInterrupted() {
         var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
+        loop.didDelete(part(10, hasMore: true))
         #expect(loop.next(mayContinue: false) == .countResidue)
         loop.didCount(residue: 15)
         #expect(loop.next(mayContinue: false) == .stop(.interrupted, residue: 15))
@@ -125,7 +127,7 @@ import Testing
 
     @Test func interruptedWithNothingLeftIsFinished() {
         var loop = BatchLoop(expiredCount: 10, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 10, continuation: place))
+        loop.didDelete(part(10, hasMore: true))
         #expect(loop.next(mayContinue: false) == .countResidue)
         loop.didCount(residue: 0)
         #expect(loop.next(mayContinue: false) == .stop(.finished, residue: 0))
@@ -133,7 +135,7 @@ import Testing
 
     @Test func anInterruptionBeforeAnotherPassStopsIt() {
         var loop = BatchLoop(expiredCount: 5, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 5))
+        loop.didDelete(part(5))
         #expect(loop.next(mayContinue: false) == .countResidue)
         loop.didCount(residue: 2)
         #expect(loop.next(mayContinue: false) == .countResidue)
@@ -151,7 +153,7 @@ import Testing
         func took(_ milliseconds: Int) -> Int? {
             guard case .delete = loop.next(mayContinue: true) else { return nil }
             loop.didDelete(
-                BatchDeleteResult(deletedCount: 10, continuation: BatchContinuation(position: [.integer(1)])),
+                part(10, hasMore: true),
                 elapsed: .milliseconds(milliseconds))
             return loop.batchRows
         }
@@ -164,7 +166,7 @@ import Testing
 
     @Test func rowsAloneIsASizeThatStays() {
         var loop = BatchLoop(expiredCount: 100, batch: .fixed(rows: 10))
-        loop.didDelete(BatchDeleteResult(deletedCount: 10), elapsed: .seconds(1))
+        loop.didDelete(part(10), elapsed: .seconds(1))
         #expect(loop.batchRows == 10)
     }
 
@@ -176,15 +178,14 @@ import Testing
             var setting = Rule.BatchSetting.fixed(rows: 10)
             setting.pause = pause
             var loop = BatchLoop(expiredCount: 100, batch: setting)
-            let place = BatchContinuation(position: [.integer(1)])
             loop.didDelete(
-                BatchDeleteResult(deletedCount: 10, continuation: place), elapsed: .milliseconds(5),
+                part(10, hasMore: true), elapsed: .milliseconds(5),
                 hasCompany: { hasCompany })
             if let expected {
                 #expect(loop.next(mayContinue: true) == .pause(expected))
                 #expect(loop.next(mayContinue: false) == .countResidue, "no pause outlasts the end of the run")
             } else {
-                #expect(loop.next(mayContinue: true) == .delete(limit: 10, continuation: place))
+                #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
             }
         }
     }

@@ -2,10 +2,11 @@ import Foundation
 import GRDB
 import PriceObjects
 import PriceStore
-import SQLiteStore
 import Testing
 
 @testable import goldprices
+
+@testable import SQLiteStore
 
 /// What Core Data files have besides their rows: a history, files beside them, keys, models that are not there.
 struct CoreDataStoreTests {
@@ -161,7 +162,7 @@ struct CoreDataStoreTests {
         let survey = try SQLiteReader(path: store.path).survey(Self.survey("Point"))
         #expect(survey.externalFiles == [names[3]])
         let writer = try SQLiteWriter(path: store.path)
-        var request = BatchDeleteRequest(fetchRequest: Self.expired("Point"), strategy: .windows)
+        var request = DeleteWork(fetchRequest: Self.expired("Point"), technique: .windows)
         request.fetchRequest.fetchLimit = 2
         var removed = 0
         repeat {

@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// Batch deletes on stores that Apple's framework wrote, against the effects that an independent simulation of the
 /// delete rules expects.
@@ -59,19 +60,19 @@ struct SampleDeleteTests {
         }
     }
 
-    @Test(arguments: cases, [DeleteStrategy.whole, .windows]) func deletes(_ row: Case, _ strategy: DeleteStrategy)
+    @Test(arguments: cases, [Technique.whole, .windows]) func deletes(_ row: Case, _ strategy: Technique)
         throws
     {
         let store = try SampleStores.copy(row.store)
         let before = try contents(store)
         let opt = try optOfStayers(store, row)
         let writer = try SQLiteWriter(path: store.path)
-        var request = BatchDeleteRequest(
+        var request = DeleteWork(
             fetchRequest: PriceStore.FetchRequest(
                 entity: row.entity, predicate: row.predicate,
                 sortDescriptors: row.attribute.map { [PriceStore.SortDescriptor($0, ascending: true)] } ?? [],
                 fetchLimit: strategy == .whole ? nil : 10),
-            resultType: .count, strategy: strategy)
+            resultType: .count, technique: strategy)
         let survey = try row.date.map {
             try SQLiteReader(path: store.path).survey(
                 SurveyRequest(entity: row.entity, date: $0, cutoff: row.cutoff))

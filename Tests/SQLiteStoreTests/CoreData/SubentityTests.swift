@@ -1,7 +1,8 @@
 import PriceObjects
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// Requests for the rows of an entity alone, on a store that Apple's framework wrote: `SportCar` has 5 rows of its own,
 /// and its sub-entity `ExpensiveSportCar` 5 more. ``CoreDataOracleTests`` ask the same of random stores.
@@ -31,10 +32,10 @@ struct SubentityTests {
         #expect(try StoreContext(SQLiteWriter(path: store.path)).fetch(own).count == 5)
     }
 
-    @Test(arguments: [DeleteStrategy.whole, .windows]) func aDeleteSparesSubentities(strategy: DeleteStrategy) throws {
+    @Test(arguments: [Technique.whole, .windows]) func aDeleteSparesSubentities(strategy: Technique) throws {
         let store = try store()
-        let request = BatchDeleteRequest(fetchRequest: own, resultType: .objectIDs, strategy: strategy)
-        let result = try StoreContext(SQLiteWriter(path: store.path)).execute(request)
+        let request = DeleteWork(fetchRequest: own, resultType: .objectIDs, technique: strategy)
+        let result = try SQLiteWriter(path: store.path).execute(request)
         #expect(result.deletedCount == 5 && Set(result.objectIDs.map(\.entity)) == ["SportCar"])
         #expect(try counts(store) == [115, 0, 5])
     }
@@ -45,7 +46,7 @@ struct SubentityTests {
         request.fetchLimit = 10
         request.fetchOffset = 2
         let result = try SQLiteWriter(path: store.path).execute(
-            BatchDeleteRequest(fetchRequest: request, resultType: .count, strategy: .whole))
+            DeleteWork(fetchRequest: request, resultType: .count, technique: .whole))
         #expect(result.deletedCount == 3)
         #expect(try counts(store) == [115, 2, 5])
     }

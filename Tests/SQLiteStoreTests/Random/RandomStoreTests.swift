@@ -1,9 +1,10 @@
 import Foundation
 import GRDB
 import PriceStore
-import SQLiteStore
 import StoreConformance
 import Testing
+
+@testable import SQLiteStore
 
 /// Random stores and rules against the judge, by every strategy. A failure names its seed: repeat it with
 /// `RETENTION_SEED=… RETENTION_STORES=1`. `RETENTION_STORES` says how many stores are tried.
@@ -104,11 +105,11 @@ private struct Trial {
         try judge()
         let surveys = try checkSurveys()
         guard found.isEmpty else { return }
-        let strategyCount = surveys.map(\.possibleStrategies.count).max() ?? 0
+        let strategyCount = surveys.map(\.possibleTechniques.count).max() ?? 0
         for index in 0...strategyCount {
             let strategies = surveys.map { survey in
-                index < strategyCount && !survey.possibleStrategies.isEmpty
-                    ? survey.possibleStrategies[index % survey.possibleStrategies.count] : .whole
+                index < strategyCount && !survey.possibleTechniques.isEmpty
+                    ? survey.possibleTechniques[index % survey.possibleTechniques.count] : .whole
             }
             try carryOut(strategies)
             guard found.isEmpty else { return }
@@ -117,12 +118,12 @@ private struct Trial {
     }
 
     /// Surveys through a connection that only reads, against the judge and against the bytes of the file.
-    private mutating func checkSurveys() throws -> [Survey] {
+    private mutating func checkSurveys() throws -> [Findings] {
         let before = try store.bytes()
         let reader = try store.reader()
-        let surveys = try requests.map { try reader.survey($0) }
+        let surveys = try requests.map { try reader.findings($0) }
         for (index, survey) in surveys.enumerated() {
-            found += differences(survey, verdicts[index]).map { "rule \(index): " + $0 }
+            found += differences(survey.survey, verdicts[index]).map { "rule \(index): " + $0 }
         }
         if try store.bytes() != before { found.append("the survey changed the file") }
         return surveys
@@ -148,7 +149,7 @@ private struct Trial {
         return reached.contains(entity)
     }
 
-    private mutating func carryOut(_ strategies: [DeleteStrategy]) throws {
+    private mutating func carryOut(_ strategies: [Technique]) throws {
         let copy = try store.copy()
         let dangling = try copy.rows("PRAGMA foreign_key_check").count
         // Whoever else has the store open and has read it changes nothing, but for a file that is replaced.
@@ -158,17 +159,17 @@ private struct Trial {
         // A store that keeps its history must be treated as any other.
         var history = random.seed.isMultiple(of: 3) ? try HistoryReplay(writer) : nil
         // As a run does it: all rules are planned before the first delete.
-        var possible: [[DeleteStrategy]] = []
+        var possible: [[Technique]] = []
         for (index, request) in requests.enumerated() {
-            let survey = try writer.survey(request)
-            possible.append(survey.possibleStrategies)
-            found += differences(survey, verdicts[index]).map { "rule \(index), planned by the writer: " + $0 }
+            let survey = try writer.findings(request)
+            possible.append(survey.possibleTechniques)
+            found += differences(survey.survey, verdicts[index]).map { "rule \(index), planned by the writer: " + $0 }
         }
         for (index, request) in requests.enumerated() where isCarriedOut(index) {
             // A history rules some out.
             let strategy = possible[index].contains(strategies[index]) ? strategies[index] : .whole
             let batchRows = strategy.isInBatches ? random.pick([1, 2, 3, 7, 20]) : nil
-            let execution = try Laws.carryOut(request, strategy: strategy, batchRows: batchRows, on: writer)
+            let execution = try Laws.carryOut(request, technique: strategy.rawValue, batchRows: batchRows, on: writer)
             found += Laws.differences(
                 execution, verdicts[index], batchRows: batchRows,
                 isBounded: !cascadesToItself(request.entity) && request.relationships == .asDeclared
@@ -180,7 +181,7 @@ private struct Trial {
         for (index, request) in requests.enumerated() where isCarriedOut(index) {
             var again = request
             again.preceding = []
-            let survey = try reader.survey(again)
+            let survey = try reader.findings(again)
             if survey.expiredAloneCount != 0 {
                 found.append(
                     "rule \(index) by \(strategies[index]): \(survey.expiredAloneCount) rows expire in a second run")
@@ -226,9 +227,9 @@ private struct Trial {
     }
 
     /// Stops range batches anywhere and looks at what is left.
-    private mutating func checkOrder(_ surveys: [Survey]) throws {
+    private mutating func checkOrder(_ surveys: [Findings]) throws {
         guard let first = requests.first, let table = reference.tables[first.entity], isCarriedOut(0),
-            surveys[0].possibleStrategies.contains(.range), surveys[0].expiredCount > 1,
+            surveys[0].possibleTechniques.contains(.range), surveys[0].expiredCount > 1,
             !cascadesToItself(first.entity),
             // The rule's own cascade follows a reference to the same table, whatever it declares.
             first.relationships != .cascade
@@ -239,7 +240,7 @@ private struct Trial {
         let batchRows = random.pick([1, 2, 3, 5])
         let batchCount = Int.random(in: 1...(surveys[0].expiredCount / batchRows + 1), using: &random.random)
         let execution = try Laws.carryOut(
-            first, strategy: .range, batchRows: batchRows, stopAfter: batchCount, on: copy.writer())
+            first, technique: "range", batchRows: batchRows, stopAfter: batchCount, on: copy.writer())
         guard let made = random.tables.first(where: { $0.name == first.entity }) else { return }
         let left = Set(try copy.change { try RandomStore.read(made, $0).rows }.map(\.id))
         found += Laws.orderBreaches(first, table, expired: verdicts[0].deleted, left: left).map {

@@ -1,7 +1,8 @@
 import Foundation
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// The file beside the store in which a rebuild writes the rows that stay.
 struct PrivateFileTests {
@@ -16,12 +17,12 @@ struct PrivateFileTests {
             """)
     }
 
-    private var request: BatchDeleteRequest {
+    private var request: DeleteWork {
         let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
-        return BatchDeleteRequest(
+        return DeleteWork(
             fetchRequest: FetchRequest(
                 entity: "price", predicate: .date(DateRange(date, before: Instant(unixSeconds: 401)))),
-            resultType: .count, strategy: .rebuild)
+            resultType: .count, technique: .rebuild)
     }
 
     @Test func theRebuildFollowsALinkToTheStore() throws {
@@ -52,7 +53,7 @@ struct PrivateFileTests {
         let writer = try store.writer()
         #expect(FileManager.default.fileExists(atPath: path))
         let error = #expect(throws: StoreError.self) { try writer.execute(request) }
-        #expect(error?.kind == .strategyUnfit)
+        #expect(error?.kind == .methodUnfit)
         #expect(error?.message.contains("another rebuild of the store is at work") == true)
     }
 }

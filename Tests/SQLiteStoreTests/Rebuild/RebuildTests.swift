@@ -1,8 +1,9 @@
 import Foundation
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// What a rebuild leaves is what a delete leaves, and nothing else in the store is touched.
 struct RebuildTests {
@@ -50,13 +51,13 @@ struct RebuildTests {
     }
 
     private func request(
-        _ strategy: DeleteStrategy, before: Int64 = 801, maxLock: Duration? = nil
-    ) -> BatchDeleteRequest {
+        _ strategy: Technique, before: Int64 = 801, maxLock: Duration? = nil
+    ) -> DeleteWork {
         let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
-        var request = BatchDeleteRequest(
+        var request = DeleteWork(
             fetchRequest: FetchRequest(
                 entity: "Price", predicate: .date(DateRange(date, before: Instant(unixSeconds: before)))),
-            resultType: .count, strategy: strategy)
+            resultType: .count, technique: strategy)
         request.maxLock = maxLock
         return request
     }
@@ -75,8 +76,8 @@ struct RebuildTests {
         return try queries.flatMap { query in [query] + (try store.rows(query)) }
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace, .sorted, .whole])
-    func leavesWhatTheRangeDeleteLeaves(_ strategy: DeleteStrategy) throws {
+    @Test(arguments: [Technique.rebuild, .rebuildInPlace, .sorted, .whole])
+    func leavesWhatTheRangeDeleteLeaves(_ strategy: Technique) throws {
         let (plain, other) = (try oddStore(), try oddStore())
         #expect(try plain.writer().execute(request(.range)).deletedCount == 800)
         let result = try other.writer().execute(request(strategy))
@@ -104,14 +105,14 @@ struct RebuildTests {
         #expect(try store.bytes().count < before * 3 / 4)
     }
 
-    @Test(arguments: [DeleteStrategy.whole, .rebuild, .rebuildInPlace])
-    func isGivenUpWhenTheStoreWouldBeLockedForTooLong(_ strategy: DeleteStrategy) throws {
+    @Test(arguments: [Technique.whole, .rebuild, .rebuildInPlace])
+    func isGivenUpWhenTheStoreWouldBeLockedForTooLong(_ strategy: Technique) throws {
         let store = try oddStore()
         let writer = try store.writer()
         let error = #expect(throws: StoreError.self) {
             try writer.execute(request(strategy, maxLock: .nanoseconds(1)))
         }
-        #expect(error?.kind == .strategyUnfit)
+        #expect(error?.kind == .methodUnfit)
         #expect(error?.message.contains("locked for longer than") == true)
         // The connection goes on working, by this strategy too.
         #expect(try writer.execute(request(.range, before: 2)).deletedCount == 1)
@@ -122,21 +123,21 @@ struct RebuildTests {
     @Test func isGivenUpWholeAndLeavesNothingBehind() throws {
         let store = try oddStore()
         let before = try content(store)
-        for strategy in [DeleteStrategy.whole, .rebuild, .rebuildInPlace] {
+        for strategy in [Technique.whole, .rebuild, .rebuildInPlace] {
             #expect(throws: StoreError.self) { try store.writer().execute(request(strategy, maxLock: .nanoseconds(1))) }
         }
         #expect(try content(store) == before)
         #expect(try FileManager.default.contentsOfDirectory(atPath: store.folder.path) == ["store.sqlite"])
     }
 
-    @Test(arguments: [DeleteStrategy.rebuild, .rebuildInPlace])
-    func deletesNoMoreRowsThanTheLimit(_ strategy: DeleteStrategy) throws {
+    @Test(arguments: [Technique.rebuild, .rebuildInPlace])
+    func deletesNoMoreRowsThanTheLimit(_ strategy: Technique) throws {
         let store = try oddStore()
         let before = try content(store)
         var request = request(strategy)
         request.fetchRequest.fetchLimit = 799
         let error = #expect(throws: StoreError.self) { try store.writer().execute(request) }
-        #expect(error?.kind == .strategyUnfit)
+        #expect(error?.kind == .methodUnfit)
         #expect(try content(store) == before)
     }
 
@@ -188,14 +189,14 @@ struct RebuildTests {
         let store = try oddStore("DELETE")
         let error = #expect(throws: StoreError.self) { try store.writer().execute(request(.rebuild)) }
         #expect(error?.message.contains("not in WAL mode") == true)
-        let survey = try store.reader().survey(
+        let survey = try store.reader().findings(
             SurveyRequest(
                 entity: "Price",
                 date: DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1)),
                 cutoff: Instant(unixSeconds: 801)))
-        #expect(!survey.possibleStrategies.contains(.rebuild))
-        #expect(survey.possibleStrategies.contains(.rebuildInPlace))
-        #expect(survey.strategyObstacles[.rebuild]?.contains("WAL") == true)
+        #expect(!survey.possibleTechniques.contains(.rebuild))
+        #expect(survey.possibleTechniques.contains(.rebuildInPlace))
+        #expect(survey.techniqueObstacles[.rebuild]?.contains("WAL") == true)
     }
 
     @Test func otherConnectionsReadOnAndSeeTheNewContent() throws {

@@ -1,7 +1,8 @@
 import GRDB
 import PriceStore
-import SQLiteStore
 import Testing
+
+@testable import SQLiteStore
 
 /// Where a survey says that the rows are which stay, and when a rebuild believes it.
 struct StayingRowsTests {
@@ -16,15 +17,15 @@ struct StayingRowsTests {
         """
     private static let index = "CREATE INDEX by_date ON t (at);"
 
-    private func survey(_ store: some StoreReader) throws -> Survey {
-        try store.survey(SurveyRequest(entity: "t", date: date, cutoff: cutoff))
+    private func survey(_ store: SQLiteStore) throws -> Findings {
+        try store.findings(SurveyRequest(entity: "t", date: date, cutoff: cutoff))
     }
 
-    private func request(_ strategy: DeleteStrategy, _ survey: Survey) -> BatchDeleteRequest {
-        var request = BatchDeleteRequest(
+    private func request(_ strategy: Technique, _ survey: Findings) -> DeleteWork {
+        var request = DeleteWork(
             fetchRequest: PriceStore.FetchRequest(
                 entity: "t", predicate: .date(DateRange(date, before: cutoff)), sortDescriptors: [SortDescriptor("at")]),
-            resultType: .count, strategy: strategy)
+            resultType: .count, technique: strategy)
         request.stayingRows = survey.stayingRows
         request.expectedCount = survey.expiredCount
         return request
@@ -82,7 +83,7 @@ struct StayingRowsTests {
         let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.mostlyExpired, index)
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
-        request.surveyed = try writer.changeMark()
+        request.surveyed = try writer.connection.changeMark()
         #expect(try writer.execute(request).deletedCount == 90)
         #expect(try store.rows("SELECT count(*), min(id), max(id) FROM t") == ["10|91|100"])
     }
@@ -92,7 +93,7 @@ struct StayingRowsTests {
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
         request.stayingRows = .rowIDs(95...100)
-        request.surveyed = try writer.changeMark()
+        request.surveyed = try writer.connection.changeMark()
         let error = #expect(throws: StoreError.self) { try writer.execute(request) }
         #expect(error?.kind == .defect)
         #expect(try store.rows("SELECT count(*) FROM t") == ["100"])
@@ -103,7 +104,7 @@ struct StayingRowsTests {
         let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.mostlyExpired, Self.index)
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
-        request.surveyed = try writer.changeMark()
+        request.surveyed = try writer.connection.changeMark()
         if byOthers {
             try store.change {
                 try $0.execute(sql: "DELETE FROM t WHERE id = 5; INSERT INTO t VALUES (-1, 5000, 'late')")
@@ -131,7 +132,7 @@ struct StayingRowsTests {
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
         #expect(request.stayingRows == .newerRows)
-        request.surveyed = try writer.changeMark()
+        request.surveyed = try writer.connection.changeMark()
         #expect(try writer.execute(request).deletedCount == 270)
         #expect(
             try store.rows("SELECT symbol, count(*), min(at), sum(note) FROM t GROUP BY symbol")

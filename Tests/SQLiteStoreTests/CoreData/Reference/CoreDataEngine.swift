@@ -1,19 +1,20 @@
 import PriceStore
-import SQLiteStore
+
+@testable import SQLiteStore
 
 /// The engine as the oracle asks it.
 enum CoreDataEngine {
     /// All rows in one batch.
     static func delete(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
-        try carryOut(path, request, strategy: .whole)
+        try carryOut(path, request, technique: .whole)
     }
 
     /// A few rows at a time, where the survey says that they may be parted.
     static func deleteInBatches(_ path: String, _ request: CoreDataOracle.Request) throws -> CoreDataOracle.Outcome {
-        let survey = try SQLiteReader(path: path).survey(request.survey)
-        let strategy = survey.possibleStrategies.last(where: \.isInBatches) ?? .whole
-        guard survey.obstacles.isEmpty else { return try carryOut(path, request, strategy: .whole) }
-        return try carryOut(path, request, strategy: strategy)
+        let survey = try SQLiteReader(path: path).findings(request.survey)
+        let technique = survey.possibleTechniques.last(where: \.isInBatches) ?? .whole
+        guard survey.obstacles.isEmpty else { return try carryOut(path, request, technique: .whole) }
+        return try carryOut(path, request, technique: technique)
     }
 
     /// The survey of a connection that only reads.
@@ -27,11 +28,11 @@ enum CoreDataEngine {
     }
 
     private static func carryOut(
-        _ path: String, _ request: CoreDataOracle.Request, strategy: DeleteStrategy
+        _ path: String, _ request: CoreDataOracle.Request, technique: Technique
     ) throws -> CoreDataOracle.Outcome {
         let writer = try SQLiteWriter(path: path)
         do {
-            let total = try writer.deleteAll(request.survey, strategy: strategy, batchRows: 2).total
+            let total = try writer.deleteAll(request.survey, technique: technique, batchRows: 2).total
             return .done(
                 deleted: total.deletedCount, cascaded: total.cascadedCount, nullified: total.nullifiedCount)
         } catch let error as StoreError where error.kind == .constraint {

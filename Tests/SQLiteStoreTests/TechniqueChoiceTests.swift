@@ -3,20 +3,20 @@ import PriceStore
 import Testing
 
 /// Which strategy is chosen for which rows.
-struct StrategyChoiceTests {
+struct TechniqueChoiceTests {
     private func facts(
-        _ expired: Int, of rows: Int = 1_000_000, _ change: (inout StrategyChoice.Facts) -> Void = { _ in }
-    ) -> StrategyChoice.Facts {
-        var facts = StrategyChoice.Facts(batches: .range, rowCount: rows, expiredCount: expired)
+        _ expired: Int, of rows: Int = 1_000_000, _ change: (inout TechniqueChoice.Facts) -> Void = { _ in }
+    ) -> TechniqueChoice.Facts {
+        var facts = TechniqueChoice.Facts(batches: .range, rowCount: rows, expiredCount: expired)
         facts.predictedLock = [.whole: .milliseconds(400), .rebuild: .milliseconds(900), .rebuildInPlace: .seconds(1)]
         change(&facts)
         return facts
     }
 
     private func choose(
-        _ expired: Int, of rows: Int = 1_000_000, _ change: (inout StrategyChoice.Facts) -> Void = { _ in }
-    ) -> DeleteStrategy {
-        StrategyChoice(facts(expired, of: rows, change)).strategy
+        _ expired: Int, of rows: Int = 1_000_000, _ change: (inout TechniqueChoice.Facts) -> Void = { _ in }
+    ) -> Technique {
+        TechniqueChoice(facts(expired, of: rows, change)).technique
     }
 
     @Test func rowsInOrderGoByRangesUntilMostOfThemAreExpired() {
@@ -29,7 +29,7 @@ struct StrategyChoiceTests {
     }
 
     @Test func rowsInNoOrderGoSortedAndThenByARebuild() {
-        func random(_ facts: inout StrategyChoice.Facts) { facts.isInFileOrder = false }
+        func random(_ facts: inout TechniqueChoice.Facts) { facts.isInFileOrder = false }
         #expect(choose(50_000, of: 5_000_000, random) == .range)
         #expect(choose(50_000, random) == .sorted)
         #expect(choose(199_999, random) == .sorted)
@@ -39,26 +39,26 @@ struct StrategyChoiceTests {
     @Test func fewRowsAreNotWorthAChoice() {
         #expect(choose(49_999, of: 50_000) == .range)
         #expect(choose(49_999, of: 49_999) == .range)
-        #expect(StrategyChoice(facts(49_999, of: 50_000)).reason == nil)
+        #expect(TechniqueChoice(facts(49_999, of: 50_000)).reason == nil)
     }
 
     @Test func othersAtWorkKeepTheStoreUnlocked() {
-        let choice = StrategyChoice(facts(900_000) { $0.hasCompany = true })
-        #expect(choice.strategy == .range)
+        let choice = TechniqueChoice(facts(900_000) { $0.hasCompany = true })
+        #expect(choice.technique == .range)
         #expect(choice.reason == "other programs use the store")
         #expect(choice.predictedLock == nil)
-        let random = StrategyChoice(
+        let random = TechniqueChoice(
             facts(900_000) {
                 $0.hasCompany = true
                 $0.isInFileOrder = false
             })
-        #expect(random.strategy == .sorted)
+        #expect(random.technique == .sorted)
     }
 
     @Test func aLockThatWouldBeTooLongIsNotTaken() {
         #expect(choose(900_000) { $0.maxLock = .milliseconds(900) } == .rebuild)
-        let choice = StrategyChoice(facts(900_000) { $0.maxLock = .milliseconds(899) })
-        #expect(choice.strategy == .range)
+        let choice = TechniqueChoice(facts(900_000) { $0.maxLock = .milliseconds(899) })
+        #expect(choice.technique == .range)
         #expect(choice.reason == "90 % of the rows go, but a rebuild in place would lock the store for about 1.0 s")
     }
 
@@ -71,8 +71,8 @@ struct StrategyChoiceTests {
 
     @Test func aRebuildThatIsNotPossibleGivesWayToTheNext() {
         #expect(choose(900_000) { $0.obstacles[.rebuild] = "no WAL" } == .rebuildInPlace)
-        let choice = StrategyChoice(facts(900_000) { $0.roomObstacle = "no room" })
-        #expect(choice.strategy == .range)
+        let choice = TechniqueChoice(facts(900_000) { $0.roomObstacle = "no room" })
+        #expect(choice.technique == .range)
         #expect(choice.reason == "90 % of the rows go, but no room")
         #expect(choose(100_000) { ($0.isInFileOrder, $0.roomObstacle) = (false, "no room") } == .range)
         #expect(
@@ -80,12 +80,12 @@ struct StrategyChoiceTests {
     }
 
     @Test func theReasonNamesThePartAndTheLock() {
-        let choice = StrategyChoice(facts(900_000))
+        let choice = TechniqueChoice(facts(900_000))
         #expect(choice.reason == "90 % of the rows go, no other program uses the store, a lock of about 0.9 s")
         #expect(choice.predictedLock == .milliseconds(900))
         #expect(choice.batches == .range)
         #expect(
-            StrategyChoice(facts(1_000_000)).reason
+            TechniqueChoice(facts(1_000_000)).reason
                 == "all rows go, no other program uses the store, a lock of about 0.4 s")
     }
 

@@ -4,30 +4,30 @@ import PriceStore
 
 extension SQLiteConnection {
     /// Chooses how a surveyed rule's rows go, and says what else could be asked for.
-    func chooseStrategy(
-        _ request: SurveyRequest, _ table: SQLiteTable, _ access: DateAccess?, into survey: inout Survey,
+    func chooseTechnique(
+        _ request: SurveyRequest, _ table: SQLiteTable, _ access: DateAccess?, into survey: inout Findings,
         _ db: Database
     ) throws {
-        let byKey: DeleteStrategy = table.isWithoutRowID ? .keys : .windows
+        let byKey: Technique = table.isWithoutRowID ? .keys : .windows
         let byDate = survey.isInDateOrder ? access : nil
-        survey.strategyObstacles = try strategyObstacles(table, request.relationships, db)
+        survey.techniqueObstacles = try techniqueObstacles(table, request.relationships, db)
         if byDate == nil {
             let reason = "no index gives the rows in the order of their dates"
-            survey.strategyObstacles[.range] = reason
-            survey.strategyObstacles[.sorted] = reason
+            survey.techniqueObstacles[.range] = reason
+            survey.techniqueObstacles[.sorted] = reason
         }
         if request.keepLast?.groupedBy.isEmpty == false {
-            survey.strategyObstacles[.rebuild] = "a copy cannot tell the rows that keep_last keeps in each group"
+            survey.techniqueObstacles[.rebuild] = "a copy cannot tell the rows that keep_last keeps in each group"
         }
         if request.wantsObjectIDs {
-            survey.strategyObstacles[.rebuild] = "a copy does not tell which rows it leaves out, as a digest needs"
+            survey.techniqueObstacles[.rebuild] = "a copy does not tell which rows it leaves out, as a digest needs"
         }
-        survey.possibleStrategies = ([.whole, .range, .sorted, byKey] + DeleteStrategy.allCases.filter(\.isRebuild))
-            .filter { survey.strategyObstacles[$0] == nil }
-        var facts = StrategyChoice.Facts(
+        survey.possibleTechniques = ([.whole, .range, .sorted, byKey] + Technique.allCases.filter(\.isRebuild))
+            .filter { survey.techniqueObstacles[$0] == nil }
+        var facts = TechniqueChoice.Facts(
             batches: byDate == nil ? byKey : .range, rowCount: survey.rowCount ?? 0, expiredCount: survey.expiredCount,
-            obstacles: survey.strategyObstacles, maxLock: request.maxLock)
-        if survey.expiredCount >= StrategyChoice.fewestRows, let rowCount = survey.rowCount {
+            obstacles: survey.techniqueObstacles, maxLock: request.maxLock)
+        if survey.expiredCount >= TechniqueChoice.fewestRows, let rowCount = survey.rowCount {
             facts.isInFileOrder = try byDate == nil || liesInDateOrder(request.date, table, db)
             facts.hasCompany = try hasCompany()
             facts.roomObstacle = try roomObstacle(db)
@@ -35,25 +35,25 @@ extension SQLiteConnection {
                 facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey, db)
             }
         }
-        let choice = StrategyChoice(facts)
-        survey.strategy = choice.strategy
-        survey.strategyReason = choice.reason
-        survey.batchStrategy = choice.batches
+        let choice = TechniqueChoice(facts)
+        survey.technique = choice.technique
+        survey.reason = choice.reason
+        survey.batches = choice.batches
         survey.predictedLock = choice.predictedLock
         survey.index = byDate?.label
     }
 
     /// Why strategies that write a part of the store anew are not possible for a table, as phrases.
-    func strategyObstacles(
+    func techniqueObstacles(
         _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
-    ) throws -> [DeleteStrategy: String] {
+    ) throws -> [Technique: String] {
         if let managed = table.managed, let schema = try catalog.coreData(db),
             schema.needsObjects(managed, relationships)
         {
             let reason = "relationships, files or a history of the model decide what goes with a row"
             return [.rebuild: reason, .rebuildInPlace: reason]
         }
-        var obstacles: [DeleteStrategy: String] = [:]
+        var obstacles: [Technique: String] = [:]
         if table.entity.incomingRelationships.contains(where: { $0.source.lowercased() == table.name.lowercased() }) {
             obstacles[.rebuildInPlace] = "its rows refer to each other, and are looked for by its indexes"
         } else if relationships.deleteRule != nil, !table.entity.incomingRelationships.isEmpty {
@@ -115,23 +115,4 @@ extension SQLiteConnection {
     private static let sampleCount = 200
     /// Rows in random order have half of their neighbours the wrong way round.
     private static let mostInversions = 0.15
-}
-
-extension Survey {
-    /// Says that rows must go together, in one statement.
-    mutating func goesInOneStatement() {
-        strategy = .whole
-        batchStrategy = .whole
-        strategyReason = "rows that belong together must go together"
-        predictedLock = nil
-        index = nil
-        possibleStrategies = [.whole]
-    }
-
-    /// Says that rows go with others that belong to them, which no strategy for all rows at once foresees.
-    mutating func goesInBatches() {
-        strategy = batchStrategy
-        strategyReason = nil
-        predictedLock = nil
-    }
 }

@@ -1,40 +1,40 @@
 import PriceStore
 
-/// The engine's choice of a strategy for a rule, from what is known of its rows and of the store. Pure.
+/// The engine's choice of a technique for a rule, from what is known of its rows and of the store. Pure.
 ///
-/// Source of the thresholds: docs/benchmarks.md, the plot of each strategy by the expired part.
-struct StrategyChoice {
+/// Source of the thresholds: docs/benchmarks.md, the plot of each technique by the expired part.
+struct TechniqueChoice {
     /// What was found.
     struct Facts {
         /// The ordinary way: ranges of the date index, or the table by windows of its key.
-        var batches: DeleteStrategy
+        var batches: Technique
         var rowCount: Int
         var expiredCount: Int
         /// Whether rows lie in the file in the order of their dates, or are deleted in the order in which they lie.
         var isInFileOrder = true
         /// Whether others have the store open or write to it.
         var hasCompany = false
-        /// Why a strategy is not possible.
-        var obstacles: [DeleteStrategy: String] = [:]
+        /// Why a technique is not possible.
+        var obstacles: [Technique: String] = [:]
         /// Why there is no room for more than a batch; nil: there is.
         var roomObstacle: String?
-        /// How long a strategy would lock the store.
-        var predictedLock: [DeleteStrategy: Duration] = [:]
+        /// How long a technique would lock the store.
+        var predictedLock: [Technique: Duration] = [:]
         var maxLock = Duration.seconds(2)
 
         fileprivate var part: Double { rowCount > 0 ? Double(expiredCount) / Double(rowCount) : 0 }
         fileprivate var isAll: Bool { expiredCount == rowCount }
         /// Whether so much goes that one transaction for all of it is cheaper than batches.
         fileprivate var isMost: Bool { isAll || part >= (isInFileOrder ? orderedRebuildPart : randomRebuildPart) }
-        /// Whether it matters how long a strategy would lock the store.
+        /// Whether it matters how long a technique would lock the store.
         var mayLock: Bool { expiredCount >= fewestRows && isMost && !hasCompany && roomObstacle == nil }
     }
 
-    var strategy: DeleteStrategy
+    var technique: Technique
     /// Why, as a phrase; nil: it is the ordinary way.
     var reason: String?
-    /// What would be done if `strategy` turns out not to fit.
-    var batches: DeleteStrategy
+    /// What would be done if `technique` turns out not to fit.
+    var batches: Technique
     var predictedLock: Duration?
 
     /// Fewer rows are gone in batches before anything else has begun.
@@ -42,19 +42,19 @@ struct StrategyChoice {
 
     init(_ facts: Facts) {
         batches = facts.batches
-        strategy = facts.batches
+        technique = facts.batches
         guard facts.expiredCount >= Self.fewestRows else { return }
         if facts.batches == .range, !facts.isInFileOrder, facts.part >= Self.sortedPart,
             facts.obstacles[.sorted] == nil,
             facts.roomObstacle == nil, facts.maxLock > .zero
         {
             batches = .sorted
-            strategy = .sorted
+            technique = .sorted
             reason = "rows do not lie in the order of their dates"
         }
         guard facts.isMost else { return }
         let share = facts.isAll ? "all rows go" : "\(Int(facts.part * 100)) % of the rows go"
-        let candidates: [DeleteStrategy] = facts.isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
+        let candidates: [Technique] = facts.isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
         guard !facts.hasCompany else {
             reason = [reason, "other programs use the store"].compactMap(\.self).joined(separator: "; ")
             return
@@ -67,10 +67,10 @@ struct StrategyChoice {
         for candidate in candidates where facts.obstacles[candidate] == nil {
             guard let lock = facts.predictedLock[candidate] else { continue }
             guard lock <= facts.maxLock else {
-                reason = "\(share), but \(candidate.phrase) would lock the store for about \(lock.inTenths)"
+                reason = "\(share), but \(candidate.clause) would lock the store for about \(lock.inTenths)"
                 continue
             }
-            strategy = candidate
+            technique = candidate
             predictedLock = lock
             reason = "\(share), no other program uses the store, a lock of about \(lock.inTenths)"
             return
@@ -83,9 +83,9 @@ struct StrategyChoice {
     private static let randomRebuildPart = 0.2
 }
 
-extension DeleteStrategy {
-    /// The strategy in a sentence.
-    fileprivate var phrase: String {
+extension Technique {
+    /// The technique in a sentence.
+    fileprivate var clause: String {
         switch self {
         case .rebuild: "a rebuild"
         case .rebuildInPlace: "a rebuild in place"

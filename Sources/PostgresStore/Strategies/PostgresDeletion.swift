@@ -1,0 +1,57 @@
+import PriceStore
+
+/// The deletion of a surveyed rule's rows at work on a server.
+final class PostgresDeletion: Deletion {
+    private let connection: PostgresConnection
+    private var work: DeleteWork
+    let outline: DeletionOutline
+
+    init(_ request: SurveyRequest, _ connection: PostgresConnection) throws(StoreError) {
+        self.connection = connection
+        let findings = try connection.knownFindings(of: request)
+        if let reason = findings.unsupported {
+            throw StoreError(.unsupported, store: connection.name, message: reason)
+        }
+        work = DeleteWork(
+            fetchRequest: FetchRequest(
+                entity: request.entity, predicate: request.deletion,
+                sortDescriptors: [SortDescriptor(request.date.name)], includesSubentities: request.includesSubentities),
+            resultType: request.wantsObjectIDs ? .objectIDs : .count, technique: findings.technique,
+            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
+        outline = findings.outline
+    }
+
+    func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
+        var part = work
+        part.fetchRequest.fetchLimit = bounds.rows
+        // Windows as small as the few rows that are left to delete would be very many.
+        if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
+        let result = try connection.execute(part)
+        let hasMoved =
+            result.deletedCount > 0 || result.cascadedCount > 0 || result.continuation != work.continuation
+        work.continuation = result.continuation
+        return DeletionPart(result, hasMore: result.continuation != nil && hasMoved)
+    }
+
+    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+        work.continuation = nil
+        var rows = work.request.fetchRequest
+        rows.sortDescriptors = []
+        for other in others { rows.predicate = rows.predicate && .notTrue(other) }
+        return try connection.count(rows)
+    }
+}
+
+extension PostgresConnection {
+    /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.
+    func knownFindings(of request: SurveyRequest) throws(StoreError) -> Findings {
+        var found: Findings
+        if let known = surveys[request] {
+            found = known
+        } else {
+            found = try run("counting the rows of \(request.entity)") { try findings(of: request) }
+        }
+        try found.take(request.technique, entity: request.entity, store: name)
+        return found
+    }
+}

@@ -1,0 +1,51 @@
+public import PriceStore
+
+extension StoreContext {
+    /// The deletion of the rows that a request names, part by part. Each part refuses to begin while this context holds
+    /// unsaved changes of the entity, which it would not see; what it deletes is merged into the contexts.
+    ///
+    /// - Parameters:
+    ///   - request: what to delete.
+    ///   - contexts: other contexts of the same store and thread that are to know.
+    /// - Throws: `StoreError`: of kind `unsupported` if the store is only a rehearsal, or its schema does not allow it.
+    public func deletion(
+        of request: SurveyRequest, mergingInto contexts: [StoreContext] = []
+    ) throws(StoreError) -> any Deletion {
+        var request = request
+        let contexts = [self] + contexts.filter { $0 !== self }
+        // Where nobody holds an object, nobody needs to know which rows are deleted.
+        let merges = contexts.contains { !$0.registry.objects.isEmpty || !$0.observers.isEmpty }
+        if merges { request.wantsObjectIDs = true }
+        let deletion = try writer("a rehearsal deletes nothing").deletion(of: request)
+        return ContextDeletion(deletion, entity: request.entity, context: self, merging: merges ? contexts : [])
+    }
+}
+
+/// A deletion that contexts learn of.
+private final class ContextDeletion: Deletion {
+    private let deletion: any Deletion
+    private let entity: String
+    private let context: StoreContext
+    private let contexts: [StoreContext]
+
+    init(_ deletion: any Deletion, entity: String, context: StoreContext, merging contexts: [StoreContext]) {
+        self.deletion = deletion
+        self.entity = entity
+        self.context = context
+        self.contexts = contexts
+    }
+
+    var outline: DeletionOutline { deletion.outline }
+
+    func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
+        try context.checkIsSaved(entity, "a deletion")
+        let part = try deletion.deleteNext(bounds)
+        let changes = ChangeSet(deleted: part.result.objectIDs)
+        for context in contexts { try context.merge(changes) }
+        return part
+    }
+
+    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+        try deletion.remainingCount(besides: others)
+    }
+}

@@ -1,0 +1,28 @@
+/// What an engine's surveys have found, for the deletions that follow.
+package struct SurveyMemory<Findings> {
+    /// A request without what does not change what is found. Of the deletes before it, their number tells enough.
+    private struct Key: Hashable {
+        var request: SurveyRequest
+        var precedingCount: Int
+    }
+
+    private var found: [Key: Findings] = [:]
+
+    package init() {}
+
+    /// What the last survey of a request has found; nil: there was none.
+    package subscript(request: SurveyRequest) -> Findings? {
+        get { found[Self.key(request)] }
+        set { found[Self.key(request)] = newValue }
+    }
+
+    private static func key(_ request: SurveyRequest) -> Key {
+        var key = Key(request: request, precedingCount: request.preceding.count)
+        key.request.preceding = []
+        key.request.ignoresUnknownHistory = false
+        key.request.technique = nil
+        (key.request.countsAllRows, key.request.countsKeptRows) = (false, false)
+        key.request.countsRelatedRows = false
+        return key
+    }
+}

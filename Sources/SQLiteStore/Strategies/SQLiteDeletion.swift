@@ -1,0 +1,105 @@
+import GRDB
+import PriceStore
+
+/// The deletion of a surveyed rule's rows at work on a SQLite file.
+final class SQLiteDeletion: Deletion {
+    private let connection: SQLiteConnection
+    private let request: SurveyRequest
+    private let findings: Findings
+    private var work: DeleteWork
+    private var deletedCount = 0
+    private(set) var outline: DeletionOutline
+
+    init(_ request: SurveyRequest, _ connection: SQLiteConnection) throws(StoreError) {
+        self.connection = connection
+        self.request = request
+        findings = try connection.findings(of: request)
+        if let reason = findings.unsupported {
+            throw StoreError(.unsupported, store: connection.name, message: reason)
+        }
+        work = Self.work(request, findings, findings.technique)
+        outline = DeletionOutline(findings.technique, findings, maxLock: request.maxLock)
+    }
+
+    private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
+        var work = DeleteWork(
+            fetchRequest: FetchRequest(
+                entity: request.entity, predicate: request.deletion,
+                sortDescriptors: [SortDescriptor(request.date.name)], includesSubentities: request.includesSubentities),
+            resultType: request.wantsObjectIDs ? .objectIDs : .count, technique: technique,
+            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
+        work.ignoresUnknownHistory = request.ignoresUnknownHistory
+        work.maxLock = request.maxLock
+        if technique.isRebuild {
+            work.expectedCount = findings.expiredCount
+            work.stayingRows = findings.stayingRows
+            work.surveyed = findings.mark
+        }
+        if technique == .windows { work.rowIDs = findings.expiredRowIDs }
+        return work
+    }
+
+    func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
+        do throws(StoreError) {
+            if hasBatches, findings.expiredCount > 0, try connection.hasCompany() {
+                throw StoreError(
+                    .methodUnfit, store: connection.name, message: "another program uses the store by now")
+            }
+            return try deletePart(bounds)
+        } catch {
+            // A constraint may stand against one transaction for all rows, and not against batches.
+            guard hasBatches, error.kind == .methodUnfit || error.kind == .constraint else { throw error }
+            let given = work.technique
+            work = Self.work(request, findings, findings.batches)
+            outline = DeletionOutline(findings.batches, findings, maxLock: request.maxLock)
+            outline.reason = "\(given.phrase) was given up: \(error.message)"
+            outline.expectedLock = nil
+            return DeletionPart(BatchDeleteResult(deletedCount: 0), hasMore: true)
+        }
+    }
+
+    /// Whether rows can go in batches where the technique that was chosen does not fit. Batches never give way.
+    private var hasBatches: Bool { !work.technique.isInBatches && findings.batches.isInBatches }
+
+    private func deletePart(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
+        var part = work
+        part.fetchRequest.fetchLimit = bounds.rows
+        // Windows as small as the few rows that are left to delete would be very many.
+        if bounds.isRest, bounds.rows != nil, work.technique == .windows || work.technique == .keys {
+            part.technique = .whole
+        }
+        let result = try connection.execute(part)
+        deletedCount += result.deletedCount
+        connection.changes.deletedCount += result.deletedCount
+        let hasMoved =
+            result.deletedCount > 0 || result.cascadedCount > 0 || result.continuation != work.continuation
+        work.continuation = result.continuation
+        return DeletionPart(result, hasMore: result.continuation != nil && hasMoved)
+    }
+
+    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+        work.continuation = nil
+        // What has arrived since the survey may lie anywhere.
+        work.rowIDs = nil
+        // Then what was expired and is not deleted is what is left.
+        if deletedCount == findings.expiredCount, let mark = findings.mark,
+            try connection.changeMark().hasOnlyDeleted(since: mark)
+        {
+            return 0
+        }
+        var rows = work.request.fetchRequest
+        rows.sortDescriptors = []
+        for other in others { rows.predicate = rows.predicate && .notTrue(other) }
+        return try connection.count(rows)
+    }
+}
+
+extension SQLiteConnection {
+    /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.
+    func findings(of request: SurveyRequest) throws(StoreError) -> Findings {
+        if surveys[request] == nil { _ = try survey(request) }
+        var found = surveys[request] ?? Findings()
+        try found.take(request.technique, entity: request.entity, store: name)
+        return found
+    }
+}

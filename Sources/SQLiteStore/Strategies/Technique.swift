@@ -1,0 +1,93 @@
+import PriceStore
+
+/// A way to delete rows from a table.
+enum Technique: String, Hashable, CaseIterable {
+    /// One statement for all of them.
+    case whole
+    /// By ranges of an indexed date, oldest first.
+    case range
+    /// By few large ranges of an indexed date, each deleted in the order in which its rows lie in the file: for rows that
+    /// do not lie in the order of their dates.
+    case sorted
+    /// By windows of the rowid.
+    case windows
+    /// By ranges of the primary key of a table without a rowid.
+    case keys
+    /// The store without the rows is written to a private file, and copied back over the store in one transaction.
+    case rebuild
+    /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made anew.
+    case rebuildInPlace = "rebuild_in_place"
+
+    /// Whether a part of the store is written anew, all rows in one go.
+    var isRebuild: Bool { self == .rebuild || self == .rebuildInPlace }
+
+    /// Whether the rows are found by the index on their date.
+    var usesDateIndex: Bool { self == .range || self == .sorted }
+
+    /// Whether rows go in batches of a limited number.
+    var isInBatches: Bool { !isRebuild && self != .whole }
+
+    /// What reports say of it.
+    var phrase: String {
+        switch self {
+        case .whole: "one statement"
+        case .range: "range batches"
+        case .sorted: "sorted batches"
+        case .windows: "rowid windows"
+        case .keys: "key batches"
+        case .rebuild: "rebuild by copy-back"
+        case .rebuildInPlace: "rebuild in place"
+        }
+    }
+}
+
+/// Where all rows of a table are that a rule leaves.
+enum StayingRows: Hashable {
+    /// Between two rowids, both inclusive.
+    case rowIDs(ClosedRange<Int64>)
+    /// At readable dates that are not before the cutoff.
+    case newerRows
+}
+
+/// A delete request with all that only this engine knows of it: one batch, or all rows.
+@dynamicMemberLookup
+struct DeleteWork: Hashable {
+    /// What any engine needs to know of it; the limit is that of the batch.
+    var request: BatchDeleteRequest
+    var technique: Technique
+    /// How long the store may stay locked by one statement or a rebuild: beyond it the work is given up with
+    /// `methodUnfit`, and nothing is deleted. Nil: no bound.
+    var maxLock: Duration?
+    /// The first and the last rowid to look at, for windows: no row goes outside of them. Nil: all.
+    var rowIDs: ClosedRange<Int64>?
+    /// Where the rows are that stay, for a rebuild, which looks nowhere else for them. It is believed in the state of the
+    /// store of ``surveyed`` only. Nil: anywhere.
+    var stayingRows: StayingRows?
+    /// The state of the store in which ``stayingRows`` was found.
+    var surveyed: ChangeMark?
+    /// How many rows were found. A rebuild that leaves out so many does not count them again. Nil: not known.
+    var expectedCount: Int?
+    /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
+    var continuation: BatchContinuation?
+
+    init(
+        fetchRequest: FetchRequest, resultType: BatchResultType = .statusOnly, technique: Technique = .whole,
+        relationships: BatchDeleteRequest.RelationshipRule = .asDeclared, continuation: BatchContinuation? = nil
+    ) {
+        request = BatchDeleteRequest(
+            fetchRequest: fetchRequest, resultType: resultType, relationships: relationships)
+        self.technique = technique
+        self.continuation = continuation
+    }
+
+    /// All rows of a request, in one statement.
+    init(_ request: BatchDeleteRequest) {
+        self.request = request
+        technique = .whole
+    }
+
+    subscript<Value>(dynamicMember member: WritableKeyPath<BatchDeleteRequest, Value>) -> Value {
+        get { request[keyPath: member] }
+        set { request[keyPath: member] = newValue }
+    }
+}

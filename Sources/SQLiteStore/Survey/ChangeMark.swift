@@ -1,0 +1,38 @@
+import GRDB
+import PriceStore
+
+/// How often a store had changed when it was looked at. Equal marks prove that nothing has happened in between.
+struct ChangeMark: Hashable {
+    /// Another number after others have changed the store.
+    var byOthers: Int
+    /// Rows that this connection has added, changed or deleted so far, but for the temporary ones of surveys.
+    var ownRowCount: Int
+    /// Rows that deletions of this connection had deleted.
+    var deletedCount: Int
+
+    /// Whether nothing has happened since an earlier mark but deletions.
+    func hasOnlyDeleted(since earlier: ChangeMark) -> Bool {
+        byOthers == earlier.byOthers && ownRowCount - earlier.ownRowCount == deletedCount - earlier.deletedCount
+    }
+}
+
+/// What a connection itself has changed.
+struct OwnChanges {
+    /// Rows of temporary tables that surveys have written.
+    var temporaryRowCount = 0
+    /// Rows that deletions have deleted.
+    var deletedCount = 0
+}
+
+extension SQLiteConnection {
+    /// How often others have committed, and how many rows this connection has changed, triggers and foreign keys included.
+    func changeMark() throws(StoreError) -> ChangeMark {
+        try run("looking for changes of the store") { try changeMark($0) }
+    }
+
+    func changeMark(_ db: Database) throws -> ChangeMark {
+        ChangeMark(
+            byOthers: try pragma("data_version", db), ownRowCount: db.totalChangesCount - changes.temporaryRowCount,
+            deletedCount: changes.deletedCount)
+    }
+}

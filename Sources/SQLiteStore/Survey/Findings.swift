@@ -1,0 +1,105 @@
+import PriceStore
+
+/// What a survey has found: the facts that it tells, and what the choice of a technique hangs on.
+@dynamicMemberLookup
+struct Findings {
+    /// The facts.
+    var survey = Survey()
+    /// The state of the store in which they were found.
+    var mark: ChangeMark?
+    /// How the engine goes about the delete.
+    var technique = Technique.whole
+    /// Why, as a phrase; nil: it is the ordinary way.
+    var reason: String?
+    /// How the engine goes about it in batches, where ``technique`` turns out not to fit.
+    var batches = Technique.whole
+    /// Whether other rows may go or change with each row, so that nobody knows yet what a batch costs.
+    var followsRelationships = false
+    /// How long ``technique`` is expected to lock the store; nil: it does not matter for batches.
+    var predictedLock: Duration?
+    /// The techniques that are possible for these rows.
+    var possibleTechniques: [Technique] = []
+    /// Why a technique is not possible, as a phrase, where there is more to say.
+    var techniqueObstacles: [Technique: String] = [:]
+    /// The first and the last rowid between which all rows lie that the rule deletes; nil: they were not looked at.
+    var expiredRowIDs: ClosedRange<Int64>?
+    /// Where all rows are that the rule leaves; nil: anywhere.
+    var stayingRows: StayingRows?
+
+    subscript<Value>(dynamicMember member: WritableKeyPath<Survey, Value>) -> Value {
+        get { survey[keyPath: member] }
+        set { survey[keyPath: member] = newValue }
+    }
+
+    /// The facts that a survey computes from others.
+    var unreadableCount: Int { survey.unreadableCount }
+
+    /// Takes the technique that a request asks for in the place of the engine's choice.
+    ///
+    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or not for these rows.
+    mutating func take(_ name: String?, entity: String, store: String) throws(StoreError) {
+        guard let name, survey.unsupported == nil else { return }
+        guard let wanted = Technique(rawValue: name), possibleTechniques.contains(wanted) else {
+            let reason = Technique(rawValue: name).flatMap { techniqueObstacles[$0] }.map { ": \($0)" } ?? ""
+            throw StoreError(
+                .unknownName, store: store, message: "the technique '\(name)' is not possible for \(entity)\(reason)",
+                hint: "one of \(possibleTechniques.map(\.rawValue).joined(separator: ", "))")
+        }
+        // What must be one statement may not take longer, whoever asks for it.
+        if batches.isInBatches { predictedLock = nil }
+        (technique, batches, reason) = (wanted, wanted, nil)
+    }
+
+    /// Says that rows must go together, in one statement.
+    mutating func goesInOneStatement() {
+        technique = .whole
+        batches = .whole
+        reason = "rows that belong together must go together"
+        predictedLock = nil
+        possibleTechniques = [.whole]
+    }
+
+    /// Says that rows go with others that belong to them, which no technique for all rows at once foresees.
+    mutating func goesInBatches() {
+        technique = batches
+        reason = nil
+        predictedLock = nil
+    }
+
+    /// Adds a number of unreadable rows of one kind.
+    mutating func add(_ reason: Survey.Unreadable, _ rowCount: Int, _ example: StoreValue) {
+        survey.add(reason, rowCount, example)
+    }
+}
+
+extension Survey {
+    /// Adds a number of unreadable rows of one kind.
+    mutating func add(_ reason: Unreadable, _ rowCount: Int, _ example: StoreValue) {
+        if let index = unreadable.firstIndex(where: { $0.reason == reason }) {
+            unreadable[index].rowCount += rowCount
+        } else {
+            unreadable.append(UnreadableRows(reason: reason, rowCount: rowCount, example: example))
+        }
+    }
+}
+
+extension DeletionOutline {
+    /// How a technique deletes the rows that were found.
+    init(_ technique: Technique, _ findings: Findings, maxLock: Duration) {
+        self.init(method: technique.phrase, isInBatches: technique.isInBatches)
+        reason = findings.reason
+        expectedLock = findings.predictedLock
+        isIndivisible = technique == .whole && !findings.batches.isInBatches
+        isOldestFirst = technique.usesDateIndex
+        shrinksStore = technique == .rebuild
+        index = technique.usesDateIndex ? findings.index : nil
+        // Sorted batches are large by their nature: each goes through most pages of the table. They are bounded by the
+        // time that the store may be locked. Where each row may take others along, the first batch is a single row.
+        if technique == .sorted {
+            firstBatchRows = 100_000
+            batchTarget = maxLock / 2
+        } else if findings.followsRelationships {
+            firstBatchRows = 1
+        }
+    }
+}
