@@ -69,12 +69,21 @@ let package = Package(
                 .product(name: "Crypto", package: "swift-crypto"),
             ],
             swiftSettings: settings),
+        // Floor 4: what is made from its report.
+        .target(
+            name: "RetentionReports",
+            dependencies: [
+                "PriceStore", "RetentionPolicy", "RetentionJob",
+                .product(name: "Logging", package: "swift-log"),
+                .product(name: "Crypto", package: "swift-crypto"),
+            ],
+            swiftSettings: settings),
 
-        // Floor 4: the programs.
+        // Floor 5: the programs.
         .executableTarget(
             name: "retention",
             dependencies: [
-                "PriceStore", "RetentionPolicy", "RetentionJob", "SQLiteStore", "PostgresStore",
+                "PriceStore", "RetentionPolicy", "RetentionJob", "RetentionReports", "SQLiteStore", "PostgresStore",
                 .product(name: "ArgumentParser", package: "swift-argument-parser"),
                 .product(name: "Logging", package: "swift-log"),
             ],
@@ -101,9 +110,17 @@ let package = Package(
         .target(
             name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance",
             swiftSettings: settings),
+        // What several test targets use: a small store, kept log records, the same random numbers in every run.
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "PriceStore", "RetentionPolicy", "SQLiteStore",
+                .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            path: "Tests/TestSupport", swiftSettings: settings),
         // A throw-away server for the tests that need one.
         .target(name: "PostgresCluster", path: "Tests/PostgresCluster", swiftSettings: settings),
-        .testTarget(name: "PriceStoreTests", dependencies: ["PriceStore"], swiftSettings: settings),
+        .testTarget(name: "PriceStoreTests", dependencies: ["PriceStore", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "PriceObjectsTests",
             dependencies: ["PriceObjects", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
@@ -111,21 +128,30 @@ let package = Package(
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: [
-                "SQLiteStore", "PriceObjects", "PriceStore", "StoreConformance", "goldprices",
+                "SQLiteStore", "PriceObjects", "PriceStore", "StoreConformance", "TestSupport", "goldprices",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
         .testTarget(
             name: "PostgresStoreTests",
-            dependencies: ["PostgresStore", "PostgresCluster", "PriceObjects", "PriceStore", "StoreConformance"],
+            dependencies: [
+                "PostgresStore", "PostgresCluster", "PriceObjects", "PriceStore", "StoreConformance", "TestSupport",
+            ],
             swiftSettings: settings),
         .testTarget(
-            name: "RetentionPolicyTests", dependencies: ["RetentionPolicy", "PriceStore"],
+            name: "RetentionPolicyTests", dependencies: ["RetentionPolicy", "PriceStore", "TestSupport"],
             exclude: ["Fixtures"], swiftSettings: settings),
         .testTarget(
             name: "RetentionJobTests",
             dependencies: [
-                "RetentionJob", "RetentionPolicy", "PriceObjects", "PriceStore", "SQLiteStore",
+                "RetentionJob", "RetentionPolicy", "PriceObjects", "PriceStore", "SQLiteStore", "TestSupport",
+                .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
+            ],
+            swiftSettings: settings),
+        .testTarget(
+            name: "RetentionReportsTests",
+            dependencies: [
+                "RetentionReports", "RetentionJob", "RetentionPolicy", "PriceStore", "SQLiteStore", "TestSupport",
                 .product(name: "Logging", package: "swift-log"), .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),
@@ -133,8 +159,7 @@ let package = Package(
             name: "retentionTests",
             dependencies: [
                 "retention", "goldprices", "PriceObjects", "PriceStore", "RetentionPolicy", "RetentionJob",
-                "SQLiteStore",
-                "PostgresCluster", "PostgresStore",
+                "RetentionReports", "SQLiteStore", "PostgresCluster", "PostgresStore", "TestSupport",
                 .product(name: "GRDB", package: "GRDB.swift"),
             ],
             swiftSettings: settings),

@@ -2,6 +2,7 @@ import ArgumentParser
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// `retention check`: every mistake of the policy file, then of the file against its store.
 struct CheckCommand: ConsoleCommand {

@@ -2,6 +2,7 @@
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// The only code that prints: the report to standard output, everything else to standard error, both unbuffered so that
 /// nothing is lost however the process ends.

@@ -2,6 +2,7 @@ import ArgumentParser
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// `retention init`: the beginning of a policy for a store.
 struct InitCommand: ConsoleCommand {

@@ -1,6 +1,7 @@
 import ArgumentParser
 import PriceStore
 import RetentionJob
+import RetentionReports
 
 /// `retention inspect`: what is in a store.
 struct InspectCommand: ConsoleCommand {

@@ -2,6 +2,7 @@ import ArgumentParser
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// `retention log`: past runs from the ledger.
 struct LogCommand: ConsoleCommand {

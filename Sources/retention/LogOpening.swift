@@ -2,6 +2,7 @@ import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// Makes the logger of a run.
 struct LogOpening {

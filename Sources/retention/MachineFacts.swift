@@ -1,5 +1,6 @@
 @preconcurrency import Glibc
 import RetentionJob
+import RetentionReports
 
 /// Who runs this process, and where.
 enum MachineFacts {

@@ -3,6 +3,7 @@ import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// `retention report`: the review page.
 struct ReportCommand: ConsoleCommand {

@@ -3,6 +3,7 @@ import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// `retention run`: saves pending files and deletes what is expired, or tells what that would do.
 struct RunCommand: ConsoleCommand {

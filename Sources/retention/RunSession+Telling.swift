@@ -2,6 +2,7 @@ import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 extension RunSession {
     /// Writes the figures of a run for a monitoring system. A file that cannot be written does not undo the run, but its

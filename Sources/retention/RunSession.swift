@@ -2,6 +2,7 @@ import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// Everything that a run needs, opened in the right order: store, lock, ledger.
 struct RunSession {
@@ -34,12 +35,9 @@ struct RunSession {
         try opening.checkLock()
         let memory =
             try opening.ledgerReader().map { try LedgerHistory(reader: $0).memory(store: try opening.realStorePath()) }
-        let notes = Notes()
-        let setup = setup(try policy.completed(from: reader), signal: { nil }, notes: notes)
-        var report = try DryRun(setup: setup, memory: memory ?? RunMemory()).perform(rehearsal: reader)
-        for warning in report.warnings { log.logger.warning("dry run", metadata: ["reason": "\(warning)"]) }
-        report.warnings = notes.lines + report.warnings
-        return report
+        return try DryRun(
+            setup: setup(try policy.completed(from: reader)), memory: memory ?? RunMemory(), logger: log.logger
+        ).perform(rehearsal: reader)
     }
 
     /// Carries a run out.
@@ -80,15 +78,11 @@ struct RunSession {
         if let crashed = try ledger?.markCrashed(), crashed > 0 {
             log.logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"])
         }
-        let notes = Notes()
-        let setup = setup(
-            try policy.completed(from: writer), signal: { interruption.signal }, notes: notes)
         let run = Run(
-            setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal })
+            setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger, logger: log.logger,
+            signal: { interruption.signal })
         hasBegun = true
-        var report = try run.perform()
-        report.warnings = notes.lines + report.warnings
-        return report
+        return try run.perform()
     }
 
     var opening: StoreOpening {
@@ -98,25 +92,9 @@ struct RunSession {
         }
     }
 
-    private func setup(_ policy: Policy, signal: @escaping () -> Int32?, notes: Notes) -> RunSetup {
-        let began = SystemClock.uptime()
-        let budget = maxRuntime ?? policy.maxRuntime
-        return RunSetup(
-            policy: policy, runID: runID, asOf: asOf, options: options, maxRuntime: budget, clock: SystemClock.now,
-            uptime: SystemClock.uptime,
-            sleep: SystemClock.sleep,
-            savePending: { [log] inserter in
-                try PendingFolder(policy).save(
-                    into: inserter, now: SystemClock.now(), logger: log.logger, uptime: SystemClock.uptime,
-                    sleep: SystemClock.sleep,
-                    mayContinue: { signal() == nil && !(budget.map { SystemClock.uptime() - began >= $0 } ?? false) },
-                    note: { notes.lines.append($0) })
-            },
-            observer: observer)
-    }
-
-    /// What the pending folder wants the operator to know.
-    private final class Notes {
-        var lines: [String] = []
+    private func setup(_ policy: Policy) -> RunSetup {
+        RunSetup(
+            policy: policy, runID: runID, asOf: asOf, options: options, maxRuntime: maxRuntime,
+            clock: SystemClock.now, uptime: SystemClock.uptime, sleep: SystemClock.sleep, observer: observer)
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// `retention schema`: the JSON Schema of the policy file, for editors. Its text is docs/retention.schema.json.
 struct SchemaCommand: ConsoleCommand {

@@ -3,6 +3,7 @@ import PostgresStore
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 import SQLiteStore
 
 /// Opens stores. The only file that names an engine.

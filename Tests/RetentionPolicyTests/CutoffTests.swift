@@ -1,5 +1,6 @@
 import PriceStore
 import RetentionPolicy
+import TestSupport
 import Testing
 
 struct CutoffTests {
@@ -177,20 +178,5 @@ extension MaxAge {
         age.minutes = minutes
         age.seconds = seconds
         return age
-    }
-}
-
-/// Numbers that are the same in every run (SplitMix64), so that a failure can be repeated.
-private struct SeededRandom: RandomNumberGenerator {
-    private var state: UInt64
-
-    init(_ seed: UInt64) { state = seed }
-
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = state
-        mixed = (mixed ^ (mixed >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

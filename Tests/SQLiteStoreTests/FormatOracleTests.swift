@@ -1,8 +1,10 @@
 import Foundation
 import GRDB
 import PriceStore
-@testable import SQLiteStore
+import TestSupport
 import Testing
+
+@testable import SQLiteStore
 
 /// Every format, declared type and strategy against a slow, obvious judge of single values.
 struct FormatOracleTests {
@@ -49,7 +51,7 @@ struct FormatOracleTests {
     }
 
     /// Values of all kinds: dates around the cutoff, far ones, sentinels, other types, nonsense.
-    static func values(_ encoding: DateEncoding, _ random: inout SplitMix64) -> [StoreValue] {
+    static func values(_ encoding: DateEncoding, _ random: inout SeededRandom) -> [StoreValue] {
         var values: [StoreValue] = [
             .null, .integer(0), .real(0), .text(""), .text("soon"), .text("2026-10-22"), .text("2026-10-21T23:59:59Z"),
             .text("2026-10-22 13:14:15.123456"), .text("2026-10-22T13:14:15.123455Z"), .text("2026-10"),
@@ -74,8 +76,8 @@ struct FormatOracleTests {
 
     @Test(arguments: cases)
     func deletesWhatTheJudgeSaysAndCountsItBefore(_ row: Case) throws {
-        var random = SplitMix64(
-            state: UInt64(
+        var random = SeededRandom(
+            UInt64(
                 truncatingIfNeeded: 42 + (Self.cases.firstIndex { $0.testDescription == row.testDescription } ?? 0)))
         let type = row.columnType
         let store = try TemporaryStore(
@@ -135,18 +137,6 @@ struct FormatOracleTests {
             #expect(left == Set(before.map(\.id)).subtracting(expectedGone), "strategy \(strategy)")
             #expect(try writer.survey(request).expiredCount == 0)
         }
-    }
-}
-
-/// A small seeded generator, so that a failure can be repeated.
-struct SplitMix64: RandomNumberGenerator {
-    var state: UInt64
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var z = state
-        z = (z ^ (z >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        z = (z ^ (z >> 27)) &* 0x94D0_49BB_1331_11EB
-        return z ^ (z >> 31)
     }
 }
 

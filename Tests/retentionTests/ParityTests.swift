@@ -4,6 +4,7 @@ import PostgresStore
 import PriceObjects
 import PriceStore
 import SQLiteStore
+import TestSupport
 import Testing
 
 /// One rule set over the same random rows on both engines: the same figures, and the same rows left.
@@ -24,7 +25,7 @@ struct ParityTests {
         ], primaryKey: ["id"])
 
     private static func rows(_ count: Int, seed: UInt64, zone: CalendarZone) -> [[String: StoreValue]] {
-        var random = Numbers(state: seed)
+        var random = SeededRandom(seed)
         return (0..<count).map { id in
             let seconds = 1_790_000_000 + Int64.random(in: -90_000...30_000, using: &random)
             let instant = Instant(unixSeconds: seconds)
@@ -100,13 +101,5 @@ struct ParityTests {
         let server = try PostgresWriter(PostgresAddress(url: url), zone: zone)
         let (ours, theirs) = (try carryOut(zone, on: file), try carryOut(zone, on: server))
         for (mine, other) in zip(ours, theirs) { #expect(mine == other) }
-    }
-
-    private struct Numbers: RandomNumberGenerator {
-        var state: UInt64
-        mutating func next() -> UInt64 {
-            state = state &* 6_364_136_223_846_793_005 &+ 1_442_695_040_888_963_407
-            return state ^ (state >> 29)
-        }
     }
 }

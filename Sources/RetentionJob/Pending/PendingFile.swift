@@ -4,7 +4,7 @@ import SwiftOverlayShims
 import PriceStore
 
 /// A pending file that is open for reading. What is appended after it was opened is not part of it.
-final class PendingFile {
+package final class PendingFile {
     /// What tells a file from another one, and from itself after a change.
     private struct Identity: Equatable {
         var device: UInt64
@@ -102,9 +102,9 @@ extension StoreError {
 
 extension PendingFile {
     /// The folder, beside a pending file, for files whose rows are in the store.
-    static let doneFolder = "done"
+    package static let doneFolder = "done"
     /// What the name of a file with bad lines ends with.
-    static let rejectedEnding = ".rejected"
+    package static let rejectedEnding = ".rejected"
 
     /// Whether a name in an open folder is of this very file, as it was when it was opened.
     func isEntry(_ name: String, of folder: Int32) -> Bool {

@@ -40,13 +40,11 @@ package struct PendingFolder {
     /// - Returns: What became of the files. Lines in `rejected` and files in `problems` are for exit status 65.
     /// - Throws: `StoreError`. What was saved before stays so, which the message says; the next run goes on behind it.
     package func save(
-        into inserter: any StoreInserter, now: Instant, logger: Logger, observer: (any RunObserver)? = nil,
-        uptime: @escaping () -> Duration = { .zero }, sleep: @escaping (Duration) -> Void = { _ in },
+        into inserter: any StoreInserter, now: Instant, logger: Logger, uptime: @escaping () -> Duration = { .zero },
+        sleep: @escaping (Duration) -> Void = { _ in },
         mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
         guard !sources.isEmpty else { return RunReport.Pending() }
-        observer?.runDidBegin(stage: "reading pending files")
-        defer { observer?.runDidEnd() }
         let pauses = BatchPauses(uptime: uptime, sleep: sleep, mayContinue: mayContinue) { reason in
             logger.notice("store asks to wait", metadata: ["reason": "\(reason)"])
         }

@@ -1,11 +1,11 @@
 @preconcurrency import Glibc
-import RetentionPolicy
+package import RetentionPolicy
 
 /// The files that a pattern of pending files names.
 ///
 /// `*`, `?` and `[…]` match within one part of a path; a leading dot is matched by a dot only. The part of the pattern
 /// before its first such character is taken as it stands, symbolic links included: it is the operator's word.
-struct PendingPattern {
+package struct PendingPattern {
     /// A file that can be taken.
     struct File: Hashable {
         /// The real path of its folder.
@@ -24,7 +24,7 @@ struct PendingPattern {
     /// The store and the ledger, which must never be opened and closed beside their own connection.
     private let databases: [String]
 
-    init(_ source: PendingSource, databases: [String] = []) {
+    package init(_ source: PendingSource, databases: [String] = []) {
         baseFolder = source.baseFolder
         self.databases = databases
         let absolute = source.files.hasPrefix("/") ? source.files : "\(source.baseFolder)/\(source.files)"
@@ -55,7 +55,7 @@ struct PendingPattern {
     }
 
     /// The real paths of the folders in which files are looked for.
-    func realFolders() -> [String] {
+    package func realFolders() -> [String] {
         var problems: [String] = []
         return folders(&problems).map(\.real)
     }
@@ -68,7 +68,7 @@ struct PendingPattern {
     }
 
     /// Whether a file would be taken for a pending file.
-    func takes(_ place: FilePlace) -> Bool {
+    package func takes(_ place: FilePlace) -> Bool {
         fnmatch(parts.last ?? "", place.name, FNM_PERIOD) == 0 && canBeTaken(place.name, in: place.folder)
             && realFolders().contains(place.folder)
     }

@@ -1,8 +1,8 @@
 @preconcurrency import Glibc
 // Owns timespec where it is loaded before Glibc.
-import PriceObjects
 import SwiftOverlayShims
 import Logging
+import PriceObjects
 import PriceStore
 import RetentionPolicy
 

@@ -1,3 +1,4 @@
+package import Logging
 package import PriceStore
 
 /// A run without its deletes: the same plan, told and not carried out. It is never given a writer.
@@ -5,10 +6,12 @@ package struct DryRun {
     package var setup: RunSetup
     /// What past runs say; a dry run reads the ledger and does not write it.
     package var memory: RunMemory
+    package var logger: Logger
 
-    package init(setup: RunSetup, memory: RunMemory = RunMemory()) {
+    package init(setup: RunSetup, memory: RunMemory = RunMemory(), logger: Logger) {
         self.setup = setup
         self.memory = memory
+        self.logger = logger
     }
 
     /// Foretells what a run at this instant would save and delete.
@@ -23,13 +26,20 @@ package struct DryRun {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
         var status = RunStatus()
+        let began = setup.uptime()
         do {
             // All counts are of one state of the store, whatever others write meanwhile.
             try rehearsal.transaction(.normal) {
-                report.pending = try setup.pending(rehearsal)
+                report.pending = try setup.importPending(
+                    into: rehearsal, logger: logger, mayContinue: { !setup.isBudgetSpent(since: began) },
+                    note: { report.warnings.append($0) })
                 let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
                 report.rules = plan.steps.map(\.foretellingReport)
-                report.warnings = plan.warningsOfUnreadable.map { "no date can be read: \($0)" }
+                for sentence in plan.warningsOfUnreadable {
+                    let warning = "no date can be read: \(sentence)"
+                    report.warnings.append(warning)
+                    logger.warning("dry run", metadata: ["reason": "\(warning)"])
+                }
             }
         } catch let error as StoreError {
             report.failure = error.description

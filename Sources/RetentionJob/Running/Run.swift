@@ -1,5 +1,5 @@
-import PriceObjects
 package import Logging
+import PriceObjects
 package import PriceStore
 import RetentionPolicy
 
@@ -94,7 +94,8 @@ package final class Run {
     private func savePending() throws {
         guard report.hasPendingSources else { return }
         guard mayContinue else { return noteInterruption(rowsRemain: true) }
-        report.pending = try setup.pending(writer)
+        report.pending = try setup.importPending(
+            into: writer, logger: logger, mayContinue: { self.mayContinue }, note: { self.report.warnings.append($0) })
         if report.pending.isInterrupted { noteInterruption(rowsRemain: true) }
     }
 
@@ -183,7 +184,7 @@ package final class Run {
     /// Whether another batch, file or slice may begin.
     var mayContinue: Bool { !isOver && signal() == nil && !isBudgetSpent }
 
-    private var isBudgetSpent: Bool { setup.maxRuntime.map { setup.uptime() - began >= $0 } ?? false }
+    private var isBudgetSpent: Bool { setup.isBudgetSpent(since: began) }
 
     /// Remembers why work was left undone: a signal, or else the budget, which matters only if rows remain.
     func noteInterruption(rowsRemain: Bool) {

@@ -1,3 +1,4 @@
+import Logging
 package import PriceStore
 package import RetentionPolicy
 
@@ -17,15 +18,12 @@ package struct RunSetup {
     package var uptime: () -> Duration
     /// Waits for a time.
     package var sleep: (Duration) -> Void
-    /// Saves the pending files into a store, or into a rehearsal of one. Not called where the policy names none.
-    package var savePending: (any StoreInserter) throws -> RunReport.Pending
     package var observer: (any RunObserver)?
 
     package init(
         policy: Policy, runID: String, asOf: Instant, options: Planner.Options = Planner.Options(),
         maxRuntime: Duration? = nil, clock: @escaping () -> Instant, uptime: @escaping () -> Duration,
         sleep: @escaping (Duration) -> Void = { _ in },
-        savePending: @escaping (any StoreInserter) throws -> RunReport.Pending,
         observer: (any RunObserver)? = nil
     ) {
         self.policy = policy
@@ -36,7 +34,6 @@ package struct RunSetup {
         self.clock = clock
         self.uptime = uptime
         self.sleep = sleep
-        self.savePending = savePending
         self.observer = observer
     }
 
@@ -57,13 +54,23 @@ package struct RunSetup {
         guard mistakes.isEmpty else { throw PolicyError.invalid(mistakes, policy.file) }
     }
 
-    /// Saves, or rehearses to save, the pending files.
-    func pending(_ inserter: any StoreInserter) throws -> RunReport.Pending {
+    /// Imports the pending files into a store, or into a rehearsal of one.
+    ///
+    /// - Parameter note: told what the operator should know and what is no error, each a sentence.
+    func importPending(
+        into inserter: any StoreInserter, logger: Logger, mayContinue: @escaping () -> Bool,
+        note: @escaping (String) -> Void
+    ) throws -> RunReport.Pending {
         guard !policy.pending.isEmpty else { return RunReport.Pending() }
         observer?.runDidBegin(stage: "reading pending files")
         defer { observer?.runDidEnd() }
-        return try savePending(inserter)
+        return try PendingFolder(policy).save(
+            into: inserter, now: clock(), logger: logger, uptime: uptime, sleep: sleep, mayContinue: mayContinue,
+            note: note)
     }
+
+    /// Whether the time budget of what began then, by `uptime`, is spent.
+    func isBudgetSpent(since began: Duration) -> Bool { maxRuntime.map { uptime() - began >= $0 } ?? false }
 
     func plan(_ reader: any StoreReader, memory: RunMemory, countsAllRows: Bool) throws -> Plan {
         observer?.runDidBegin(stage: "counting")

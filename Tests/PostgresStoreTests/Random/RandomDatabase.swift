@@ -1,5 +1,6 @@
 import PriceStore
 import StoreConformance
+import TestSupport
 
 @testable import PostgresStore
 
@@ -64,7 +65,7 @@ struct RandomDatabase {
 
     init(seed: UInt64) {
         self.seed = seed
-        random = SeededRandom(seed)
+        random = SeededRandom(seed &* 0x9E37_79B9)
         _ = random.next()
         cutoff = Instant(iso8601: Self.cutoffs.randomElement(using: &random) ?? "") ?? .distantPast
         zone =

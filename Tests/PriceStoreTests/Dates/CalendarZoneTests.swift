@@ -1,5 +1,6 @@
 import Foundation
 import PriceStore
+import TestSupport
 import Testing
 
 struct CalendarZoneTests {

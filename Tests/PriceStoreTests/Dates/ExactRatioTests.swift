@@ -1,5 +1,7 @@
-@testable import PriceStore
+import TestSupport
 import Testing
+
+@testable import PriceStore
 
 struct ExactRatioTests {
     /// The processor's own division of two exact doubles is rounded correctly.

@@ -1,4 +1,5 @@
 import PriceStore
+import TestSupport
 import Testing
 
 /// The short way to a date must lead where the long way leads, whatever was read before.

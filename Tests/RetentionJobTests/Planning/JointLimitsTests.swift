@@ -1,6 +1,7 @@
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import TestSupport
 import Testing
 
 /// What rules delete together, where each of them may be harmless alone.

@@ -2,6 +2,7 @@ import PriceObjects
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import TestSupport
 import Testing
 
 @Suite struct PlannerTests {

@@ -4,6 +4,7 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 import SQLiteStore
+import TestSupport
 import Testing
 
 /// Rules on rows that other rows, and rows of the same table, point at: the run does what the dry run says, whatever the

@@ -1,6 +1,7 @@
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import TestSupport
 import Testing
 
 /// The strategy that the engine chooses by itself, and what becomes of it when it does not fit after all.

@@ -3,6 +3,7 @@ import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import TestSupport
 import Testing
 
 @Suite struct RunTests {
@@ -40,14 +41,12 @@ import Testing
         var recorder = Recorder()
         var log = LogCapture()
         var afterBatch: (Int) throws -> Void = { _ in }
-        var savePending: (any StoreInserter) throws -> RunReport.Pending = { _ in RunReport.Pending() }
         lazy var observer = BetweenBatches { [unowned self] in try afterBatch($0) }
 
         private func setup(_ policy: Policy, _ other: (any RunObserver)? = nil) -> RunSetup {
             RunSetup(
                 policy: policy, runID: "01TEST", asOf: PriceFile.now, options: options, maxRuntime: maxRuntime,
-                clock: { PriceFile.now }, uptime: { self.uptime }, savePending: savePending,
-                observer: other ?? observer)
+                clock: { PriceFile.now }, uptime: { self.uptime }, observer: other ?? observer)
         }
 
         func run(
@@ -60,8 +59,10 @@ import Testing
         }
 
         func dryRun(_ file: PriceFile, _ rules: Rule..., pending: Bool = false) throws -> RunReport {
-            try DryRun(setup: setup(policy(file, rules, pending)), memory: recorder.past)
-                .perform(rehearsal: try file.reader())
+            try DryRun(
+                setup: setup(policy(file, rules, pending)), memory: recorder.past,
+                logger: Logger(label: "test") { _ in self.log }
+            ).perform(rehearsal: try file.reader())
         }
 
         private func policy(_ file: PriceFile, _ rules: [Rule], _ hasPending: Bool) -> Policy {
@@ -78,6 +79,14 @@ import Testing
     }
 
     private let bench = Bench()
+
+    /// Puts a pending file beside the store.
+    @discardableResult
+    private func pend(_ text: String, besides file: PriceFile) throws -> URL {
+        let url = file.folder.appending(path: "new.csv")
+        try Data(text.utf8).write(to: url)
+        return url
+    }
 
     @Test func deletesWhatTheDryRunForetold() throws {
         let file = try PriceFile()
@@ -138,16 +147,7 @@ import Testing
     @Test func pendingRowsAreSavedBeforeAnythingIsDeleted() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
-        bench.savePending = { inserter in
-            for days: Int64 in [1, 60] {
-                _ = try inserter.insert(
-                    entity: "price", values: ["at": .integer(1_795_219_200 - days * 86_400)], onConflict: .fail)
-            }
-            var pending = RunReport.Pending()
-            pending.files = 1
-            pending.saved = 2
-            return pending
-        }
+        try pend("at,symbol\n\(1_795_219_200 - 86_400),XAU\n\(1_795_219_200 - 60 * 86_400),XAU\n", besides: file)
         #expect(try bench.dryRun(file, .prices(), pending: true).rules.map(\.expired) == [2])
         #expect(try file.count() == 2, "a rehearsal saves nothing")
         let report = try bench.run(file, .prices(), pending: true)
@@ -161,11 +161,7 @@ import Testing
     @Test func aBadPendingLineIsToldByTheExitStatus() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
-        bench.savePending = { _ in
-            var pending = RunReport.Pending()
-            pending.rejected = 1
-            return pending
-        }
+        try pend("at,symbol\nsoon,XAU\n", besides: file)
         #expect(try bench.dryRun(file, .prices(), pending: true).exitCode == 65)
         let report = try bench.run(file, .prices(), pending: true)
         #expect(report.exitCode == 65)
@@ -321,15 +317,13 @@ import Testing
     @Test func aPolicyThatDoesNotFitIsRecordedAndDeletesNothing() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
-        bench.savePending = { _ in
-            Issue.record("pending files were read")
-            return RunReport.Pending()
-        }
+        let pending = try pend("at,symbol\n1795219200,XAU\n", besides: file)
         #expect(throws: PolicyError.self) {
             try bench.run(file, .prices(), .prices("b") { $0.entity = "prce" }, pending: true)
         }
         #expect(bench.recorder.finished.map(\.exitCode) == [78])
         #expect(try file.count() == 100)
+        #expect(FileManager.default.fileExists(atPath: pending.path), "no pending file was taken")
     }
 
     @Test func aLedgerThatCannotBeginStopsTheRunBeforeAnything() throws {
@@ -342,7 +336,7 @@ import Testing
         try file.addPrices(daysOld: [0, 50])
         let setup = RunSetup(
             policy: file.policy(.prices()), runID: "01TEST", asOf: PriceFile.now, clock: { PriceFile.now },
-            uptime: { .zero }, savePending: { _ in RunReport.Pending() })
+            uptime: { .zero })
         let run = Run(
             setup: setup, writer: try file.writer(), recorder: Broken(),
             logger: Logger(label: "test") { _ in LogCapture() },

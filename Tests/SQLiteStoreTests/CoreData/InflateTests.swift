@@ -1,3 +1,4 @@
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -130,7 +131,7 @@ struct InflateTests {
     }
 
     @Test func randomBytesNeverDoMoreThanFail() {
-        var random = SplitMix64(state: 7)
+        var random = SeededRandom(7)
         for _ in 0..<2000 {
             let packed = (0..<Int.random(in: 0...60, using: &random)).map { _ in
                 UInt8.random(in: 0...255, using: &random)

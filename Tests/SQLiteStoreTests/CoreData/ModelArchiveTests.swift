@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -185,7 +186,7 @@ struct ModelArchiveTests {
                 try ManagedObjectModel.read(archive: Array(archive.prefix(count)))
             }
         }
-        var random = SplitMix64(state: 11)
+        var random = SeededRandom(11)
         var models = 0
         for _ in 0..<5000 {
             var bent = archive

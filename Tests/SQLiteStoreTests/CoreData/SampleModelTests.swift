@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -149,7 +150,7 @@ struct SampleModelTests {
         let store = try SampleStores.copy("coredataplus/SampleModel2/SampleModel2_V1.sqlite")
         let cache = try store.blob("SELECT Z_CONTENT FROM Z_MODELCACHE")
         let archive = try Inflate.bytes(of: cache, limit: 1 << 20)
-        var random = SplitMix64(state: 5)
+        var random = SeededRandom(5)
         var models = 0
         for index in 0..<400 {
             let isPacked = index % 2 == 0

@@ -1,9 +1,10 @@
 import GRDB
 import PriceStore
+import TestSupport
 
 /// A table with many constraints and few values, and rows that want to get into it.
 struct RandomPending {
-    var random: SplitMix64
+    var random: SeededRandom
     var statements: [String] = []
     var rows: [[String: StoreValue]] = []
     var policy = ConflictPolicy.fail
@@ -11,7 +12,7 @@ struct RandomPending {
     static let names = ["id", "a", "b", "c", "p", "up", "at"]
 
     init(seed: UInt64) {
-        random = SplitMix64(state: seed &* 0x2545_F491)
+        random = SeededRandom(seed &* 0x2545_F491)
         _ = random.next()
         policy = pick(ConflictPolicy.allCases)
         makeSchema()

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 
 /// A store made of a seed: one table of prices, up to two that point at it, and their rows, in a real file; and the
 /// same as plain lists for the judge.
@@ -40,7 +41,7 @@ struct RandomStore {
     }
 
     let seed: UInt64
-    var random: SplitMix64
+    var random: SeededRandom
     var pragmas: [String] = []
     var tables: [Table] = []
     var relationships: [Relationship] = []
@@ -68,7 +69,7 @@ struct RandomStore {
 
     init(seed: UInt64) {
         self.seed = seed
-        random = SplitMix64(state: seed &* 0x9E37_79B9)
+        random = SeededRandom(seed &* 0x9E37_79B9)
         _ = random.next()
         cutoff = Instant(iso8601: Self.cutoffs.randomElement(using: &random) ?? "") ?? .distantPast
         zone =

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import TestSupport
 import Testing
 
 /// Bytes that flipped. After a crash the tables are looked at before anything is deleted.
@@ -25,7 +26,7 @@ struct CorruptionTests {
         let page = try job.number("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'") - 1
         let sound = try bytes(job)
         let ledger = try Data(contentsOf: URL(filePath: job.path("retention.history.sqlite")))
-        var numbers = SplitMix(name == "Price" ? 11 : 12)
+        var numbers = SeededRandom(name == "Price" ? 11 : 12)
         var found = 0
         for _ in 0..<40 {
             var damaged = sound
@@ -88,17 +89,5 @@ struct CorruptionTests {
         try job.change("REINDEX")
         #expect(try job.report().rules[0].deleted == 20)
         #expect(try job.log().map(\.outcome) == ["crashed", "failed", "failed", "failed", "completed"])
-    }
-}
-
-/// Numbers that are the same in every run.
-private struct SplitMix {
-    private var state: UInt64
-    init(_ seed: UInt64) { state = seed }
-    mutating func next() -> UInt64 {
-        state &+= 0x9E37_79B9_7F4A_7C15
-        var mixed = (state ^ (state >> 30)) &* 0xBF58_476D_1CE4_E5B9
-        mixed = (mixed ^ (mixed >> 27)) &* 0x94D0_49BB_1331_11EB
-        return mixed ^ (mixed >> 31)
     }
 }

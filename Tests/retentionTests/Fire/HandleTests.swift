@@ -1,7 +1,8 @@
-import Foundation
 @preconcurrency import Glibc
+import Foundation
 import GRDB
 import PriceStore
+import RetentionReports
 import Testing
 
 @testable import RetentionJob

@@ -1,10 +1,11 @@
 import PriceStore
+import TestSupport
 
 @testable import goldprices
 
 /// A random model, and rows that fit it: what no sample store has in full.
 struct RandomModel {
-    var random: SplitMix64
+    var random: SeededRandom
     var model = ModelDescription(entities: [])
     /// What the model and its rows are there to try.
     var seen: Set<String> = []
@@ -21,7 +22,7 @@ struct RandomModel {
     static let date = "at"
 
     init(seed: UInt64) {
-        random = SplitMix64(state: seed &* 0x5851_F42D)
+        random = SeededRandom(seed &* 0x5851_F42D)
         _ = random.next()
         allowsDeny = Int.random(in: 0..<100, using: &random) < 12
         allowsMandatory = Int.random(in: 0..<100, using: &random) < 30

@@ -1,0 +1,132 @@
+package import PriceStore
+
+/// What the name and the declared type of an attribute say of its values.
+package struct AttributeWords {
+    /// What a date says of its row, as far as the name tells.
+    package enum Role: Int, Comparable {
+        /// When the row was made or received.
+        case created
+        /// When something happened.
+        case happened
+        /// When the row was last changed or looked at.
+        case changed
+        /// When something ends, is due, or was born: not the age of the row.
+        case other
+
+        package static func < (a: Role, b: Role) -> Bool { a.rawValue < b.rawValue }
+    }
+
+    /// What speaks of a date: `type`, `name`, or nil.
+    let hint: String?
+    /// Whether the name speaks of something else: an identifier, a duration, a count.
+    let speaksOfElse: Bool
+    /// Whether any word of the name speaks of a date.
+    let hasDateWord: Bool
+    package let role: Role
+    private let words: [String]
+
+    package init(_ attribute: Attribute) {
+        let type = attribute.declaredType.uppercased()
+        let words = Self.split(attribute.name)
+        let last = words.last { !$0.isEmpty } ?? ""
+        hasDateWord = words.contains { Self.dateWords.contains($0) || Self.endsAsDate($0) }
+        let saysInstant = ["at", "date", "on", "timestamp", "ts", "utc"].contains(last)
+        speaksOfElse =
+            Self.otherWords.contains(last) || !saysInstant && words.contains(where: Self.durationWords.contains)
+        let isType = type.contains("DATE") || type.contains("TIME")
+        hint = speaksOfElse ? nil : isType ? "type" : hasDateWord ? "name" : nil
+        let lists: [(Role, Set<String>)] = [
+            (.other, Self.endWords), (.created, Self.createdWords), (.changed, Self.changedWords),
+        ]
+        let stems = words + words.compactMap(Self.stem)
+        role = lists.first { list in stems.contains(where: list.1.contains) }?.0 ?? .happened
+        self.words = words
+    }
+
+    /// Whether a unit that the name ends with, as in `time_ms`, is another one than a format counts in.
+    func contradicts(_ encoding: DateEncoding) -> Bool {
+        guard encoding.isNumeric, let last = words.last, let unit = Self.units[last] else { return false }
+        return !encoding.rawValue.hasSuffix(unit)
+    }
+
+    private static let units = [
+        "ms": "milliseconds", "millis": "milliseconds", "msec": "milliseconds", "us": "microseconds",
+        "usec": "microseconds", "micros": "microseconds", "ns": "nanoseconds", "nsec": "nanoseconds",
+        "nanos": "nanoseconds", "sec": "seconds", "secs": "seconds",
+    ]
+
+    /// Whether a word that is several in one ends as a date does: `createtime`, `zcreationdate`.
+    private static func endsAsDate(_ word: String) -> Bool {
+        guard !durationWords.contains(word), !["update", "candidate", "mandate", "validate"].contains(word) else {
+            return false
+        }
+        return ["time", "date", "timestamp", "utc"].contains { word.count > $0.count && word.hasSuffix($0) }
+    }
+
+    /// What is before the last part of a word that is several in one: `expiry` of `expirytime`, `valid` of `validto`.
+    private static func stem(_ word: String) -> String? {
+        ["timestamp", "before", "time", "date", "utc", "dt", "ts", "at", "to"]
+            .first { word.count > $0.count + 2 && word.hasSuffix($0) }.map { String(word.dropLast($0.count)) }
+    }
+
+    private static let dateWords: Set<String> = [
+        "accessed", "at", "born", "birthday", "created", "date", "datetime", "day", "deadline", "dob", "epoch",
+        "expires",
+        "expiry", "inserted", "modified", "received", "recorded", "seen", "sent", "since", "stamp", "time", "timestamp",
+        "ts", "updated", "until", "utc", "visited", "when",
+    ]
+
+    private static let otherWords: Set<String> = [
+        "account", "age", "amount", "balance", "build", "bytes", "checksum", "cnt", "code", "count", "crc", "days",
+        "flags",
+        "guid", "hash", "hours", "id", "ids", "idx", "index", "isbn", "key", "len", "length", "level", "minutes", "no",
+        "nr",
+        "num", "number", "offset", "phone", "pid", "port", "position", "postcode", "price", "rank", "rate", "rev",
+        "revision", "rowid", "score", "seq", "sequence", "serial", "size", "snowflake", "status", "sum", "tel", "total",
+        "uid", "uuid", "version", "weeks", "zip", "zipcode",
+    ]
+
+    private static let durationWords: Set<String> = [
+        "cook", "delay", "downtime", "duration", "elapsed", "every", "execution", "exposure", "idle", "interval",
+        "latency",
+        "lease", "lifetime", "period", "ping", "play", "playtime", "prep", "processing", "remaining", "response",
+        "retention",
+        "run", "runtime", "spent", "timeout", "took", "travel", "ttl", "uptime", "wait",
+    ]
+
+    private static let createdWords: Set<String> = [
+        "added", "arrival", "arrived", "btime", "captured", "create", "created", "creation", "ctime", "imported",
+        "ingested", "insert", "inserted", "issued", "logged", "measured", "observed", "occurred", "order", "ordered",
+        "posted", "published",
+        "received", "recorded", "registered", "sampled", "submitted",
+    ]
+
+    private static let changedWords: Set<String> = [
+        "access", "accessed", "atime", "changed", "closed", "completed", "deleted", "edited", "finished", "last",
+        "login",
+        "modification", "modified", "mtime", "opened", "read", "refreshed", "removed", "seen", "shipped", "sync",
+        "synced",
+        "update", "updated", "used", "viewed", "visited",
+    ]
+
+    private static let endWords: Set<String> = [
+        "best", "birth", "birthdate", "birthday", "born", "bday", "deadline", "death", "dob", "due", "end", "ended",
+        "ends",
+        "estimated", "expiration", "expire", "expired", "expires", "expiry", "hire", "hired", "next", "planned",
+        "renewal",
+        "renews", "required", "scheduled", "termination", "until", "valid", "warranty",
+    ]
+
+    /// The words of a name, in lower case: `updateTime`, `update_time` and `UPDATE TIME` have the same.
+    private static func split(_ name: String) -> [String] {
+        var words = [""]
+        var wasLower = false
+        for character in name {
+            let isLetter = character.isLetter
+            if !isLetter || (character.isUppercase && wasLower) { words.append("") }
+            if isLetter { words[words.count - 1] += character.lowercased() }
+            wasLower = character.isLowercase
+        }
+        return words.filter { !$0.isEmpty }
+    }
+}

@@ -1,0 +1,102 @@
+@preconcurrency package import Glibc
+
+/// Where a path leads: the real folder, the name in it, and what is there now.
+///
+/// Two paths of one file are recognised however they are written, even if the file is not there yet: by the file's own
+/// number, or else by the number of its folder and its name. Letters are compared without case, because some folders
+/// do so. Nothing is opened: closing a second handle of an open database would drop its locks.
+package struct FilePlace {
+    /// What the file system calls a file or folder, whatever its name.
+    struct Number: Equatable {
+        var device: UInt64
+        var inode: UInt64
+
+        init(_ facts: stat) {
+            device = UInt64(facts.st_dev)
+            inode = UInt64(facts.st_ino)
+        }
+    }
+
+    /// The path of the folder, without symbolic links; as written if there is no such folder.
+    package let folder: String
+    /// The name in the folder.
+    package let name: String
+    /// What is there, a symbolic link not followed; nil: nothing is.
+    package let facts: stat?
+    private let folderNumber: Number?
+
+    /// Looks at a path.
+    ///
+    /// - Parameter followsLink: whether a path that is a symbolic link stands for the file that it leads to. Links among
+    ///   the folders are always followed.
+    package init(_ path: String, followsLink: Bool = false) {
+        let path = followsLink ? Self.realPath(path) ?? path : path
+        let parts = path.split(separator: "/", omittingEmptySubsequences: true).filter { $0 != "." }
+        let parent = parts.dropLast().joined(separator: "/")
+        let written = path.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
+        folder = Self.realPath(written) ?? written
+        name = parts.last.map(String.init) ?? ""
+        var facts = stat()
+        folderNumber = stat(folder, &facts) == 0 ? Number(facts) : nil
+        self.facts = lstat(Self.path(name, in: folder), &facts) == 0 ? facts : nil
+    }
+
+    /// Whether the folder is there.
+    package var hasFolder: Bool { folderNumber != nil }
+
+    /// The path, with no symbolic link among its folders.
+    package var path: String { Self.path(name, in: folder) }
+
+    /// The file of the same name with another ending, as a database has beside it.
+    package func sibling(_ ending: String) -> FilePlace { FilePlace(path + ending) }
+
+    /// Whether both are one file, or would be.
+    package func isSame(as other: FilePlace) -> Bool {
+        if let facts, let others = other.facts, Number(facts) == Number(others) { return true }
+        return folderNumber == other.folderNumber && (folderNumber != nil || folder == other.folder)
+            && name.lowercased() == other.name.lowercased()
+    }
+
+    /// Why this file cannot be written: a clause; nil: it is a regular file with one name, or not there.
+    package var obstacle: String? {
+        guard let facts else { return name.isEmpty ? "is not a file name" : nil }
+        switch facts.st_mode & S_IFMT {
+        case S_IFREG: return facts.st_nlink > 1 ? "has \(facts.st_nlink) names (hard links)" : nil
+        case S_IFLNK: return "is a symbolic link; name the file it points to"
+        case S_IFDIR: return "is a folder; name a file"
+        case S_IFIFO: return "is a named pipe"
+        case S_IFCHR, S_IFBLK: return "is a device"
+        default: return "is not a regular file"
+        }
+    }
+
+    /// The first bytes of the file; empty if it is not there; nil, and `errno` says why, if it cannot be read. Not to
+    /// be asked of a database that is open.
+    package func firstBytes(_ count: Int) -> [UInt8]? {
+        guard facts != nil else { return [] }
+        let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
+        guard descriptor >= 0 else { return nil }
+        defer { close(descriptor) }
+        var bytes = [UInt8](repeating: 0, count: count)
+        let got = read(descriptor, &bytes, count)
+        return got < 0 ? nil : Array(bytes.prefix(got))
+    }
+
+    /// The path of a name in a folder.
+    package static func path(_ name: String, in folder: String) -> String {
+        folder == "/" ? "/" + name : folder + "/" + name
+    }
+
+    /// The absolute path without symbolic links; nil, and `errno` says why: there is none.
+    package static func realPath(_ path: String) -> String? {
+        guard let real = realpath(path, nil) else { return nil }
+        defer { free(real) }
+        return String(cString: real)
+    }
+}
+
+extension stat {
+    package var isFolder: Bool { st_mode & S_IFMT == S_IFDIR }
+    package var isLink: Bool { st_mode & S_IFMT == S_IFLNK }
+    var isRegularFile: Bool { st_mode & S_IFMT == S_IFREG }
+}

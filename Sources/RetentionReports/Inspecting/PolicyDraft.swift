@@ -1,0 +1,252 @@
+import PriceStore
+import RetentionJob
+
+/// The beginning of a policy file for a store: one disabled rule for each entity that looks as if it held dated rows, with
+/// everything but the age, which a person has to choose.
+package struct PolicyDraft {
+    private let inspection: StoreInspection
+    private let model: String?
+
+    /// Makes a draft of what was found in a store.
+    ///
+    /// - Parameter model: the compiled model that was given for the store; nil: none was.
+    package init(_ inspection: StoreInspection, model: String? = nil) {
+        self.inspection = inspection
+        self.model = model
+    }
+
+    /// Whether there is an entity for which a rule can be made.
+    package var hasRules: Bool { inspection.entities.contains { date(of: $0) != nil } }
+
+    /// The file, ending with a line end. Without an age for each rule it is not valid yet.
+    package var text: String {
+        var lines = [
+            "# A policy for \(comment(inspection.store)), made by `retention init`. It deletes nothing as it is.",
+            "#",
+            "# 1. For each rule that you want, write an age after max_age, such as 90d, 2y or 1y6mo. Remove the other rules.",
+            "# 2. retention check            shows what is still missing or does not fit.",
+            "# 3. Set enabled: true, and ask retention run --dry-run what would be deleted.",
+            "#",
+            "# All keys are described in docs/configuration.md.",
+            "version: 1",
+        ]
+        if let model {
+            lines.append("store: { path: \(scalar(inspection.store)), model: \(scalar(model)) }")
+        } else {
+            lines.append("store: \(scalar(inspection.store))")
+        }
+        lines += ["", "rules:"]
+        var names: Set<String> = []
+        for entity in inspection.entities {
+            guard let date = date(of: entity) else { continue }
+            if names.count > 0 { lines.append("") }
+            lines += rule(entity, date, name: unusedName(for: entity.entity.name, &names))
+        }
+        let others = inspection.entities.filter { date(of: $0) == nil }
+        if !others.isEmpty {
+            lines += ["", "# No rule is proposed for these:"]
+            lines += others.map { "#   \(comment($0.entity.name)): \(comment(reasonWithoutRule($0)))" }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    // MARK: What a rule is made of
+
+    /// The date that says best how old an entity's rows are; nil: it has none that a rule should use.
+    ///
+    /// The date on which a row was made goes before the date of its last change, and a date with an index before one
+    /// without. Of two that are alike the later one is taken: by it less is deleted.
+    private func date(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
+        guard entity.entity.kind == .table, entity.entity.name != "retention_taken", !inheritsDate(entity) else {
+            return nil
+        }
+        if entity.rowCount == 0, hasRows { return nil }
+        func rank(_ date: StoreInspection.DateInspection) -> [Int] {
+            let certainties: [DateRecognition.Certainty] = [.declared, .sure, .likely]
+            return [
+                (date.readableCount ?? 0) * 2 >= entity.rowCount ?? 0 ? 0 : 1,
+                AttributeWords(date.attribute).role.rawValue,
+                date.index == nil ? 1 : 0, certainties.firstIndex(of: date.recognition.certainty) ?? certainties.count,
+            ]
+        }
+        let usable = entity.dates.filter { obstacle(to: $0, of: entity) == nil }
+        return usable.min { a, b in
+            let ranks = (rank(a), rank(b))
+            if ranks.0 != ranks.1 { return ranks.0.lexicographicallyPrecedes(ranks.1) }
+            return (a.newest ?? .distantPast) > (b.newest ?? .distantPast)
+        }
+    }
+
+    /// Why no rule is proposed by a date, as a sentence without a full stop; nil: one may be.
+    private func obstacle(
+        to date: StoreInspection.DateInspection, of entity: StoreInspection.EntityInspection
+    ) -> String? {
+        let recognition = date.recognition
+        switch recognition.certainty {
+        case .mixed, .none: return recognition.reason
+        case .unsure:
+            return "NOT SURE of the format \(recognition.encoding?.rawValue ?? ""): \(recognition.reason)"
+        case .declared, .sure, .likely: break
+        }
+        if recognition.isInFuture {
+            return "all of its dates lie ahead: it says when something ends, not how old a row is"
+        }
+        if AttributeWords(date.attribute).role == .other {
+            return "its name does not say how old a row is: it may be the date of a birth, a hire, an end or a deadline"
+        }
+        guard recognition.isNamedAsDate || date.recognition.encoding == .iso8601 else {
+            return "its values look like \(recognition.encoding?.rawValue ?? ""), but neither its name nor its type "
+                + "speaks of a date"
+        }
+        return date.newest == nil && entity.rowCount != 0 ? "none of its rows has a date that can be read" : nil
+    }
+
+    /// Whether any entity has rows with a date: then those that are empty need no rule.
+    private var hasRows: Bool { inspection.entities.contains { $0.dates.contains { $0.newest != nil } } }
+
+    /// Whether the rows are also those of an entity above, which has a rule of its own.
+    private func inheritsDate(_ entity: StoreInspection.EntityInspection) -> Bool {
+        guard let parent = entity.entity.model?.parent,
+            let above = inspection.entities.first(where: { $0.entity.name == parent })
+        else { return false }
+        return date(of: above) != nil || inheritsDate(above)
+    }
+
+    private func reasonWithoutRule(_ entity: StoreInspection.EntityInspection) -> String {
+        if let trouble = entity.trouble { return "it could not be read: \(trouble)" }
+        switch entity.entity.kind {
+        case .view: return "a view"
+        case .virtual: return "a virtual table"
+        case .table: break
+        }
+        if entity.entity.name == "retention_taken" { return "the job's own record of pending files" }
+        if inheritsDate(entity) { return "its rows are those of \(entity.entity.model?.parent ?? ""), too" }
+        if entity.rowCount == 0 { return "it has no rows" }
+        let reasons = entity.dates.compactMap { date in
+            obstacle(to: date, of: entity).map { "\(date.attribute.name): \($0)" }
+        }
+        return reasons.isEmpty ? "no attribute looks like a date" : reasons.joined(separator: ". ")
+    }
+
+    private func rule(
+        _ entity: StoreInspection.EntityInspection, _ date: StoreInspection.DateInspection, name: String
+    ) -> [String] {
+        var lines = ["  # \(comment(entity.entity.name)): " + comment(facts(entity, date))]
+        lines += notes(entity, date).map { "  # " + comment($0) }
+        lines += [
+            "  - name: \(scalar(name))", "    entity: \(scalar(entity.entity.name))",
+            "    date_attribute: \(scalar(date.attribute.name))",
+        ]
+        if date.recognition.certainty != .declared, let encoding = date.recognition.encoding {
+            lines.append("    date_format: \(encoding.rawValue)")
+        }
+        return lines + ["    max_age:                    # how long a row is kept: choose", "    enabled: false"]
+    }
+
+    private func facts(
+        _ entity: StoreInspection.EntityInspection, _ date: StoreInspection.DateInspection
+    ) -> String {
+        var facts = [entity.rowCount.map { Figures.count($0, "row") } ?? "rows not counted"]
+        if let size = entity.sizeBytes { facts.append(Figures.bytes(size)) }
+        if let oldest = date.oldest, let newest = date.newest {
+            facts.append("\(date.attribute.name) from \(oldest.civil.date) to \(newest.civil.date)")
+        }
+        return facts.joined(separator: ", ")
+    }
+
+    /// What a person should know before choosing an age.
+    private func notes(
+        _ entity: StoreInspection.EntityInspection, _ date: StoreInspection.DateInspection
+    ) -> [String] {
+        var notes: [String] = []
+        switch date.recognition.certainty {
+        case .declared: notes.append("The store itself says the format: \(date.recognition.encoding?.rawValue ?? "").")
+        case .sure: notes.append("The format is sure: \(date.recognition.reason).")
+        case .likely: notes.append("The format is likely: \(date.recognition.reason).")
+        case .unsure, .mixed, .none: break
+        }
+        let unreadable = date.unreadable.reduce(0) { $0 + $1.rowCount }
+        if unreadable > 0 {
+            notes.append("\(Figures.count(unreadable, "row")) whose date cannot be read would be kept.")
+        }
+        let others = entity.dates.filter {
+            $0.attribute.name != date.attribute.name && $0.newest != nil && $0.recognition.certainty != .unsure
+        }
+        if !others.isEmpty { notes.append("Other dates: \(others.map(\.attribute.name).joined(separator: ", ")).") }
+        if let obstacle = date.indexObstacle {
+            notes.append("No index serves \(date.attribute.name), and each run reads all rows: \(obstacle).")
+        } else if date.index == nil {
+            notes.append("No index leads by \(date.attribute.name): each run reads all rows.")
+        }
+        for reference in entity.references { notes.append(reference.sentence + ".") }
+        if let model = entity.entity.model {
+            if !model.subentities.isEmpty {
+                notes.append("The rows of \(model.subentities.joined(separator: ", ")) are meant, too.")
+            }
+            for relationship in model.relationships where [.cascade, .deny].contains(relationship.deleteRule) {
+                notes.append(
+                    "\(relationship.name) (\(relationship.destination)): \(relationship.deleteRule.rawValue) on delete."
+                )
+            }
+        }
+        for key in entity.entity.incomingRelationships {
+            notes.append("\(key.source) refers to it: \(key.deleteRule.draftText).")
+        }
+        return notes
+    }
+
+    /// A name of lower-case letters, digits and `-`, that no rule has yet.
+    private func unusedName(for entity: String, _ names: inout Set<String>) -> String {
+        var base = ""
+        var wasLower = false
+        for scalar in entity.unicodeScalars {
+            let isUpper = ("A"..."Z").contains(scalar)
+            let isPlain =
+                isUpper || ("a"..."z").contains(scalar) || ("0"..."9").contains(scalar)
+                || "_.".unicodeScalars.contains(scalar)
+            if !isPlain || (isUpper && wasLower), base.last != "-" { base += "-" }
+            if isPlain { base += String(scalar).lowercased() }
+            wasLower = isPlain && !isUpper
+        }
+        while base.hasPrefix("-") || base.hasPrefix(".") { base.removeFirst() }
+        while base.hasSuffix("-") { base.removeLast() }
+        if base.isEmpty { base = "rule" }
+        var name = base
+        var number = 2
+        while !names.insert(name).inserted {
+            name = "\(base)-\(number)"
+            number += 1
+        }
+        return name
+    }
+
+    // MARK: YAML
+
+    /// Text for a comment: one line.
+    private func comment(_ text: String) -> String { SafeText.line(text) }
+
+    /// A text as YAML reads it back: plain where it cannot be taken for anything else, else in double quotes.
+    private func scalar(_ text: String) -> String {
+        let plain = text.unicodeScalars.allSatisfy { scalar in
+            ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || ("0"..."9").contains(scalar)
+                || "_./-".unicodeScalars.contains(scalar)
+        }
+        let isWord = text.unicodeScalars.first.map { ("a"..."z").contains($0) || ("A"..."Z").contains($0) || $0 == "/" }
+        let words = ["true", "false", "yes", "no", "on", "off", "null", "y", "n"]
+        if plain, isWord ?? false, !words.contains(text.lowercased()) { return text }
+        // JSON's strings are YAML's.
+        return JSONText.string(text).line
+    }
+}
+
+extension Relationship.DeleteRule {
+    /// What becomes of the rows that refer to a row which goes.
+    fileprivate var draftText: String {
+        switch self {
+        case .cascade: "its rows go, too"
+        case .nullify: "its reference becomes NULL"
+        case .setDefault: "its reference becomes the default"
+        case .restrict, .noAction: "a row that it points at cannot be deleted"
+        }
+    }
+}

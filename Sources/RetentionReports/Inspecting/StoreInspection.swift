@@ -1,0 +1,129 @@
+package import PriceStore
+package import RetentionJob
+
+/// What is in a store: its entities, their rows and sizes, the dates in them, and how they hang together.
+package struct StoreInspection: Hashable, Sendable {
+    /// The store as it was named.
+    package var store: String
+    package var engine: String
+    /// The size of the whole store.
+    package var sizeBytes: Int64
+    /// The entities in the store's order.
+    package var entities: [EntityInspection]
+
+    /// An entity and what was found in it.
+    package struct EntityInspection: Hashable, Sendable {
+        package var entity: Entity
+        /// Its rows; nil: they could not be counted, and ``trouble`` says why.
+        package var rowCount: Int?
+        /// The room that its rows and indexes take; nil: the engine cannot tell.
+        package var sizeBytes: Int64?
+        /// Its date attributes.
+        package var dates: [DateInspection] = []
+        /// Attributes of other entities that look like references to it without being declared as such.
+        package var references: [UndeclaredReference] = []
+        /// Why something could not be read; nil: all was.
+        package var trouble: String?
+    }
+
+    /// An attribute that holds dates, or that looks as if it should.
+    package struct DateInspection: Hashable, Sendable {
+        package var attribute: Attribute
+        package var recognition: DateRecognition
+        /// The oldest and the newest readable date; nil: there is none, or no format.
+        package var oldest: Instant?
+        package var newest: Instant?
+        /// Rows whose date can be read; nil: they were not counted.
+        package var readableCount: Int?
+        /// Rows whose date cannot be used in the format, by kind.
+        package var unreadable: [Survey.UnreadableRows] = []
+        /// The index that gives the rows in the order of their dates; nil: there is none.
+        package var index: String?
+        /// Why an index that leads by the date does not serve, as a clause; nil: there is no such index, or it serves.
+        package var indexObstacle: String?
+    }
+
+    /// Looks through a store. Counts are exact, each of one state of the store; formats are recognised in a sample.
+    ///
+    /// Nothing is written. An entity that cannot be read has its ``EntityInspection/trouble``; the others are looked at
+    /// all the same. It costs one scan of each entity, and one more for each date without an index.
+    ///
+    /// - Parameter clock: by which it is judged whether dates are plausible.
+    /// - Throws: ``StoreError`` if the store as a whole cannot be read.
+    package static func read(_ reader: any StoreReader, clock: Instant) throws(StoreError) -> StoreInspection {
+        var inspection = StoreInspection(
+            store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(), entities: [])
+        for name in try reader.entityNames() {
+            do {
+                guard let entity = try reader.entity(named: name) else { continue }
+                inspection.entities.append(try EntityInspection.read(entity, reader, clock: clock))
+            } catch  where error.isOfOneEntity {
+                // Not even its attributes are known.
+                inspection.entities.append(
+                    EntityInspection(entity: Entity(name: name, attributes: []), trouble: error.message))
+            }
+        }
+        let entities = inspection.entities.map(\.entity)
+        for index in entities.indices where !inspection.entities[index].dates.isEmpty {
+            inspection.entities[index].references = try UndeclaredReference.found(
+                to: entities[index], among: entities, in: reader)
+        }
+        return inspection
+    }
+}
+
+extension StoreInspection.EntityInspection {
+    fileprivate static func read(
+        _ entity: Entity, _ reader: any StoreReader, clock: Instant
+    ) throws(StoreError) -> Self {
+        var inspection = Self(entity: entity)
+        do {
+            inspection.rowCount = try reader.count(FetchRequest(entity: entity.name))
+            inspection.sizeBytes = try reader.sizeBytes(ofEntity: entity.name)
+            guard entity.kind == .table else { return inspection }
+            for attribute in entity.attributes {
+                let samples = try reader.sample(
+                    entity: entity.name, attribute: attribute.name, limit: DateRecognition.sampleCount)
+                guard let recognition = DateRecognition(attribute, samples: samples, clock: clock) else { continue }
+                inspection.dates.append(try .read(attribute, recognition, of: entity, reader))
+            }
+        } catch  where error.isOfOneEntity {
+            inspection.trouble = error.message
+        }
+        return inspection
+    }
+}
+
+extension StoreInspection.DateInspection {
+    fileprivate static func read(
+        _ attribute: Attribute, _ recognition: DateRecognition, of entity: Entity, _ reader: any StoreReader
+    ) throws(StoreError) -> Self {
+        var inspection = Self(attribute: attribute, recognition: recognition)
+        guard let encoding = recognition.encoding else { return inspection }
+        // As a rule without `earliest` would see the rows; nothing is expired before the first believed date.
+        let earliest = Instant(unixSeconds: 31_536_000)
+        let survey = try reader.survey(
+            SurveyRequest(
+                entity: entity.name,
+                date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest))
+        guard survey.unsupported == nil else { return inspection }
+        inspection.recognition.weigh(survey)
+        inspection.oldest = survey.oldest
+        inspection.newest = survey.newest
+        inspection.readableCount = survey.readableCount
+        inspection.unreadable = survey.unreadable
+        inspection.index = survey.isInDateOrder ? survey.index : nil
+        inspection.indexObstacle = survey.indexObstacle
+        return inspection
+    }
+}
+
+extension StoreError {
+    /// Whether the trouble is with one entity alone: a module that is not there, a view of something that is gone.
+    fileprivate var isOfOneEntity: Bool {
+        switch kind {
+        case .unsupported, .unknownName: true
+        default: false
+        }
+    }
+}

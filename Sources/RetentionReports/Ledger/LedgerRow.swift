@@ -1,0 +1,228 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// The entities of the ledger, and how runs and rules become their rows and back.
+enum LedgerRow {
+    static let runEntityName = "run"
+    static let ruleEntityName = "run_rule"
+
+    /// The whole entity of runs. Instants are there twice: as text for people, and in microseconds since 1970 (`…_us`).
+    static let runEntity = entity(
+        runEntityName, key: ["number"],
+        integers: [
+            "number", "as_of_us", "started_us", "finished_us", "pid", "exit_code", "pending_sources", "pending_files",
+            "pending_saved", "pending_ignored", "pending_rejected", "expired", "deleted", "residue", "reclaimed_bytes",
+            "clock_believed", "uid", "store_bytes",
+        ],
+        texts: [
+            "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
+            "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure",
+        ])
+
+    /// The whole entity of the rules of runs.
+    static let ruleEntity = entity(
+        ruleEntityName, key: ["run_number", "position"],
+        integers: [
+            "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded",
+            "nullified", "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "oldest_deleted_us",
+            "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes",
+        ],
+        texts: [
+            "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
+            "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
+            "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers",
+        ])
+
+    private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
+        Entity(
+            name: name,
+            attributes: integers.map { Attribute(name: $0, affinity: .integer, declaredType: "INTEGER") }
+                + texts.map { Attribute(name: $0, affinity: .text, declaredType: "TEXT") },
+            primaryKey: key)
+    }
+
+    // MARK: To rows
+
+    /// What is known of a run at its start.
+    static func values(starting report: RunReport, number: Int64, store: String, process: LedgerProcess)
+        -> [String: StoreValue]
+    {
+        var values: [String: StoreValue] = [
+            "number": .integer(number), "run": .text(report.runID), "mode": .text(report.mode.rawValue),
+            "store": .text(store), "engine": .text(report.engine), "config": .text(report.config),
+            "config_sha256": .text(report.configSHA256), "pid": .count(process.pid), "host": .text(process.host),
+            "user": .text(process.user), "version": .text(process.version),
+            "uid": process.uid.map { .count($0) } ?? .null, "login": .optional(process.login),
+            "sudo_user": .optional(process.sudoUser),
+            "outcome": .text(LedgerRun.Outcome.running.rawValue), "clock_believed": .integer(1),
+        ]
+        values.set("as_of", report.asOf)
+        values.set("started", report.started)
+        return values
+    }
+
+    /// What is known of a run at its end.
+    static func values(finishing report: RunReport) -> [String: StoreValue] {
+        var values: [String: StoreValue] = [
+            "outcome": .text(report.ledgerOutcome.rawValue), "exit_code": .integer(Int64(report.exitCode)),
+            "pending_sources": .integer(report.hasPendingSources ? 1 : 0),
+            "pending_files": .count(report.pending.files), "pending_saved": .count(report.pending.saved),
+            "pending_ignored": .count(report.pending.ignored), "pending_rejected": .count(report.pending.rejected),
+            "pending_problems": .lines(report.pending.problems), "expired": .count(report.expiredCount),
+            "deleted": .count(report.deletedCount), "residue": .count(report.residueCount),
+            "reclaimed_bytes": .integer(report.reclaimedBytes), "warnings": .lines(report.warnings),
+            "failure": .optional(report.failure),
+            "clock_believed": .integer(report.believesClock ? 1 : 0),
+            "store_bytes": report.storeSizeBytes.map { .integer($0) } ?? .null,
+        ]
+        values.set("finished", report.finished)
+        return values
+    }
+
+    /// A rule of a run.
+    static func values(of rule: RunReport.RuleReport, position: Int, runNumber: Int64) -> [String: StoreValue] {
+        var values: [String: StoreValue] = [
+            "run_number": .integer(runNumber), "position": .count(position), "name": .text(rule.name),
+            "entity": .text(rule.entity), "date_attribute": .text(rule.dateAttribute),
+            "date_format": .optional(rule.dateFormat?.rawValue), "max_age": .text(rule.maxAge),
+            "outcome": .text(rule.outcome.rawValue), "refusal": .optional(rule.refusal?.rawValue),
+            "message": .optional(rule.message), "accepted": .text(rule.accepted.map(\.rawValue).joined(separator: ",")),
+            "rows": rule.rows.map { .count($0) } ?? .null, "expired": .count(rule.expired),
+            "kept_by_rule": .count(rule.keptByRule), "deleted": .count(rule.deleted),
+            "cascaded": .count(rule.cascaded), "nullified": .count(rule.nullified),
+            "unreadable": .count(rule.unreadableCount),
+            "unreadable_kinds": .text(
+                rule.unreadable.map { "\($0.reason.rawValue):\($0.rowCount)" }.joined(separator: ",")),
+            "residue": .count(rule.residue), "method": .optional(rule.method),
+            "index_name": .optional(rule.index), "batches": .count(rule.batches),
+            "elapsed_us": .integer(rule.elapsed.wholeMicroseconds), "advice": .lines(rule.advice),
+            "digest": .optional(rule.digest), "entity_bytes": rule.entitySizeBytes.map { .integer($0) } ?? .null,
+        ]
+        if !rule.deletedByTriggers.isEmpty {
+            values["deleted_by_triggers"] = .lines(
+                rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
+        }
+        values.set("cutoff", rule.cutoff)
+        values.set("oldest", rule.oldest)
+        values.set("newest", rule.newest)
+        values.set("newest_expired", rule.newestExpired)
+        values.set("oldest_deleted", rule.oldestDeleted)
+        values.set("newest_deleted", rule.newestDeleted)
+        values.set("oldest_overdue", rule.oldestOverdue)
+        return values
+    }
+
+    // MARK: From rows
+
+    /// A run without its rules.
+    static func run(_ row: [String: StoreValue]) -> LedgerRun {
+        let started = row.instant("started") ?? .distantPast
+        var report = RunReport(
+            runID: row.string("run") ?? "", mode: row.string("mode").flatMap(RunReport.Mode.init) ?? .run,
+            asOf: row.instant("as_of") ?? started, started: started, config: row.string("config") ?? "",
+            configSHA256: row.string("config_sha256") ?? "", store: row.string("store") ?? "",
+            engine: row.string("engine") ?? "")
+        report.finished = row.instant("finished") ?? started
+        report.hasPendingSources = row.int("pending_sources") == 1
+        report.pending.files = row.count("pending_files") ?? 0
+        report.pending.saved = row.count("pending_saved") ?? 0
+        report.pending.ignored = row.count("pending_ignored") ?? 0
+        report.pending.rejected = row.count("pending_rejected") ?? 0
+        report.pending.problems = row.lines("pending_problems")
+        report.reclaimedBytes = Int64(row.count("reclaimed_bytes") ?? 0)
+        report.warnings = row.lines("warnings")
+        report.failure = row.string("failure")
+        report.storeSizeBytes = row.count("store_bytes").map(Int64.init)
+        report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
+        return LedgerRun(
+            number: row.int("number") ?? 0, report: report,
+            outcome: row.string("outcome").flatMap(LedgerRun.Outcome.init) ?? .crashed,
+            process: LedgerProcess(
+                pid: row.int("pid") ?? 0, host: row.string("host") ?? "", user: row.string("user") ?? "",
+                version: row.string("version") ?? "", uid: row.int("uid"), login: row.string("login"),
+                sudoUser: row.string("sudo_user")))
+    }
+
+    /// A rule of a run.
+    static func rule(_ row: [String: StoreValue]) -> RunReport.RuleReport {
+        var rule = RunReport.RuleReport(
+            name: row.string("name") ?? "", entity: row.string("entity") ?? "",
+            dateAttribute: row.string("date_attribute") ?? "",
+            dateFormat: row.string("date_format").flatMap(DateEncoding.init), maxAge: row.string("max_age") ?? "",
+            cutoff: row.instant("cutoff") ?? .distantPast,
+            outcome: row.string("outcome").flatMap(RunReport.Outcome.init) ?? .failed)
+        rule.refusal = row.string("refusal").flatMap(RefusalCode.init)
+        rule.message = row.string("message")
+        rule.accepted = (row.string("accepted") ?? "").split(separator: ",").compactMap { .init(rawValue: String($0)) }
+        rule.rows = row.count("rows")
+        rule.expired = row.count("expired") ?? 0
+        rule.keptByRule = row.count("kept_by_rule") ?? 0
+        rule.deleted = row.count("deleted") ?? 0
+        rule.cascaded = row.count("cascaded") ?? 0
+        rule.nullified = row.count("nullified") ?? 0
+        for line in row.lines("deleted_by_triggers") {
+            let parts = line.split(separator: " ", maxSplits: 1)
+            if parts.count == 2, let count = Int(parts[0]) { rule.deletedByTriggers[String(parts[1])] = count }
+        }
+        rule.unreadable = (row.string("unreadable_kinds") ?? "").split(separator: ",").compactMap { kind in
+            let parts = kind.split(separator: ":")
+            guard parts.count == 2, let reason = Survey.Unreadable(rawValue: String(parts[0])),
+                let count = Int(parts[1])
+            else { return nil }
+            return .init(reason: reason, rowCount: min(max(0, count), 1 << 48), example: .null)
+        }
+        rule.residue = row.count("residue") ?? 0
+        rule.oldest = row.instant("oldest")
+        rule.newest = row.instant("newest")
+        rule.newestExpired = row.instant("newest_expired")
+        rule.oldestDeleted = row.instant("oldest_deleted")
+        rule.newestDeleted = row.instant("newest_deleted")
+        rule.oldestOverdue = row.instant("oldest_overdue")
+        rule.digest = row.string("digest")
+        rule.entitySizeBytes = row.count("entity_bytes").map(Int64.init)
+        rule.method = row.string("method")
+        rule.index = row.string("index_name")
+        rule.batches = row.count("batches") ?? 0
+        rule.elapsed = Duration(wholeMicroseconds: Int64(row.count("elapsed_us") ?? 0))
+        rule.advice = row.lines("advice")
+        return rule
+    }
+}
+
+extension StoreValue {
+    fileprivate static func count(_ number: Int) -> StoreValue { .integer(Int64(number)) }
+    fileprivate static func optional(_ text: String?) -> StoreValue { text.map { .text($0) } ?? .null }
+    /// Several texts in one, each on its line.
+    fileprivate static func lines(_ texts: [String]) -> StoreValue {
+        texts.isEmpty ? .null : .text(texts.map(SafeText.line).joined(separator: "\n"))
+    }
+}
+
+extension [String: StoreValue] {
+    fileprivate mutating func set(_ name: String, _ instant: Instant?) {
+        self[name] = instant.map { .text($0.rfc3339) } ?? .null
+        self[name + "_us"] = instant.map { .integer($0.microseconds) } ?? .null
+    }
+
+    fileprivate func string(_ name: String) -> String? {
+        guard case .text(let text) = self[name] else { return nil }
+        return text
+    }
+
+    fileprivate func int(_ name: String) -> Int? {
+        guard case .integer(let number) = self[name] else { return nil }
+        return Int(number)
+    }
+
+    /// A number of rows or bytes, or a length of time. One that somebody wrote into the ledger must not overflow a sum.
+    fileprivate func count(_ name: String) -> Int? { int(name).map { Swift.min(Swift.max(0, $0), 1 << 48) } }
+
+    fileprivate func instant(_ name: String) -> Instant? {
+        int(name + "_us").map { Instant(microseconds: Int64($0)) }
+    }
+
+    fileprivate func lines(_ name: String) -> [String] {
+        (string(name) ?? "").split(separator: "\n").map(String.init)
+    }
+}

@@ -1,0 +1,87 @@
+package import RetentionJob
+import RetentionPolicy
+
+/// A past run as the ledger tells it.
+package struct LedgerRun: Sendable {
+    /// How a run ended.
+    package enum Outcome: String, Hashable, Sendable, CaseIterable {
+        /// It has not ended.
+        case running
+        /// Every rule was carried out.
+        case completed
+        /// One rule at least was refused, the others were carried out.
+        case refused
+        /// One rule at least failed, or trouble ended the run.
+        case failed
+        /// The budget or a signal ended it; rows remain.
+        case interrupted
+        /// Its process ended without a record of it.
+        case crashed
+    }
+
+    /// Its place in the order of all runs, from 1.
+    package var number: Int
+    /// What it found and did; the store is the real path, examples of unreadable values are not recorded.
+    package var report: RunReport
+    package var outcome: Outcome
+    package var process: LedgerProcess
+
+    package init(number: Int, report: RunReport, outcome: Outcome, process: LedgerProcess) {
+        self.number = number
+        self.report = report
+        self.outcome = outcome
+        self.process = process
+    }
+}
+
+/// Who runs the program, and where.
+package struct LedgerProcess: Hashable, Sendable {
+    package var pid: Int
+    package var host: String
+    package var user: String
+    /// The program's version.
+    package var version: String
+    /// The number of the user whose rights the program has; nil: not recorded.
+    package var uid: Int?
+    /// The user who logged in, as the kernel remembers it; nil: nobody did, as for a job of cron.
+    package var login: String?
+    /// The user who called `sudo`, as its variable says; nil: nobody.
+    package var sudoUser: String?
+
+    package init(
+        pid: Int, host: String, user: String, version: String, uid: Int? = nil, login: String? = nil,
+        sudoUser: String? = nil
+    ) {
+        self.pid = pid
+        self.host = host
+        self.user = user
+        self.version = version
+        self.uid = uid
+        self.login = login
+        self.sudoUser = sudoUser
+    }
+
+    /// Who it was, in words: `root (uid 0), login ann, sudo by ann`.
+    package var operatorText: String {
+        var text = user
+        if let uid { text += " (uid \(uid))" }
+        if let login { text += ", login \(login)" }
+        if let sudoUser { text += ", sudo by \(sudoUser)" }
+        return text
+    }
+}
+
+extension RunReport {
+    /// Whether the clock was looked at and no rule was refused because of it. A run that ended before its plan was made has
+    /// not looked.
+    package var believesClock: Bool {
+        !rules.isEmpty && !rules.contains { $0.refusal == .clockMovedBack || $0.refusal == .clockJumped }
+    }
+
+    /// The outcome of the whole run: the worst of what happened.
+    package var ledgerOutcome: LedgerRun.Outcome {
+        if failure != nil || rules.contains(where: { $0.outcome == .failed }) { return .failed }
+        if rules.contains(where: { $0.outcome == .interrupted }) { return .interrupted }
+        return rules.contains { $0.outcome == .refused } ? .refused : .completed
+    }
+}

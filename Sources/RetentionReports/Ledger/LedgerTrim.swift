@@ -1,0 +1,79 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// The ledger's own retention: records older than it keeps go, oldest first, and the chain says so.
+struct LedgerTrim {
+    let writer: any StoreWriter
+
+    /// However old they are, so many of the newest runs stay: a clock that jumped ahead must not empty the ledger.
+    static let fewestRuns = 100
+
+    /// Deletes the records of runs that began before an instant, their rules and their links, in one transaction.
+    ///
+    /// Whole beginnings of the chain go and nothing from its midst: up to the first run that is young enough, and no
+    /// further than the links of what stays allow. Records that are not what was recorded stay, so that
+    /// `log --verify` goes on to find them.
+    ///
+    /// - Returns: how many runs went.
+    func deleteRuns(before cutoff: Instant) throws -> Int {
+        let started = DateAttribute(name: "started_us", encoding: .unixMicroseconds, earliest: .distantPast)
+        let newest = try writer.fetch(
+            FetchRequest(
+                entity: LedgerRow.runEntityName, sortDescriptors: [SortDescriptor("number", ascending: false)],
+                fetchLimit: 1), attributes: ["number"]
+        ).first?.first?.number
+        let expired = Predicate.date(DateRange(started, before: cutoff))
+        guard let newest, newest > Self.fewestRuns else { return 0 }
+        let firstYoung = try writer.fetch(
+            FetchRequest(
+                entity: LedgerRow.runEntityName, predicate: .notTrue(expired),
+                sortDescriptors: [SortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
+        ).first?.first?.number
+        let through = min(max(firstYoung ?? newest, 1) - 1, newest - Int64(Self.fewestRuns))
+        return try writer.transaction(.normal) { try deleteRuns(through: through, expired: expired) }
+    }
+
+    private func deleteRuns(through wanted: Int64, expired: Predicate) throws -> Int {
+        var through = wanted
+        var last: LedgerChain.Link?
+        // A run of another store may have ended after a run that stays has begun: it stays, too.
+        while through > 0 {
+            let firstKept = try LedgerChain.links(
+                in: writer, where: .compare("run_number", .greater, .integer(through)), limit: 1
+            ).first
+            guard let firstKept else { return 0 }
+            let straggler = try LedgerChain.links(
+                in: writer,
+                where: .compare("run_number", .lessOrEqual, .integer(through))
+                    && .compare("position", .greater, .integer(firstKept.position)), limit: 1
+            ).first
+            if let run = straggler?.run {
+                through = max(run, 1) - 1
+                continue
+            }
+            last = try LedgerChain.links(
+                in: writer, where: .compare("position", .less, .integer(firstKept.position)), ascending: false,
+                limit: 1
+            ).first
+            break
+        }
+        guard through > 0 else { return 0 }
+        if let last, try LedgerVerification.read(writer, through: last.position).fault != nil { return 0 }
+        func delete(_ entity: String, _ predicate: Predicate) throws -> Int {
+            try writer.execute(
+                BatchDeleteRequest(
+                    fetchRequest: FetchRequest(entity: entity, predicate: predicate), resultType: .count)
+            ).deletedCount
+        }
+        let count = try delete(
+            LedgerRow.runEntityName, expired && .compare("number", .lessOrEqual, .integer(through)))
+        guard count > 0 else { return 0 }
+        _ = try delete(LedgerRow.ruleEntityName, .compare("run_number", .lessOrEqual, .integer(through)))
+        if let last {
+            _ = try delete(LedgerChain.entityName, .compare("position", .lessOrEqual, .integer(last.position)))
+            try LedgerChain.appendTrim(throughRun: through, last: last, in: writer)
+        }
+        return count
+    }
+}

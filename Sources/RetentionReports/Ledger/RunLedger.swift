@@ -1,0 +1,151 @@
+package import PriceStore
+package import RetentionJob
+package import RetentionPolicy
+
+/// The record of past runs, in a store of its own: for `retention log`, and for the guards that need memory.
+///
+/// One ledger may serve several stores. A run is recorded when it starts and again when it ends, so that one that died
+/// is found by its missing end. Dry runs are not recorded.
+package final class RunLedger: RunRecorder {
+    private let writer: any StoreWriter
+    private let store: String
+    private let process: LedgerProcess
+    private let keep: MaxAge?
+    private let zone: CalendarZone
+    /// The run that this process has begun, as it was recorded.
+    private var begun: [String: StoreValue]?
+
+    /// What tells a ledger's file from another database: `RtnL` in the header of the file.
+    package static let applicationID: Int32 = 0x5274_6E4C
+    /// All that a ledger's file holds.
+    package static let entityNames: Set<String> = [
+        LedgerRow.runEntityName, LedgerRow.ruleEntityName, LedgerChain.entityName,
+    ]
+
+    /// Opens the ledger in a store and makes or completes its entities.
+    ///
+    /// - Parameters:
+    ///   - writer: the store that holds the ledger.
+    ///   - store: the real path or the address of the store whose runs are recorded.
+    ///   - process: who records.
+    ///   - keep: how long runs are kept; nil: for ever.
+    ///   - zone: in which that age is counted.
+    /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be made.
+    package init(
+        writer: any StoreWriter, store: String, process: LedgerProcess, keep: MaxAge? = nil, zone: CalendarZone = .utc
+    ) throws(StoreError) {
+        self.writer = writer
+        self.store = store
+        self.process = process
+        self.keep = keep
+        self.zone = zone
+        for entity in [LedgerRow.runEntity, LedgerRow.ruleEntity, LedgerChain.entity] {
+            do {
+                try writer.createEntity(entity)
+            } catch  where error.kind == .permission || error.kind == .missing {
+                throw StoreError(
+                    .cannotCreate, store: writer.name, message: "the ledger cannot be made: \(error.message)",
+                    engineCode: error.engineCode, hint: "give `history` a path that can be written, or `none`")
+            }
+        }
+    }
+
+    /// Records the start of a run.
+    package func begin(_ report: RunReport) throws {
+        begun = try writer.transaction(.normal) {
+            let last = try writer.fetch(
+                FetchRequest(
+                    entity: LedgerRow.runEntityName, sortDescriptors: [SortDescriptor("number", ascending: false)],
+                    fetchLimit: 1), attributes: ["number"])
+            let number = try Self.number(after: last.first?.first?.number ?? 0, in: writer)
+            let values = LedgerRow.values(starting: report, number: number, store: store, process: process)
+                .recordable
+            try insert(LedgerRow.runEntityName, values)
+            try LedgerChain.append(
+                .begin, run: number, record: LedgerChain.record(.running, of: values), in: writer)
+            return values
+        }
+    }
+
+    /// Records the end of the run that was begun, with its rules. Nothing happens if none was.
+    package func finish(_ report: RunReport) throws {
+        guard let begun, let number else { return }
+        try writer.transaction(.normal) {
+            let end = LedgerRow.values(finishing: report).recordable
+            _ = try writer.update(
+                FetchRequest(entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
+                set: end)
+            let rules = report.rules.enumerated().map { position, rule in
+                LedgerRow.values(of: rule, position: position, runNumber: number).recordable
+            }
+            for rule in rules { try insert(LedgerRow.ruleEntityName, rule) }
+            let whole = begun.merging(end) { $1 }
+            try LedgerChain.append(
+                .end, run: number, record: LedgerChain.record(of: whole, rules: rules), in: writer)
+        }
+        // A clock that is in doubt says nothing about the age of a record.
+        guard let keep, report.believesClock else { return }
+        _ = try LedgerTrim(writer: writer).deleteRuns(
+            before: Cutoff.instant(asOf: report.finished, maxAge: keep, align: nil, zone: zone))
+    }
+
+    /// The number of the run that was begun.
+    private var number: Int64? { begun?["number"]?.number }
+
+    /// The number that follows one that was read from a ledger.
+    static func number(after number: Int64, in writer: any StoreWriter) throws(StoreError) -> Int64 {
+        let (next, isTooLarge) = number.addingReportingOverflow(1)
+        guard !isTooLarge else {
+            throw StoreError(
+                .inputOutput, store: writer.name, message: "the ledger has used up its numbers: someone has changed it",
+                hint: "see what `retention log --verify` says; move the file away to start a new one")
+        }
+        return next
+    }
+
+    /// The hash of the last link of the ledger's chain; nil: there is none yet.
+    package func chainHead() throws -> String? {
+        try LedgerChain.links(in: writer, ascending: false, limit: 1).first?.hash
+    }
+
+    /// Marks the earlier runs of this store that never ended as crashed. To be called while the run lock is held, for
+    /// then none of them can be at work.
+    ///
+    /// - Returns: how many there were.
+    @discardableResult
+    package func markCrashed() throws -> Int {
+        let running = FetchRequest(
+            entity: LedgerRow.runEntityName,
+            predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
+            sortDescriptors: [SortDescriptor("number")])
+        return try writer.transaction(.normal) {
+            let runs = try LedgerChain.rows(
+                LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors, in: writer)
+            guard !runs.isEmpty else { return 0 }
+            _ = try writer.update(running, set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
+            for run in runs {
+                guard let number = run["number"]?.number else { continue }
+                try LedgerChain.append(
+                    .crashed, run: number, record: LedgerChain.record(.crashed, of: run), in: writer)
+            }
+            return runs.count
+        }
+    }
+
+    /// What the guards need to know of the runs before the one in hand.
+    package func memory() throws -> RunMemory {
+        try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
+    }
+
+    /// Rows of this store, the run in hand left out.
+    private var ofThisStore: Predicate {
+        let sameStore = Predicate.compare("store", .equal, .text(store))
+        return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
+    }
+
+    private func insert(_ entity: String, _ values: [String: StoreValue]) throws {
+        if case .rejected(let reason) = try writer.insert(entity: entity, values: values, onConflict: .fail) {
+            throw StoreError(.inputOutput, store: writer.name, message: "the ledger did not take a record: \(reason)")
+        }
+    }
+}

@@ -1,0 +1,111 @@
+import PriceStore
+package import RetentionJob
+
+/// The figures of the last run for a monitoring system, in the text format of Prometheus.
+package struct MetricsText {
+    private let report: RunReport
+    private let expectedSeconds: Duration?
+
+    /// Makes the figures of a run.
+    ///
+    /// - Parameter expectedEvery: how often a run is expected; nil: nobody said.
+    package init(_ report: RunReport, expectedEvery: Duration? = nil) {
+        self.report = report
+        expectedSeconds = expectedEvery
+    }
+
+    /// What every such file begins with.
+    static let firstWords = "# HELP retention_"
+
+    /// The whole file. Every figure is a gauge that tells of the last run; each has a help line.
+    ///
+    /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text format".
+    package var text: String {
+        var lines: [String] = []
+        func gauge(_ name: String, _ help: String, _ samples: [(labels: [(String, String)], value: String)]) {
+            guard !samples.isEmpty else { return }
+            lines.append("# HELP retention_\(name) \(help)")
+            lines.append("# TYPE retention_\(name) gauge")
+            for sample in samples {
+                let labels = ([("store", report.store)] + sample.labels)
+                    .map { "\($0)=\"\(Self.escaped($1))\"" }.joined(separator: ",")
+                lines.append("retention_\(name){\(labels)} \(sample.value)")
+            }
+        }
+        func run(_ name: String, _ help: String, _ value: String?) {
+            gauge("run_" + name, help, value.map { [([], $0)] } ?? [])
+        }
+        func rules(_ name: String, _ help: String, _ value: (RunReport.RuleReport) -> String?) {
+            gauge(
+                "rule_" + name, help,
+                report.rules.compactMap { rule in
+                    guard rule.outcome != .disabled else { return nil }
+                    return value(rule).map { ([("rule", rule.name), ("entity", rule.entity)], $0) }
+                })
+        }
+
+        run("last_timestamp_seconds", "When the last run ended, in seconds since 1970.", seconds(report.finished))
+        run(
+            "last_success_timestamp_seconds", "When the last run ended, if its exit code was 0.",
+            report.exitCode == 0 ? seconds(report.finished) : nil)
+        run("exit_code", "The exit code of the last run.", String(report.exitCode))
+        gauge(
+            "run_outcome", "1 for the outcome of the last run, 0 for all others.",
+            LedgerRun.Outcome.recorded.map { outcome in
+                ([("outcome", outcome.rawValue)], outcome == report.ledgerOutcome ? "1" : "0")
+            })
+        run("duration_seconds", "How long the last run took.", Figures.seconds(report.finished.since(report.started)))
+        run("expected_seconds", "How often a run is expected.", expectedSeconds.map(Figures.seconds))
+        run("reclaimed_bytes", "By how much the last run made the store smaller.", String(report.reclaimedBytes))
+        run("rejected_lines", "Bad lines of pending files in the last run.", String(report.pending.rejected))
+        gauge(
+            "store_bytes", "The size of the store after the last run.",
+            report.storeSizeBytes.map { [([], String($0))] } ?? [])
+
+        gauge(
+            "rule_outcome", "1 for the outcome of the rule in the last run, 0 for all others.",
+            report.rules.flatMap { rule in
+                RunReport.Outcome.allCases.filter { $0 != .planned }.map { outcome in
+                    (
+                        [("rule", rule.name), ("entity", rule.entity), ("outcome", outcome.rawValue)],
+                        outcome == rule.outcome ? "1" : "0"
+                    )
+                }
+            })
+        rules("expired_rows", "Expired rows that the last run found.") { String($0.expired) }
+        rules("deleted_rows", "Rows that the last run deleted.") { String($0.deleted) }
+        rules("residue_rows", "Expired rows that the last run left behind.") { String($0.residue) }
+        rules("unreadable_rows", "Rows whose date cannot be used.") { String($0.unreadableCount) }
+        rules("oldest_overdue_seconds", "How long the oldest row that was left behind has been expired; 0: none was.") {
+            $0.residue == 0 ? "0" : $0.overdue.map(Figures.seconds)
+        }
+        rules("duration_seconds", "How long the rule took.") { Figures.seconds($0.elapsed) }
+        rules("entity_bytes", "The room that the rows and indexes of the rule's entity take.") {
+            $0.entitySizeBytes.map { String($0) }
+        }
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func seconds(_ instant: Instant) -> String {
+        Figures.seconds(Duration(wholeMicroseconds: instant.microseconds))
+    }
+
+    /// A label's value: a backslash, a quote and a line end are escaped, all else is as it is.
+    private static func escaped(_ value: String) -> String {
+        var text = ""
+        for scalar in value.unicodeScalars {
+            switch scalar {
+            case "\\": text += "\\\\"
+            case "\"": text += "\\\""
+            case "\n": text += "\\n"
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        return text
+    }
+}
+
+extension LedgerRun.Outcome {
+    /// The outcomes that a run can report itself.
+    fileprivate static let recorded: [Self] = [.completed, .refused, .failed, .interrupted]
+}

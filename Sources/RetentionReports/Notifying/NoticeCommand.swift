@@ -1,0 +1,100 @@
+@preconcurrency import Glibc
+import RetentionJob
+
+/// A command of the policy that is told how a run went: run without a shell, with the report on standard input.
+///
+/// It inherits nothing but a few plain variables, so that no password of the job's own environment reaches it; what it
+/// prints goes to standard error, because standard output carries the report and nothing else.
+package struct NoticeCommand {
+    private let words: [String]
+    /// How long it may take before it, and all that it started, is killed.
+    package var timeLimit: Duration
+    private let sleep: (Duration) -> Void
+
+    /// Makes a command.
+    ///
+    /// - Parameters:
+    ///   - words: the program and its arguments; without a slash in it the program is looked for in the `PATH`.
+    ///   - sleep: waits for a time.
+    package init(_ words: [String], timeLimit: Duration = .seconds(60), sleep: @escaping (Duration) -> Void) {
+        self.words = words
+        self.timeLimit = timeLimit
+        self.sleep = sleep
+    }
+
+    /// The variables that a command gets from the job's environment, if they are there.
+    private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"]
+
+    /// Runs the command to its end.
+    ///
+    /// - Parameters:
+    ///   - input: what it reads from standard input.
+    ///   - variables: added to its environment.
+    /// - Returns: what went wrong, as a sentence without a full stop; nil: nothing.
+    package func run(input: String, variables: [(String, String)] = []) -> String? {
+        guard let program = words.first else { return nil }
+        // A file that has no name: the command may read it or not, and nobody has to wait for it.
+        guard let file = tmpfile() else { return "\(program): its input cannot be made: \(Self.reason(errno))" }
+        defer { fclose(file) }
+        let descriptor = fileno(file)
+        guard LogSink.writeAll(Array(input.utf8), to: descriptor), lseek(descriptor, 0, SEEK_SET) == 0 else {
+            return "\(program): its input cannot be written: \(Self.reason(errno))"
+        }
+        var child: pid_t = 0
+        let code = spawn(&child, input: descriptor, environment: environment(variables))
+        guard code == 0 else { return "\(program) cannot be run: \(Self.reason(code))" }
+        return wait(for: child, program)
+    }
+
+    private func environment(_ variables: [(String, String)]) -> [String] {
+        let kept = Self.inherited.compactMap { name in getenv(name).map { "\(name)=\(String(cString: $0))" } }
+        return kept + variables.map { "\($0)=\($1)" }
+    }
+
+    private func spawn(_ child: inout pid_t, input: Int32, environment: [String]) -> Int32 {
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_adddup2(&actions, input, STDIN_FILENO)
+        posix_spawn_file_actions_adddup2(&actions, STDERR_FILENO, STDOUT_FILENO)
+        var attributes = posix_spawnattr_t()
+        posix_spawnattr_init(&attributes)
+        defer { posix_spawnattr_destroy(&attributes) }
+        // A group of its own can be killed whole. Signals that this program ignores or catches are as they were.
+        var signals = sigset_t()
+        sigemptyset(&signals)
+        posix_spawnattr_setsigmask(&attributes, &signals)
+        for signal in [SIGPIPE, SIGXFSZ, SIGINT, SIGTERM] { sigaddset(&signals, signal) }
+        posix_spawnattr_setsigdefault(&attributes, &signals)
+        posix_spawnattr_setflags(
+            &attributes, Int16(POSIX_SPAWN_SETPGROUP | POSIX_SPAWN_SETSIGDEF | POSIX_SPAWN_SETSIGMASK))
+        var arguments = words.map { strdup($0) } + [nil]
+        var variables = environment.map { strdup($0) } + [nil]
+        defer { for text in arguments + variables { free(text) } }
+        return posix_spawnp(&child, words[0], &actions, &attributes, &arguments, &variables)
+    }
+
+    private func wait(for child: pid_t, _ program: String) -> String? {
+        var status: Int32 = 0
+        var waited = Duration.zero
+        let step = Duration.milliseconds(10)
+        while true {
+            let ended = waitpid(child, &status, WNOHANG)
+            if ended == child { break }
+            if ended < 0, errno != EINTR { return "\(program): its end cannot be told: \(Self.reason(errno))" }
+            guard waited < timeLimit else {
+                kill(-child, SIGKILL)
+                _ = waitpid(child, &status, 0)
+                return "\(program) took longer than \(Figures.duration(timeLimit)) and was killed"
+            }
+            sleep(step)
+            waited += step
+        }
+        let signal = status & 0x7F
+        if signal != 0 { return "\(program) was ended by signal \(signal)" }
+        let exit = (status >> 8) & 0xFF
+        return exit == 0 ? nil : "\(program) ended with exit status \(exit)"
+    }
+
+    private static func reason(_ code: Int32) -> String { String(cString: strerror(code)) }
+}

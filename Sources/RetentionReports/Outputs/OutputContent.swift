@@ -1,0 +1,46 @@
+@preconcurrency import Glibc
+import RetentionJob
+
+/// What an output file holds. By this the program recognises its own files.
+package enum OutputContent: Sendable {
+    /// A SQLite file; the engine and the ledger look inside.
+    case ledger
+    /// Lines at the end of a file of text.
+    case log
+    /// Figures for Prometheus, which replace those of the last run.
+    case figures
+    /// The review page, which replaces an earlier one.
+    case page
+
+    /// The most that is read of a file to recognise it.
+    private static let sampleSize = 4096
+
+    /// Whether a byte may be in a log. Zeros may: a power failure leaves them where the last lines were not on disk yet.
+    private static func isText(_ byte: UInt8) -> Bool {
+        let tab: UInt8 = 9
+        let carriageReturn: UInt8 = 13
+        let escape: UInt8 = 27
+        return byte >= 32 || byte == 0 || byte == escape || (tab...carriageReturn).contains(byte)
+    }
+
+    /// Why the program must not write there: a clause about the file; nil: it may. The file is not there, is empty, or
+    /// holds what the program itself has written.
+    func objection(to place: FilePlace) -> String? {
+        if let obstacle = place.obstacle { return obstacle }
+        guard self != .ledger else { return nil }
+        guard let bytes = place.firstBytes(Self.sampleSize) else {
+            return "cannot be read to check its content: \(String(cString: strerror(errno)))"
+        }
+        guard !bytes.isEmpty else { return nil }
+        switch self {
+        case .ledger: return nil
+        case .log: return bytes.allSatisfy(Self.isText) ? nil : "exists and is not a text file"
+        case .figures:
+            return bytes.starts(with: MetricsText.firstWords.utf8)
+                ? nil : "exists and was not written by retention; name another file or remove this one"
+        case .page:
+            return bytes.starts(with: ReviewPage.firstLines.utf8)
+                ? nil : "exists and is not a page of retention report; name another file or remove this one"
+        }
+    }
+}

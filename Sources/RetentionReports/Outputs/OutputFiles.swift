@@ -1,0 +1,164 @@
+package import PriceStore
+import RetentionJob
+package import RetentionPolicy
+
+/// The files that a policy has the program write, judged before anything is opened.
+///
+/// None of them may be the store, the ledger, the policy or another file that the program reads, nor a file that SQLite
+/// or a run keeps beside a database, nor another of them; none may be a pending file, lie in a `done/` folder or have the name of a file of bad lines; and none is written over what
+/// somebody else has written. See docs/decisions/0019-files-that-are-written.md.
+package struct OutputFiles {
+    private struct Output {
+        /// As messages name it: `'log.file'`.
+        var name: String
+        var place: FilePlace
+        var content: OutputContent
+        var mark: Mark
+    }
+
+    private struct Used {
+        /// As messages name it: `the store`.
+        var what: String
+        var place: FilePlace
+    }
+
+    private let policy: Policy
+    private var outputs: [Output] = []
+    private var used: [Used] = []
+
+    /// Looks at the files of a policy.
+    ///
+    /// - Parameter ledger: the path of the ledger; nil: there is none.
+    package init(_ policy: Policy, ledger: String?) {
+        self.policy = policy
+        used.append(Used(what: "the policy", place: FilePlace(policy.file.path, followsLink: true)))
+        if case .path(let path) = policy.store.address {
+            add(database: FilePlace(path, followsLink: true), as: "the store", path)
+        }
+        let files = [
+            ("store.model", policy.store.model), ("store.password_file", policy.store.passwordFile),
+            ("on_failure", policy.onFailure.first), ("on_success", policy.onSuccess.first),
+        ]
+        for (what, path) in files {
+            // A command without a slash is looked for in the PATH.
+            guard let path, path.contains("/") else { continue }
+            used.append(Used(what: "'\(what)'", place: FilePlace(path, followsLink: true)))
+        }
+        let marks = policy.marks
+        if let ledger {
+            let isNamed = policy.history != .besideStore
+            let mark = marks.values["history.path"] ?? marks.value("history")
+            add(
+                isNamed ? "'history'" : Self.ledgerBesideStore, ledger, .ledger, isNamed ? mark : policy.store.mark)
+            for ending in Self.databaseEndings {
+                used.append(
+                    Used(what: "a file that belongs to the ledger", place: FilePlace(ledger).sibling(ending)))
+            }
+        }
+        if let path = policy.log?.file { add("'log.file'", path, .log, marks.value("log.file")) }
+        if let path = policy.metricsFile { add("'metrics.textfile'", path, .figures, marks.value("metrics.textfile")) }
+    }
+
+    /// What SQLite keeps beside a database.
+    private static let databaseEndings = ["-wal", "-shm", "-journal"]
+    /// What a run makes beside a store.
+    private static let runEndings = [".retention-lock", ".retention-copy", ".retention-old"]
+
+    private mutating func add(database place: FilePlace, as what: String, _ path: String) {
+        used.append(Used(what: what, place: place))
+        for ending in Self.databaseEndings + Self.runEndings {
+            used.append(Used(what: "a file that belongs to \(what)", place: place.sibling(ending)))
+        }
+        // A link to a store may have side files of its own name, of a program that took it for the file.
+        for ending in Self.databaseEndings where FilePlace(path).facts.map({ $0.isLink }) ?? false {
+            used.append(Used(what: "a file that belongs to \(what)", place: FilePlace(path).sibling(ending)))
+        }
+    }
+
+    private mutating func add(_ name: String, _ path: String, _ content: OutputContent, _ mark: Mark) {
+        outputs.append(Output(name: name, place: FilePlace(path), content: content, mark: mark))
+    }
+
+    /// Every reason why one of the files must not be written, where the policy names it.
+    package var diagnostics: [Diagnostic] {
+        var found: [Diagnostic] = []
+        for (index, output) in outputs.enumerated() {
+            guard let reason = objection(to: output, after: outputs[..<index]) else { continue }
+            found.append(Diagnostic(at: output.mark, "\(output.name) cannot be written: \(reason)"))
+        }
+        for source in policy.pending {
+            for folder in PendingPattern(source).realFolders() {
+                let done = FilePlace(folder + "/" + PendingFile.doneFolder)
+                guard let facts = done.facts, !facts.isFolder else { continue }
+                found.append(
+                    Diagnostic(
+                        at: source.marks.value("files"),
+                        "taken files cannot be moved: \(done.path) \(facts.isLink ? "is a symbolic link" : "is no folder")"
+                    ))
+            }
+        }
+        return found.sorted { $0.mark < $1.mark }
+    }
+
+    /// A ledger beside the store is not among them: where its folder does not exist, neither does the store.
+    private var outputsWithoutFolder: [Output] {
+        outputs.filter { !$0.place.hasFolder && $0.name != Self.ledgerBesideStore }
+    }
+
+    /// What a ledger is called whose path the policy does not give.
+    private static let ledgerBesideStore = "the ledger"
+
+    /// The files whose folder does not exist, where the policy names them. A run ends with 73 there.
+    package var missingFolders: [Diagnostic] {
+        outputsWithoutFolder.map {
+            Diagnostic(
+                at: $0.mark, "\($0.name) cannot be written: the folder of \($0.place.path) does not exist; create it")
+        }.sorted { $0.mark < $1.mark }
+    }
+
+    /// Throws `StoreError` of kind `cannotCreate` if the folder of one of the files does not exist: a dry run
+    /// reports what a run would find.
+    package func checkFolders() throws(StoreError) {
+        guard let output = outputsWithoutFolder.first else { return }
+        throw StoreError(
+            .cannotCreate, store: output.place.path,
+            message: "\(output.name) cannot be written: its folder does not exist", hint: "create the folder")
+    }
+
+    /// Throws ``PolicyError/invalid(_:_:)`` if one of the files must not be written.
+    package func check() throws(PolicyError) {
+        let diagnostics = diagnostics
+        guard diagnostics.isEmpty else { throw PolicyError.invalid(diagnostics, policy.file) }
+    }
+
+    /// Why the review page must not be written there: a clause that begins with the path; nil: it may.
+    package func objection(toPage path: String) -> String? {
+        let page = Output(
+            name: "the page", place: FilePlace(path), content: .page, mark: Mark(line: 1, column: 1))
+        return objection(to: page, after: outputs[...])
+    }
+
+    private func objection(to output: Output, after others: ArraySlice<Output>) -> String? {
+        let path = output.place.path
+        if let same = used.first(where: { $0.place.isSame(as: output.place) }) { return "\(path) is \(same.what)" }
+        if let same = others.first(where: { $0.place.isSame(as: output.place) }) {
+            return "\(path) is also the file of \(same.name)"
+        }
+        if policy.pending.contains(where: { PendingPattern($0).takes(output.place) }) {
+            return "\(path) matches a pattern of pending files"
+        }
+        if let reason = pendingObjection(to: output.place) { return "\(path) \(reason)" }
+        return output.content.objection(to: output.place).map { "\(path) \($0)" }
+    }
+
+    /// Why a file beside pending files belongs to the pending step: a clause; nil: it does not.
+    private func pendingObjection(to place: FilePlace) -> String? {
+        let isRejected = [PendingFile.rejectedEnding, PendingFile.rejectedEnding + ".part"]
+            .contains { place.name.lowercased().hasSuffix($0) }
+        for folder in policy.pending.flatMap({ PendingPattern($0).realFolders() }) {
+            if place.folder == "\(folder)/\(PendingFile.doneFolder)" { return "is in a folder of taken pending files" }
+            if isRejected, place.folder == folder { return "has a name for the bad lines of a pending file" }
+        }
+        return nil
+    }
+}

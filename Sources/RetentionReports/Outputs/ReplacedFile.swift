@@ -1,0 +1,48 @@
+@preconcurrency import Glibc
+package import PriceStore
+import RetentionJob
+
+/// A file that is replaced as a whole: whoever reads it finds the old text or the new one, never a part.
+package enum ReplacedFile {
+    /// Writes a text under another name in the same folder, and gives it the file's name then.
+    ///
+    /// - Parameters:
+    ///   - path: the file; it is not there, is empty, or holds what the program has written before.
+    ///   - content: what the file holds, by which an old one is recognised.
+    /// - Throws: ``StoreError`` of kind `cannotCreate`; the old file is as it was then.
+    package static func write(
+        _ text: String, to path: String, as content: OutputContent, hint: String
+    ) throws(StoreError) {
+        let (temporary, descriptor) = try make(besides: path, hint)
+        var problem: String?
+        // On disk before the name is: after a power failure the file is the old one or the new one, too.
+        if !LogSink.writeAll(Array(text.utf8), to: descriptor) || fsync(descriptor) != 0 { problem = failure() }
+        close(descriptor)
+        // Looked at again just before: the run, or the page, may have taken an hour.
+        let place = FilePlace(path)
+        problem = problem ?? content.objection(to: place)
+        if problem == nil, rename(temporary, place.path) != 0 { problem = failure() }
+        guard let problem else { return }
+        unlink(temporary)
+        throw error(path, problem, hint)
+    }
+
+    /// Makes a file of a name that nothing has: what a run that died has left behind stays where it is.
+    private static func make(besides path: String, _ hint: String) throws(StoreError) -> (String, Int32) {
+        let folder = FilePlace(path).folder
+        for number in 1...100 {
+            // A name that begins with a dot and has this end is not read by those who look for the file's own.
+            let temporary = FilePlace.path(".retention-\(getpid())-\(number).tmp", in: folder)
+            let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0o644)
+            if descriptor >= 0 { return (temporary, descriptor) }
+            guard errno == EEXIST else { break }
+        }
+        throw error(path, failure(), hint)
+    }
+
+    private static func failure() -> String { "cannot be written: \(String(cString: strerror(errno)))" }
+
+    private static func error(_ path: String, _ problem: String, _ hint: String) -> StoreError {
+        StoreError(.cannotCreate, store: path, message: "the file \(problem)", hint: hint)
+    }
+}

@@ -1,0 +1,86 @@
+package import PriceStore
+package import RetentionJob
+package import RetentionPolicy
+
+/// How many rows of a rule have which age, with the cutoff as one of the edges.
+package struct AgeHistogram: Hashable, Sendable {
+    /// The rows of a stretch of time.
+    package struct Bucket: Hashable, Sendable {
+        /// Inclusive.
+        package var start: Instant
+        /// Exclusive.
+        package var end: Instant
+        package var rowCount: Int
+    }
+
+    package var rule: String
+    package var cutoff: Instant
+    /// In order of time, without gaps; empty where the rule has no readable rows.
+    package var buckets: [Bucket]
+
+    package init(rule: String, cutoff: Instant, buckets: [Bucket]) {
+        self.rule = rule
+        self.cutoff = cutoff
+        self.buckets = buckets
+    }
+
+    /// Counts the rows of a rule by age. One count a stretch: about 30 where an index leads by the date, else about 8,
+    /// because each reads all rows then.
+    ///
+    /// - Parameters:
+    ///   - report: what a dry run says of the rule.
+    ///   - zone: the policy's.
+    package static func read(
+        _ rule: Rule, _ report: RunReport.RuleReport, zone: CalendarZone, _ reader: any StoreReader
+    ) throws(StoreError) -> AgeHistogram {
+        var histogram = AgeHistogram(rule: rule.name, cutoff: report.cutoff, buckets: [])
+        guard let date = rule.date(zone: zone), let oldest = report.oldest, let newest = report.newest else {
+            return histogram
+        }
+        let edges = edges(
+            oldest: oldest, newest: newest, cutoff: report.cutoff, count: report.index == nil ? 8 : 30)
+        for (index, (start, end)) in edges.enumerated() {
+            let inside =
+                date.encoding.isSpan
+                ? spans(date, from: start, to: index == edges.count - 1 ? nil : end)
+                : .dateCompare(date, .greaterOrEqual, start) && .dateCompare(date, .less, end)
+            let count = try reader.count(FetchRequest(entity: rule.entity, predicate: inside && rule.filter))
+            histogram.buckets.append(Bucket(start: start, end: end, rowCount: count))
+        }
+        return histogram
+    }
+
+    /// Values that stand for a day, a month or a year belong where the cutoff has them: before an edge only as a whole.
+    private static func spans(_ date: DateAttribute, from start: Instant, to end: Instant?) -> Predicate {
+        // The first condition only helps an index: no value stands for more than a year.
+        .dateCompare(date, .greaterOrEqual, start.advanced(byMicroseconds: -366 * 86_400_000_000))
+            && .date(DateRange(date, before: end)) && .notTrue(.date(DateRange(date, before: start)))
+    }
+
+    /// Stretches of one length from the oldest row to the newest, and to the cutoff if that is not far away. The cutoff is
+    /// an edge.
+    static func edges(oldest: Instant, newest: Instant, cutoff: Instant, count: Int) -> [(Instant, Instant)] {
+        let range = max(Int128(newest.microseconds) - Int128(oldest.microseconds), 60_000_000)
+        // A cutoff that is far from all rows would press them into a corner.
+        let (low, high) = (Int128(oldest.microseconds) - range, Int128(newest.microseconds) + range)
+        let anchor = min(max(Int128(cutoff.microseconds), low), high)
+        let first = min(Int128(oldest.microseconds), anchor)
+        let last = max(Int128(newest.microseconds), anchor)
+        let width = max((last - first) / Int128(count), 1_000_000)
+        func floorDivided(_ a: Int128) -> Int128 { a >= 0 ? a / width : -((-a + width - 1) / width) }
+        let from = floorDivided(first - anchor)
+        let through = floorDivided(last - anchor)
+        guard through >= from else { return [] }
+        return (from...through).map { step in
+            let start = anchor + step * width
+            return (
+                Instant(microseconds: Int64(clamping: start)), Instant(microseconds: Int64(clamping: start + width))
+            )
+        }
+    }
+}
+
+extension DateEncoding {
+    /// Whether a value can stand for more than an instant.
+    fileprivate var isSpan: Bool { [.iso8601, .unixDays, .yyyymmdd].contains(self) }
+}

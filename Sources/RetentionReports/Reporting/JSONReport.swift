@@ -1,0 +1,134 @@
+import PriceStore
+package import RetentionJob
+import RetentionPolicy
+
+/// The report of a run as JSON, schema `retention.run/1`. Field names and their order never change within it; new
+/// fields come at the end of their object.
+package struct JSONReport {
+    private let report: RunReport
+
+    /// Makes the JSON form of a report.
+    package init(_ report: RunReport) {
+        self.report = report
+    }
+
+    /// The document, ending with a line end.
+    package var text: String { value.document + "\n" }
+
+    /// The document as a value.
+    package var value: JSONText {
+        .object([
+            .init("schema", .string("retention.run/1")),
+            .init("run", report.runID.isEmpty ? .null : .string(report.runID)),
+            .init("mode", .string(report.mode.rawValue)),
+            .init("as_of", .optional(report.asOf)),
+            .init("started", .optional(report.started)),
+            .init("finished", .optional(report.finished)),
+            .init("config", .string(report.config)),
+            .init("config_sha256", .string(report.configSHA256)),
+            .init("store", .string(report.store)),
+            .init("engine", report.engine.isEmpty ? .null : .string(report.engine)),
+            .init("pending", pending),
+            .init("rules", .array(report.rules.map(rule))),
+            .init(
+                "totals",
+                .object([
+                    .init("expired", .count(report.expiredCount)),
+                    .init("deleted", .count(report.deletedCount)),
+                    .init("residue", .count(report.residueCount)),
+                    .init("cascaded", .count(report.cascadedCount)),
+                    .init("deleted_by_triggers", .count(report.triggerDeletedCount)),
+                ])),
+            .init("reclaimed_bytes", .integer(report.reclaimedBytes)),
+            .init("exit_code", .integer(Int64(report.exitCode))),
+            .init("warnings", .strings(report.warnings)),
+            .init("failure", .optional(report.failure)),
+            .init("store_bytes_before", report.storeBytesBefore.map { .integer($0) } ?? .null),
+            .init("store_bytes", report.storeSizeBytes.map { .integer($0) } ?? .null),
+            .init("ledger_hash", .optional(report.ledgerHash)),
+        ])
+    }
+
+    private var pending: JSONText {
+        .object([
+            .init("files", .count(report.pending.files)),
+            .init("saved", .count(report.pending.saved)),
+            .init("ignored", .count(report.pending.ignored)),
+            .init("rejected", .count(report.pending.rejected)),
+            .init("problems", .strings(report.pending.problems)),
+        ])
+    }
+
+    private func rule(_ rule: RunReport.RuleReport) -> JSONText {
+        .object([
+            .init("name", .string(rule.name)),
+            .init("entity", .string(rule.entity)),
+            .init("date_attribute", .string(rule.dateAttribute)),
+            .init("date_format", .optional(rule.dateFormat?.rawValue)),
+            .init("max_age", .string(rule.maxAge)),
+            .init("cutoff", .optional(rule.cutoff)),
+            .init("outcome", .string(rule.outcome.rawValue)),
+            .init("refusal", .optional(rule.refusal?.rawValue)),
+            .init("message", .optional(rule.message)),
+            .init("rows", .optional(rule.rows)),
+            .init("expired", .count(rule.expired)),
+            .init("kept_by_rule", .count(rule.keptByRule)),
+            .init("deleted", .count(rule.deleted)),
+            .init("cascaded", .count(rule.cascaded)),
+            .init("nullified", .count(rule.nullified)),
+            .init("unreadable", .count(rule.unreadableCount)),
+            .init("residue", .count(rule.residue)),
+            .init("oldest", .optional(rule.oldest)),
+            .init("newest", .optional(rule.newest)),
+            .init("newest_expired", .optional(rule.newestExpired)),
+            .init("method", .optional(rule.method)),
+            .init("batches", .count(rule.batches)),
+            .init("seconds", .seconds(rule.elapsed)),
+            .init("index", .optional(rule.index)),
+            .init("accepted", .strings(rule.accepted.map(\.rawValue))),
+            .init(
+                "unreadable_examples",
+                .array(
+                    rule.unreadable.map { rows in
+                        .object([
+                            .init("kind", .string(rows.reason.reportWord)),
+                            .init("rows", .count(rows.rowCount)),
+                            .init("example", .string(SafeText.example(rows.example))),
+                        ])
+                    })),
+            .init("method_reason", .optional(rule.methodReason)),
+            .init("predicted_lock_seconds", rule.predictedLock.map { .seconds($0) } ?? .null),
+            .init("lock_seconds", rule.lockElapsed.map { .seconds($0) } ?? .null),
+            .init("advice", .strings(rule.advice)),
+            .init("removed_files", .count(rule.removedFiles)),
+            .init("external_files", .strings(rule.externalFiles)),
+            .init("oldest_deleted", .optional(rule.oldestDeleted)),
+            .init("newest_deleted", .optional(rule.newestDeleted)),
+            .init("oldest_overdue", .optional(rule.oldestOverdue)),
+            .init("overdue_seconds", rule.overdue.map { .seconds($0) } ?? .null),
+            .init("digest", .optional(rule.digest)),
+            .init("entity_bytes", rule.entitySizeBytes.map { .integer($0) } ?? .null),
+            .init("delete_triggers", .strings(rule.triggers)),
+            .init(
+                "deleted_by_triggers",
+                .array(
+                    rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
+                        .object([.init("entity", .string($0.key)), .init("rows", .count($0.value))])
+                    })),
+        ])
+    }
+}
+
+extension Survey.Unreadable {
+    /// The word for this kind in JSON.
+    var reportWord: String {
+        switch self {
+        case .null: "null"
+        case .wrongType: "wrong_type"
+        case .notADate: "not_a_date"
+        case .sentinel: "sentinel"
+        case .beforeEarliest: "before_earliest"
+        case .afterLatest: "after_latest"
+        }
+    }
+}

@@ -1,0 +1,201 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+
+/// Past runs as `retention log` shows them.
+package struct LogReport {
+    private let runs: [LedgerRun]
+    private let missed: MissedRuns?
+
+    /// Makes a report of runs, in the order given.
+    ///
+    /// - Parameter missed: the times at which a run was missed; nil: nobody said how often one is expected.
+    package init(_ runs: [LedgerRun], missed: MissedRuns? = nil) {
+        self.runs = runs
+        self.missed = missed
+    }
+
+    // MARK: Text
+
+    /// A table of one line for each rule of each run, ending with a line end. Crashed and missed runs stand out. Below it
+    /// is the course of each rule that has run more than once.
+    ///
+    /// - Parameters:
+    ///   - tableWidth: the columns of a terminal, to which rows are folded; nil: a row is a line.
+    ///   - usesBlocks: whether the reader is a terminal, on which blocks show that course.
+    package func table(
+        width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false, usesBlocks: Bool = false
+    ) -> String {
+        guard !runs.isEmpty else { return "No run is recorded that matches.\n" + openGapText }
+        let trend = TrendReport(runs: runs, usesBlocks: usesBlocks, width: tableWidth).lines
+        let lines =
+            tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour)
+            + (trend.isEmpty ? [] : [""] + trend)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    /// The lines of the runs alone, without heading and course, ending with a line end; empty for no run.
+    package func tableBody(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
+        guard !runs.isEmpty else { return "" }
+        return tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour, hasHeading: false)
+            .map { $0 + "\n" }.joined()
+    }
+
+    private var openGapText: String {
+        missed.flatMap { missed in missed.isOverdue ? missed.gaps.last.map(missed.sentence) : nil }.map { $0 + "\n" }
+            ?? ""
+    }
+
+    private func tableLines(width: Int, tableWidth: Int?, usesColour: Bool, hasHeading: Bool = true) -> [String] {
+        let shortLength = shortestDistinctLength
+        var table = TextTable(columns: [
+            .init("RUN"), .init("STARTED (UTC)"), .init("TIME", .right), .init("EXIT", .right), .init("RULE"),
+            .init("OUTCOME"), .init("EXPIRED", .right), .init("DELETED", .right), .init("CASCADED", .right),
+            .init("RESIDUE", .right), .init("UNREADABLE", .right),
+        ])
+        var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
+        func appendGaps(before start: Instant?) {
+            while let missed, let gap = gaps.first,
+                start.map({ start in gap.until.map { $0 <= start } ?? false }) ?? true
+            {
+                let cells = ["", gap.after?.toSecond.plain ?? ""]
+                table.rows.append(.init(cells: cells, message: SafeText.line(missed.sentence(gap)), style: .bad))
+                gaps.removeFirst()
+            }
+        }
+        for run in runs {
+            appendGaps(before: run.report.started)
+            let head = [
+                SafeText.line(String(run.report.runID.prefix(shortLength))), run.report.started.toSecond.plain,
+            ]
+            guard run.outcome != .crashed, run.outcome != .running else {
+                table.rows.append(.init(cells: head, message: unfinished(run), style: unfinishedStyle(run)))
+                continue
+            }
+            let tail = [
+                Figures.duration(run.report.finished.since(run.report.started)), String(run.report.exitCode),
+            ]
+            if run.report.rules.isEmpty {
+                let message = [run.outcome.rawValue, run.report.failure].compactMap { $0 }.joined(separator: ": ")
+                table.rows.append(.init(cells: head + tail, message: SafeText.line(message), style: .bad))
+            }
+            for (index, rule) in run.report.rules.enumerated() {
+                let start = index == 0 ? head + tail : ["", "", "", ""]
+                table.rows.append(.init(cells: start + cells(rule), style: style(rule.outcome)))
+            }
+        }
+        appendGaps(before: nil)
+        return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }, hasHeading: hasHeading) {
+            usesColour ? $1.painted($0) : $0
+        }
+    }
+
+    /// One run in full, ending with a line end.
+    package static func full(
+        _ run: LedgerRun, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
+    ) -> String {
+        let process = run.process
+        let heading = [
+            ("run", run.report.runID), ("outcome", run.outcome.rawValue),
+            ("started", Figures.instant(run.report.started)),
+            ("finished", run.isFinished ? Figures.instant(run.report.finished) : "-"),
+            ("process", "\(process.pid) on \(process.host), user \(process.operatorText)"),
+            ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
+            ("store", run.report.store),
+        ]
+        let lines = heading.map { label, value in
+            label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value)
+        }
+        guard run.isFinished else {
+            return lines.joined(separator: "\n") + "\n" + LogReport([run]).unfinished(run) + "\n"
+        }
+        let report = TextReport(run.report, width: width, tableWidth: tableWidth, usesColour: usesColour)
+        return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + report.text
+    }
+
+    /// What went, a line for each rule that deleted something.
+    private static func deletedLines(_ report: RunReport) -> [String] {
+        report.rules.filter { $0.deleted > 0 }.map { rule in
+            let dates = [rule.oldestDeleted, rule.newestDeleted].map { $0.map(Figures.instant) ?? "?" }
+            let digest = rule.digest.map { ", digest \($0)" } ?? ""
+            return "deleted   \(SafeText.line(rule.name)): \(Figures.count(rule.deleted, "row")) dated \(dates[0]) to "
+                + dates[1] + digest
+        }
+    }
+
+    private func cells(_ rule: RunReport.RuleReport) -> [String] {
+        let outcome = rule.outcome.rawValue + (rule.refusal.map { ": " + $0.rawValue } ?? "")
+        guard rule.outcome != .disabled else { return [SafeText.line(rule.name), outcome] }
+        return [
+            SafeText.line(rule.name), outcome, Figures.grouped(rule.expired), Figures.grouped(rule.deleted),
+            rule.cascaded > 0 ? Figures.grouped(rule.cascaded) : "",
+            rule.residue > 0 ? Figures.grouped(rule.residue) : "",
+            rule.unreadableCount > 0 ? Figures.grouped(rule.unreadableCount) : "",
+        ]
+    }
+
+    private func unfinished(_ run: LedgerRun) -> String {
+        let process = SafeText.line("process \(run.process.pid) on \(run.process.host)")
+        return run.outcome == .crashed
+            ? "CRASHED: \(process) ended without a record; whole batches were deleted up to then, the next run goes on"
+            : "running: \(process)"
+    }
+
+    private func unfinishedStyle(_ run: LedgerRun) -> Style { run.outcome == .crashed ? .bad : .good }
+
+    private func style(_ outcome: RunReport.Outcome) -> Style {
+        switch outcome {
+        case .refused, .failed: .bad
+        case .interrupted: .caution
+        case .planned, .completed, .disabled: .plain
+        }
+    }
+
+    /// How many characters of the identifiers tell the runs apart; at least 10.
+    private var shortestDistinctLength: Int {
+        let identifiers = runs.map(\.report.runID)
+        let longest = identifiers.map(\.count).max() ?? 10
+        let isDistinct = { (length: Int) in Set(identifiers.map { $0.prefix(length) }).count == identifiers.count }
+        return (10..<max(11, longest)).first(where: isDistinct) ?? longest
+    }
+
+    // MARK: JSON
+
+    /// The runs as JSON, schema `retention.log/1`: the fields of `retention.run/1` and those of the record.
+    package var json: String {
+        JSONText.object([
+            .init("schema", .string("retention.log/1")),
+            .init("runs", .array(runs.map(Self.value))),
+            .init("missed", missed?.json ?? .null),
+        ]).document + "\n"
+    }
+
+    /// A run on one line of JSON, with its fields of `retention.log/1`, ending with a line end.
+    package static func jsonLine(_ run: LedgerRun) -> String { value(run).line + "\n" }
+
+    private static func value(_ run: LedgerRun) -> JSONText {
+        guard case .object(var members) = JSONReport(run.report).value else { return .null }
+        members.removeAll { $0.name == "schema" }
+        if !run.isFinished {
+            for index in members.indices where ["finished", "exit_code"].contains(members[index].name) {
+                members[index].value = .null
+            }
+        }
+        members += [
+            .init("outcome", .string(run.outcome.rawValue)),
+            .init("pid", .count(run.process.pid)),
+            .init("host", .string(run.process.host)),
+            .init("user", .string(run.process.user)),
+            .init("version", .string(run.process.version)),
+            .init("uid", .optional(run.process.uid)),
+            .init("login", .optional(run.process.login)),
+            .init("sudo_user", .optional(run.process.sudoUser)),
+        ]
+        return .object(members)
+    }
+}
+
+extension LedgerRun {
+    /// Whether the end of the run is recorded.
+    fileprivate var isFinished: Bool { outcome != .running && outcome != .crashed }
+}

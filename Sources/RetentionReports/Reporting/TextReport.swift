@@ -1,0 +1,284 @@
+import PriceStore
+package import RetentionJob
+import RetentionPolicy
+
+/// The report of a run or a dry run for people.
+package struct TextReport {
+    private let report: RunReport
+    private let width: Int
+    private let tableWidth: Int?
+    private let usesColour: Bool
+
+    /// Makes the text form of a report.
+    ///
+    /// - Parameters:
+    ///   - width: the columns to which sentences are wrapped.
+    ///   - tableWidth: the columns of a terminal, to which the table is folded between its cells; nil: a row is a line.
+    ///   - usesColour: whether the reader is a terminal that shows colours.
+    package init(_ report: RunReport, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) {
+        self.report = report
+        self.width = max(40, width)
+        self.tableWidth = tableWidth.map { max(40, $0) }
+        self.usesColour = usesColour
+    }
+
+    /// The whole report, ending with a line end.
+    package var text: String {
+        var lines = header
+        lines += pendingLines
+        if !report.rules.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
+        lines += report.rules.flatMap(notes)
+        lines += report.warnings.flatMap { note("warning", $0, .caution) }
+        if let failure = report.failure { lines += note("failure", failure, .bad) }
+        lines += TextWidth.wrap(closing, width: width)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private var isDryRun: Bool { report.mode == .dryRun }
+
+    private func paint(_ text: String, _ style: Style) -> String { usesColour ? style.painted(text) : text }
+
+    // MARK: Head
+
+    private var header: [String] {
+        let config = SafeText.line(lastComponent(report.config)) + " " + report.configSHA256.prefix(8)
+        let mode = isDryRun ? "dry run" : "run"
+        let line = [mode, SafeText.line(report.store), "as of " + Figures.instant(report.asOf), config]
+            .joined(separator: " · ")
+        var lines = TextWidth.fit(line, width: width, indent: 4)
+        lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
+        return lines
+    }
+
+    private func lastComponent(_ path: String) -> String {
+        path.split(separator: "/").last.map(String.init) ?? path
+    }
+
+    private var pendingLines: [String] {
+        let pending = report.pending
+        // What is not known is not shown as nothing.
+        guard pending != RunReport.Pending() || report.hasPendingSources && !(isDryRun && report.failure != nil) else {
+            return []
+        }
+        let line: String
+        if pending.files + pending.saved + pending.ignored + pending.rejected == 0 {
+            line = "no file"
+        } else {
+            var parts = [
+                Figures.count(pending.files, "file"),
+                Figures.count(pending.saved, "row") + (isDryRun ? " would be saved" : " saved"),
+            ]
+            if pending.ignored > 0 { parts.append("\(Figures.grouped(pending.ignored)) already there") }
+            if pending.rejected > 0 { parts.append(Figures.count(pending.rejected, "bad line")) }
+            line = parts.joined(separator: ", ")
+        }
+        return TextWidth.fit("pending   " + line, width: width, indent: 10)
+            + pending.problems.flatMap { note("pending", $0, .bad) }
+    }
+
+    // MARK: Table
+
+    private var table: TextTable {
+        var columns: [TextTable.Column] = [
+            .init("RULE"), .init("ENTITY"), .init("DATE ATTRIBUTE"), .init("MAX AGE"),
+            .init("CUTOFF (UTC)"), .init("ROWS", .right), .init("EXPIRED", .right), .init("", .right),
+        ]
+        if !isDryRun {
+            columns += [
+                .init("DELETED", .right, isAlwaysShown: true), .init("RESIDUE", .right), .init("BATCHES", .right),
+                .init("TIME", .right),
+            ]
+        }
+        columns.append(.init(isDryRun ? "PLAN" : "OUTCOME"))
+        return TextTable(columns: columns, rows: report.rules.map(row))
+    }
+
+    private func row(_ rule: RunReport.RuleReport) -> TextTable.Row {
+        var cells = [rule.name, rule.entity, rule.dateAttribute, rule.maxAge].map(SafeText.line)
+        switch rule.outcome {
+        case .disabled:
+            return .init(cells: cells, message: "disabled")
+        case .refused:
+            return .init(cells: cells, message: refusal(rule), style: .bad)
+        case .planned, .completed, .failed, .interrupted:
+            cells += [
+                rule.cutoff.plain, rule.rows.map { Figures.grouped($0) } ?? "", Figures.grouped(rule.expired),
+                rule.expired > 0 ? rule.rows.flatMap { Figures.percent(rule.expired, of: $0) } ?? "" : "",
+            ]
+            if isDryRun {
+                cells.append(plan(rule))
+                return .init(cells: cells)
+            }
+            cells += [
+                Figures.grouped(rule.deleted), rule.residue > 0 ? Figures.grouped(rule.residue) : "",
+                rule.batches > 0 ? Figures.grouped(rule.batches) : "",
+                rule.batches > 0 ? Figures.duration(rule.elapsed) : "", rule.outcome.rawValue,
+            ]
+            return .init(cells: cells, style: style(of: rule.outcome))
+        }
+    }
+
+    private func style(of outcome: RunReport.Outcome) -> Style {
+        switch outcome {
+        case .failed, .refused: .bad
+        case .interrupted: .caution
+        case .planned, .completed, .disabled: .plain
+        }
+    }
+
+    private func refusal(_ rule: RunReport.RuleReport) -> String {
+        var text = SafeText.line(rule.message ?? "no reason was given")
+        if !text.lowercased().hasPrefix("refus") { text = "refused: " + text }
+        if let code = rule.refusal, !text.contains(code.rawValue) { text += " (\(code.rawValue))" }
+        return text
+    }
+
+    private func plan(_ rule: RunReport.RuleReport) -> String {
+        guard rule.expired > 0 else { return "nothing expired" }
+        var parts: [String] = []
+        if let method = rule.method { parts.append(method) }
+        if let index = rule.index { parts.append("index " + SafeText.line(index)) }
+        return parts.joined(separator: ", ")
+    }
+
+    // MARK: Notes
+
+    private func notes(_ rule: RunReport.RuleReport) -> [String] {
+        let name = SafeText.line(rule.name)
+        var lines: [String] = []
+        if let message = rule.message, rule.outcome != .refused {
+            lines += note(name, message, style(of: rule.outcome))
+        }
+        if let sentence = method(rule) { lines += note(name, sentence, .plain) }
+        if !rule.accepted.isEmpty {
+            let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
+            lines += note(name, "accepted although it would be refused: \(codes)", .caution)
+        }
+        for rows in rule.unreadable {
+            let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
+            let count = Figures.count(rows.rowCount, "unreadable row")
+            lines += note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
+        }
+        if rule.keptByRule > 0 {
+            lines += note(name, "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by keep_last", .plain)
+        }
+        if rule.cascaded > 0 {
+            let verb = isDryRun ? "would be cascaded" : "cascaded"
+            lines += note(name, "\(Figures.count(rule.cascaded, "related row")) \(verb)", .plain)
+        }
+        if rule.nullified > 0 {
+            let verb = isDryRun ? "would be nullified" : "nullified"
+            lines += note(name, "\(Figures.count(rule.nullified, "reference")) \(verb)", .plain)
+        }
+        lines += triggers(rule).flatMap { note(name, $0, .caution) }
+        if rule.removedFiles > 0 {
+            let verb = isDryRun ? "would be removed" : "removed"
+            let names = isDryRun ? rule.externalFiles.prefix(3) : []
+            let shown = names.isEmpty ? "" : ": " + names.joined(separator: ", ")
+            let more = isDryRun && rule.externalFiles.count > 3 ? ", …" : ""
+            lines += note(name, "\(Figures.count(rule.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
+        }
+        lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
+        return lines
+    }
+
+    /// What the store's own triggers do besides.
+    private func triggers(_ rule: RunReport.RuleReport) -> [String] {
+        guard isDryRun else {
+            let counts = rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
+                "\(Figures.count($0.value, "row")) of \($0.key)"
+            }
+            return counts.isEmpty ? [] : ["triggers of the store deleted \(Self.list(counts))"]
+        }
+        guard rule.expired > 0, !rule.triggers.isEmpty else { return [] }
+        return [
+            "also runs the \(rule.triggers.count == 1 ? "trigger" : "triggers") \(Self.list(rule.triggers)), which may "
+                + "change other rows; that is not counted"
+        ]
+    }
+
+    /// Why the rows do not go in the ordinary way, and how long the store was locked.
+    private func method(_ rule: RunReport.RuleReport) -> String? {
+        guard rule.expired > 0, let method = rule.method else { return nil }
+        var parts: [String] = []
+        if let reason = rule.methodReason { parts.append("\(method): \(reason)") }
+        if let lock = rule.lockElapsed, lock >= Self.tellableLock {
+            parts.append("the store was locked for \(Figures.duration(lock))")
+        }
+        return parts.isEmpty ? nil : parts.joined(separator: "; ")
+    }
+
+    /// A shorter lock was noticed by nobody.
+    private static let tellableLock = Duration.milliseconds(50)
+
+    /// A sentence with a label before it, wrapped and indented under itself.
+    private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
+        let start = label + ": "
+        let indent = min(TextWidth.of(start), 24)
+        let lines = TextWidth.wrap(start + SafeText.line(text), width: width, indent: indent)
+        return lines.enumerated().map { index, line in
+            let margin = index == 0 ? min(start.count, line.count) : indent
+            return line.prefix(margin) + paint(String(line.dropFirst(margin)), style)
+        }
+    }
+
+    // MARK: Closing sentence
+
+    private var closing: String {
+        let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
+        let refused = report.rules.count { $0.outcome == .refused }
+        let failed = report.rules.count { $0.outcome == .failed }
+        let rejected = report.pending.rejected
+        var parts: [String] = []
+        if refused > 0 { parts.append("\(Figures.count(refused, "rule")) refused") }
+        if failed > 0 { parts.append("\(Figures.count(failed, "rule")) failed") }
+        if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
+        if isDryRun {
+            guard report.failure == nil else { return "Nothing was changed, and nothing was counted\(exit)." }
+            // What a refused rule would have deleted stays.
+            let planned = report.rules.filter { $0.outcome == .planned }
+            let expired = planned.reduce(0) { $0 + $1.expired }
+            let cascaded = planned.reduce(0) { $0 + $1.cascaded }
+            let deleted = expired == 0 ? "no row" : Figures.count(expired + cascaded, "row")
+            parts = ["delete \(deleted)" + Self.shares(expired: expired, cascaded: cascaded)]
+            if refused > 0 { parts.append("refuse \(Figures.count(refused, "rule"))") }
+            if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
+            return "Nothing was changed. A run would \(Self.list(parts))\(exit)."
+        }
+        if report.residueCount > 0 {
+            let verb = report.residueCount == 1 ? "is" : "are"
+            parts.append("\(Figures.count(report.residueCount, "expired row")) \(verb) left")
+        } else if refused == 0, failed == 0, report.failure == nil {
+            parts.append("no expired row is left")
+        }
+        let (cascaded, byTriggers) = (report.cascadedCount, report.triggerDeletedCount)
+        let total = report.deletedCount + cascaded + byTriggers
+        let deleted =
+            (total == 0 ? "no row" : Figures.count(total, "row"))
+            + Self.shares(expired: report.deletedCount, cascaded: cascaded, byTriggers: byTriggers)
+        let time = Figures.duration(report.finished.since(report.started))
+        let tail = parts.isEmpty ? "" : "; " + Self.list(parts)
+        var reclaimed = ""
+        if report.reclaimedBytes > 0 {
+            reclaimed = " Reclaimed \(Figures.bytes(report.reclaimedBytes))"
+            reclaimed += report.storeSizeBytes.map { "; the store has \(Figures.bytes($0))" } ?? ""
+            reclaimed += "."
+        }
+        return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
+    }
+
+    /// Of which kinds deleted rows are, where there is more than one: ` (12 expired, 30 by cascades)`.
+    private static func shares(expired: Int, cascaded: Int, byTriggers: Int = 0) -> String {
+        guard cascaded + byTriggers > 0 else { return "" }
+        var parts = ["\(Figures.grouped(expired)) expired"]
+        if cascaded > 0 { parts.append("\(Figures.grouped(cascaded)) by cascades") }
+        if byTriggers > 0 { parts.append("\(Figures.grouped(byTriggers)) by triggers") }
+        return " (\(parts.joined(separator: ", ")))"
+    }
+
+    /// `a`, `a and b`, `a, b and c`.
+    private static func list(_ parts: [String]) -> String {
+        guard let last = parts.last, parts.count > 1 else { return parts.first ?? "" }
+        return parts.dropLast().joined(separator: ", ") + " and " + last
+    }
+}

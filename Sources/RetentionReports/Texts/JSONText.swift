@@ -1,0 +1,116 @@
+package import PriceStore
+import RetentionJob
+
+/// A JSON value whose members keep the order in which they are written, and its text.
+package indirect enum JSONText: Hashable, Sendable {
+    case null
+    case bool(Bool)
+    case integer(Int64)
+    /// A number by its text, which must be JSON's form of a number.
+    case number(String)
+    case string(String)
+    case array([JSONText])
+    case object([Member])
+
+    /// A name and its value.
+    package struct Member: Hashable, Sendable {
+        package var name: String
+        package var value: JSONText
+
+        package init(_ name: String, _ value: JSONText) {
+            self.name = name
+            self.value = value
+        }
+    }
+
+    /// A whole number, or null.
+    package static func optional(_ number: Int?) -> JSONText { number.map { .integer(Int64($0)) } ?? .null }
+    /// A text, or null.
+    package static func optional(_ text: String?) -> JSONText { text.map { .string($0) } ?? .null }
+    /// An instant after RFC 3339 in UTC, or null.
+    package static func optional(_ instant: Instant?) -> JSONText { instant.map { .string($0.rfc3339) } ?? .null }
+    /// A duration in seconds, as a number with at most six decimals.
+    package static func seconds(_ duration: Duration) -> JSONText { .number(Figures.seconds(duration)) }
+    /// A count.
+    package static func count(_ number: Int) -> JSONText { .integer(Int64(number)) }
+    /// A list of texts.
+    package static func strings(_ texts: [String]) -> JSONText { .array(texts.map { .string($0) }) }
+
+    /// The value on one line.
+    package var line: String {
+        var text = ""
+        write(to: &text, indent: nil)
+        return text
+    }
+
+    /// The value on several lines, indented by two spaces a level; without a line end after the last.
+    package var document: String {
+        var text = ""
+        write(to: &text, indent: 0)
+        return text
+    }
+
+    private func write(to text: inout String, indent: Int?) {
+        switch self {
+        case .null: text += "null"
+        case .bool(let value): text += value ? "true" : "false"
+        case .integer(let value): text += String(value)
+        case .number(let value): text += value
+        case .string(let value): Self.write(value, to: &text)
+        case .array(let elements):
+            Self.writeList(elements, open: "[", close: "]", to: &text, indent: indent) { element, text, indent in
+                element.write(to: &text, indent: indent)
+            }
+        case .object(let members):
+            Self.writeList(members, open: "{", close: "}", to: &text, indent: indent) { member, text, indent in
+                Self.write(member.name, to: &text)
+                text += indent == nil ? ":" : ": "
+                member.value.write(to: &text, indent: indent)
+            }
+        }
+    }
+
+    private static func writeList<Element>(
+        _ elements: [Element], open: String, close: String, to text: inout String, indent: Int?,
+        writeElement: (Element, inout String, Int?) -> Void
+    ) {
+        text += open
+        for (index, element) in elements.enumerated() {
+            if index > 0 { text += "," }
+            if let indent { text += "\n" + String(repeating: "  ", count: indent + 1) }
+            writeElement(element, &text, indent.map { $0 + 1 })
+        }
+        if let indent, !elements.isEmpty { text += "\n" + String(repeating: "  ", count: indent) }
+        text += close
+    }
+
+    /// Writes a string in quotes. Beside what JSON asks for, every character is escaped that a line reader could take
+    /// for a line end (U+0085, U+2028, U+2029), that a terminal obeys (DEL, C1), or that turns or hides a line.
+    private static func write(_ string: String, to text: inout String) {
+        text += "\""
+        for scalar in string.unicodeScalars {
+            switch scalar {
+            case "\"": text += "\\\""
+            case "\\": text += "\\\\"
+            case "\n": text += "\\n"
+            case "\r": text += "\\r"
+            case "\t": text += "\\t"
+            case _ where needsEscape(scalar):
+                for unit in UTF16.encode(scalar) ?? UTF16.encodedReplacementCharacter {
+                    let digits = String(unit, radix: 16)
+                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
+            default: text.unicodeScalars.append(scalar)
+            }
+        }
+        text += "\""
+    }
+
+    private static func needsEscape(_ scalar: Unicode.Scalar) -> Bool {
+        if scalar.isASCII { return scalar.value < 0x20 || scalar.value == 0x7F }
+        return switch scalar.properties.generalCategory {
+        case .control, .format, .lineSeparator, .paragraphSeparator: true
+        default: false
+        }
+    }
+}

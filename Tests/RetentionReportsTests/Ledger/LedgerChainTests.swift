@@ -1,0 +1,399 @@
+import Foundation
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import SQLiteStore
+import Testing
+
+@testable import RetentionReports
+
+struct LedgerChainTests {
+    /// A ledger of four runs: completed, crashed, completed, completed with two rules.
+    private func ledgerOfFour() throws -> LedgerFile {
+        let file = try LedgerFile()
+        let first = try file.ledger()
+        try first.begin(LedgerFile.report("01A", hour: 0))
+        try first.finish(LedgerFile.report("01A", hour: 0))
+        try file.ledger().begin(LedgerFile.report("01B", hour: 2))
+        for (id, hour, rules) in [
+            ("01C", Int64(4), [ReportSample.gold]), ("01D", 6, [ReportSample.gold, ReportSample.refused]),
+        ] {
+            let ledger = try file.ledger()
+            try ledger.markCrashed()
+            try ledger.begin(LedgerFile.report(id, hour: hour, rules: rules))
+            try ledger.finish(LedgerFile.report(id, hour: hour, rules: rules))
+        }
+        return file
+    }
+
+    @Test func anUntouchedLedgerIsWhole() throws {
+        let file = try ledgerOfFour()
+        let verification = try file.verification()
+        #expect(verification.fault == nil, "\(verification)")
+        // Four starts, three ends, and one word on the run that died.
+        #expect(verification.linkCount == 8 && verification.runCount == 4)
+        #expect(try verification.head == file.ledger().chainHead())
+        #expect(verification.text.hasPrefix("The ledger is whole: 8 links, 4 runs.\n"))
+    }
+
+    @Test(arguments: [
+        ("UPDATE run SET config_sha256 = 'other' WHERE number = 1", "changed", "01A"),
+        ("UPDATE run SET user = 'nobody' WHERE number = 2", "changed", "01B"),
+        ("UPDATE run SET deleted = deleted + 1 WHERE number = 3", "changed", "01C"),
+        ("UPDATE run SET exit_code = NULL WHERE number = 3", "changed", "01C"),
+        ("UPDATE run_rule SET cutoff_us = cutoff_us + 1 WHERE run_number = 4 AND position = 1", "changed", "01D"),
+        ("UPDATE run SET outcome = 'completed' WHERE number = 2", "changed", "01B"),
+        ("DELETE FROM run_rule WHERE run_number = 4 AND position = 1", "changed", "01D"),
+        ("INSERT INTO run_rule(run_number, position, name) VALUES (1, 7, 'x')", "changed", "01A"),
+        ("DELETE FROM run WHERE number = 3", "removed", "number 3"),
+        ("DELETE FROM link WHERE position = 5", "removed", "link 5"),
+        (
+            "UPDATE link SET position = -1 WHERE position = 4; UPDATE link SET position = 4 WHERE position = 5;"
+                + "UPDATE link SET position = 5 WHERE position = -1", "reordered", "links 4 and 5"
+        ),
+        ("INSERT INTO run(number, run, outcome) VALUES (5, '01E', 'completed')", "added", "01E"),
+        ("UPDATE link SET hash = 'x' WHERE position = 2", "changed", "01A"),
+        ("DELETE FROM link WHERE position = 8", "changed", "01D"),
+        ("UPDATE link SET position = -position WHERE position > 2", "reordered", "the first link is 1"),
+        (
+            "INSERT INTO run(number, run, outcome) VALUES (5, '01E', 'completed');"
+                + "INSERT INTO link(position, run_number, kind, hash) VALUES (-1, 5, 'begin', 'x')", "reordered",
+            "link -1"
+        ),
+    ])
+    func findsWhatWasTamperedWith(sql: String, kind: String, name: String) throws {
+        let file = try ledgerOfFour()
+        try file.tamper(sql)
+        let fault = try #require(try file.verification().fault, "\(sql)")
+        #expect(fault.kind.rawValue == kind && fault.message.contains(name), "\(sql): \(fault)")
+    }
+
+    @Test func theFirstFaultIsTold() throws {
+        let file = try ledgerOfFour()
+        try file.tamper("UPDATE run SET host = 'x' WHERE number IN (3, 4)")
+        let verification = try file.verification()
+        #expect(verification.fault?.message.contains("01C") == true && verification.linkCount == 4, "\(verification)")
+    }
+
+    @Test func swappedRunsAreFound() throws {
+        let file = try ledgerOfFour()
+        try file.tamper(
+            "UPDATE run SET number = -1 WHERE number = 3; UPDATE run SET number = 3 WHERE number = 4;"
+                + "UPDATE run SET number = 4 WHERE number = -1")
+        #expect(try file.verification().fault?.kind == .changed)
+    }
+
+    @Test func theHeadShowsThatTheEndWasCutOff() throws {
+        let file = try ledgerOfFour()
+        let head = try file.verification().head
+        try file.tamper(
+            "DELETE FROM link WHERE position > 6; DELETE FROM run WHERE number = 4; "
+                + "DELETE FROM run_rule WHERE run_number = 4")
+        let verification = try file.verification()
+        #expect(verification.fault == nil && verification.head != head)
+    }
+
+    @Test(arguments: [
+        "DROP TABLE link", "DELETE FROM link", "DROP TABLE link; ALTER TABLE run DROP COLUMN uid",
+        "DELETE FROM link WHERE position > 1; DELETE FROM link WHERE position = 1",
+    ])
+    func aChainThatIsGoneIsBroken(sql: String) throws {
+        let file = try ledgerOfFour()
+        try file.tamper(sql)
+        let verification = try file.verification()
+        #expect(verification.fault?.kind == .removed && verification.head == nil, "\(verification)")
+        #expect(verification.text.contains("4 runs are recorded"), "\(verification.text)")
+        // The next run does not heal it.
+        let ledger = try file.ledger()
+        try ledger.begin(LedgerFile.report("01E", hour: 8))
+        try ledger.finish(LedgerFile.report("01E", hour: 8))
+        #expect(try file.verification().fault?.kind == .added)
+    }
+
+    @Test func aLedgerWithoutRunsIsEmpty() throws {
+        let file = try LedgerFile()
+        _ = try file.ledger()
+        #expect(try file.verification().text == "No run is recorded yet.\n")
+        #expect(try file.verification(witness: LedgerChain.origin).fault?.kind == .removed)
+    }
+
+    /// What a trigger in the ledger would do: the file holds something else than what was written.
+    @Test(arguments: [
+        "CREATE TRIGGER t AFTER UPDATE ON run BEGIN UPDATE run SET deleted = deleted + 1 WHERE number = new.number; END",
+        "CREATE TRIGGER t AFTER INSERT ON run_rule BEGIN UPDATE run_rule SET deleted = deleted + 1; END",
+        "CREATE TRIGGER t AFTER INSERT ON run BEGIN UPDATE run SET user = 'ann' WHERE number = new.number; END",
+        "CREATE TRIGGER t AFTER INSERT ON link BEGIN DELETE FROM run_rule; END",
+    ])
+    func whatTheRunKnowsIsHashed(trigger: String) throws {
+        let file = try ledgerOfFour()
+        let ledger = try file.ledger()
+        // Planted behind the back of a run that is at work: its ledger was opened before.
+        try file.tamper(trigger)
+        try ledger.begin(LedgerFile.report("01E", hour: 8))
+        try ledger.finish(LedgerFile.report("01E", hour: 8))
+        try file.tamper("DROP TRIGGER t")
+        #expect(try file.verification().fault?.kind == .changed)
+    }
+
+    /// Every value of every row, changed in every way that a column allows.
+    @Test func everyValueIsCovered() throws {
+        let file = try ledgerOfFour()
+        // A run that is at work, or was killed: it has no end.
+        try file.ledger().begin(LedgerFile.report("01E", hour: 8))
+        #expect(try file.verification().fault == nil)
+        let writer = try SQLiteWriter(path: file.path)
+        var count = 0
+        for name in ["run", "run_rule", "link"] {
+            let entity = try #require(try writer.entity(named: name))
+            let columns = entity.attributes.map(\.name)
+            for row in try writer.fetchRows(FetchRequest(entity: name), attributes: columns) {
+                for (column, old) in zip(columns, row.values) {
+                    for new in Self.others(old) where !(entity.primaryKey.contains(column) && new == .null) {
+                        struct Undo: Error {}
+                        try? writer.transaction(.normal) {
+                            guard let isSet = try? writer.updateObject(row.objectID, set: [column: new], ifStill: [:]),
+                                isSet
+                            else { throw Undo() }
+                            count += 1
+                            let fault = try LedgerVerification.read(writer).fault
+                            #expect(fault != nil, "\(name).\(column): \(old) to \(new)")
+                            throw Undo()
+                        }
+                    }
+                }
+            }
+        }
+        #expect(count > 500)
+    }
+
+    /// Values that a column of a number or a text holds as something else than the old one.
+    private static func others(_ old: StoreValue) -> [StoreValue] {
+        switch old {
+        case .null: [.text(""), .integer(0), .blob([])]
+        case .integer(let number): [.integer(number &+ 1), .null, .blob(Array("\(number)".utf8)), .real(0.5)]
+        case .text(let text): [.text(text + " "), .null, .text(""), .blob(Array(text.utf8))].filter { $0 != old }
+        case .real, .blob: [.null]
+        }
+    }
+
+    @Test(arguments: [
+        ("DELETE FROM run_rule", "changed"), ("DELETE FROM run", "removed"),
+        ("DELETE FROM run WHERE number = 1; DELETE FROM run_rule WHERE run_number = 1", "removed"),
+        ("DELETE FROM link WHERE position = 1", "removed"),
+        ("INSERT INTO run_rule(run_number, position, deleted) VALUES (2, 0, 5)", "changed"),
+        ("INSERT INTO run_rule(run_number, position, deleted) VALUES (9, 0, 5)", "added"),
+        ("INSERT INTO link(position, kind, hash) VALUES (9, 'end', NULL)", "removed"),
+        ("INSERT INTO link(position, kind, hash, run_number) VALUES (9, 'end', NULL, 4)", "changed"),
+        (
+            "INSERT INTO link SELECT 9, run_number, through_run, base_position, kind, hash, base_hash FROM link WHERE position = 8",
+            "changed"
+        ),
+        ("UPDATE run SET number = number + 100", "removed"),
+        ("UPDATE run SET number = number + 100; UPDATE link SET run_number = run_number + 100", "changed"),
+        ("UPDATE run SET number = -number; UPDATE run SET number = 5 + number", "changed"),
+        (
+            "CREATE TABLE copy AS SELECT * FROM run; DROP TABLE run; ALTER TABLE copy RENAME TO run;"
+                + "INSERT INTO run SELECT * FROM run WHERE number = 4", "added"
+        ),
+    ])
+    func findsRecordsThatCameWentOrMoved(sql: String, kind: String) throws {
+        let file = try ledgerOfFour()
+        try file.tamper(sql)
+        let fault = try #require(try file.verification().fault, "\(sql)")
+        #expect(fault.kind.rawValue == kind, "\(sql): \(fault)")
+    }
+
+    @Test(arguments: [Int64.max, Int64.max - 1])
+    func numbersAtTheirEndAreAnErrorAndNoTrap(number: Int64) throws {
+        let file = try ledgerOfFour()
+        try file.tamper("UPDATE link SET position = \(number) WHERE position = 8")
+        #expect(try file.verification().fault?.kind == .removed)
+        let ledger = try file.ledger()
+        #expect(throws: StoreError.self) {
+            for hour in 8...10 { try ledger.begin(LedgerFile.report("01E", hour: Int64(hour))) }
+        }
+        try file.tamper("UPDATE run SET number = \(number) WHERE number = 4")
+        #expect(throws: StoreError.self) {
+            for hour in 8...10 { try ledger.begin(LedgerFile.report("01F", hour: Int64(hour))) }
+        }
+        #expect(try file.verification().fault != nil)
+    }
+
+    @Test func aTextWithANulCharacterIsRecordedAsItIsKept() throws {
+        let file = try LedgerFile()
+        var rule = ReportSample.gold
+        rule.name = "go\0ld"
+        let ledger = try file.ledger()
+        try ledger.begin(LedgerFile.report("01A", hour: 0))
+        try ledger.finish(LedgerFile.report("01A", hour: 0, rules: [rule]))
+        #expect(try file.verification().fault == nil)
+    }
+
+    // MARK: A witness
+
+    @Test func aWitnessShowsWhatTheChainAloneCannot() throws {
+        let file = try ledgerOfFour()
+        let early = try #require(try file.verification().head)
+        let older = try LedgerFile()
+        try FileManager.default.copyItem(atPath: file.path, toPath: older.path)
+        let ledger = try file.ledger()
+        try ledger.begin(LedgerFile.report("01E", hour: 8))
+        try ledger.finish(LedgerFile.report("01E", hour: 8))
+        let head = try #require(try file.verification().head)
+        #expect(try file.verification(witness: head).countAfterWitness == 0)
+        #expect(try file.verification(witness: early).countAfterWitness == 2)
+        #expect(try file.verification(witness: early).fault == nil)
+        // An older copy, an end cut off, and a ledger written anew are whole by themselves.
+        let cut =
+            "DELETE FROM link WHERE position > 8; DELETE FROM run WHERE number = 5; DELETE FROM run_rule WHERE run_number = 5"
+        try file.tamper(cut)
+        for file in [older, file, try ledgerOfFour()] {
+            #expect(try file.verification().fault == nil)
+            let fault = try #require(try file.verification(witness: head).fault)
+            #expect(fault.kind == .removed && fault.message.contains(head), "\(fault)")
+        }
+    }
+
+    @Test func aHashThatAForgedTrimNamesIsNoWitness() throws {
+        let file = try ledgerOfFour()
+        let head = try #require(try file.verification().head)
+        let values: [String: StoreValue] = [
+            "position": .integer(9), "kind": .text(LedgerChain.Kind.trimmed.rawValue), "through_run": .integer(4),
+            "base_position": .integer(8), "base_hash": .text(head),
+        ]
+        let hash = LedgerChain.hash(after: head, link: values, record: "")
+        try file.tamper(
+            "DELETE FROM run; DELETE FROM run_rule; DELETE FROM link;"
+                + "INSERT INTO link(position, kind, through_run, base_position, base_hash, hash) "
+                + "VALUES (9, 'trimmed', 4, 8, '\(head)', '\(hash)')")
+        #expect(try file.verification(witness: head).fault?.kind == .removed)
+    }
+
+    @Test func aWitnessFromBeforeATrimIsNotFound() throws {
+        let file = try ledger(of: 101, keep: nil)
+        let head = try #require(try file.verification().head)
+        let first = try #require(
+            LedgerChain.links(in: try SQLiteReader(path: file.path), limit: 1).first?.hash)
+        let last = try file.ledger(keep: age(days: 1))
+        try last.begin(LedgerFile.report("LAST", hour: 102 * 24))
+        try last.finish(LedgerFile.report("LAST", hour: 102 * 24))
+        #expect(try file.verification().trimmedThroughRun == 2)
+        #expect(try file.verification(witness: head).countAfterWitness == 3)
+        #expect(try file.verification(witness: first).fault?.message.contains("older than the ledger keeps") == true)
+    }
+
+    @Test func changedRecordsAreNotTrimmed() throws {
+        let file = try ledger(of: 130, keep: nil)
+        try file.tamper("UPDATE run_rule SET deleted = deleted + 1 WHERE run_number = 3")
+        let last = try file.ledger(keep: age(days: 110))
+        try last.begin(LedgerFile.report("LAST", hour: 130 * 24))
+        try last.finish(LedgerFile.report("LAST", hour: 130 * 24))
+        #expect(try file.runs().count == 131)
+        #expect(try file.verification().fault?.message.contains("number 3") == true)
+    }
+
+    @Test func anAttributeThatALaterVersionAddsChangesNothing() throws {
+        let file = try ledgerOfFour()
+        try file.tamper("ALTER TABLE run ADD COLUMN later TEXT; ALTER TABLE run_rule ADD COLUMN more INTEGER")
+        #expect(try file.verification().fault == nil)
+        try file.tamper("UPDATE run SET later = 'x' WHERE number = 3")
+        #expect(try file.verification().fault != nil)
+    }
+
+    @Test func storesThatShareALedgerShareItsChain() throws {
+        let file = try LedgerFile()
+        let (one, other) = (try file.ledger(), try file.ledger(store: "/data/other.sqlite"))
+        try one.begin(LedgerFile.report("01A", hour: 0))
+        try other.begin(LedgerFile.report("01B", hour: 0))
+        try one.finish(LedgerFile.report("01A", hour: 0))
+        try other.finish(LedgerFile.report("01B", hour: 0))
+        let verification = try file.verification()
+        #expect(verification.fault == nil && verification.linkCount == 4 && verification.runCount == 2)
+    }
+
+    @Test func valuesThatDifferHaveDifferentRecords() {
+        let records: [[String: StoreValue]] = [
+            ["a": .integer(1)], ["a": .text("1")], ["a": .real(1)], ["b": .integer(1)], [:], ["a": .text("")],
+            ["a": .text("1\nb=i1:1")], ["a": .text("1"), "b": .integer(1)], ["a": .blob([1])],
+        ]
+        #expect(Set(records.map(LedgerRecord.text)).count == records.count)
+        #expect(LedgerRecord.text(["b": .text("é"), "a": .integer(-5), "c": .null]) == "a=i2:-5\nb=t2:é\n")
+    }
+
+    // MARK: Its own retention
+
+    private func age(days: Int) -> MaxAge {
+        var age = MaxAge(written: "\(days)d")
+        age.days = days
+        return age
+    }
+
+    private func ledger(of count: Int, keep: MaxAge?) throws -> LedgerFile {
+        let file = try LedgerFile()
+        let ledger = try file.ledger(keep: keep)
+        for index in 0..<count {
+            let report = LedgerFile.report("R\(index)", hour: Int64(index) * 24)
+            try ledger.begin(report)
+            try ledger.finish(report)
+        }
+        return file
+    }
+
+    @Test func recordsOlderThanTheLedgerKeepsGo() throws {
+        let file = try ledger(of: 130, keep: age(days: 110))
+        let runs = try file.runs()
+        // The last run ended on day 129 at one o'clock; the cutoff is day 19 at that time.
+        #expect(runs.first?.number == 21 && runs.last?.number == 130, "\(runs.map(\.number))")
+        let verification = try file.verification()
+        #expect(verification.fault == nil && verification.trimmedThroughRun == 20, "\(verification)")
+        #expect(verification.runCount == 110)
+        #expect(verification.text.contains("Runs up to number 20 were older"))
+        try file.tamper("UPDATE run SET user = 'x' WHERE number = 21")
+        #expect(try file.verification().fault?.message.contains("R20") == true)
+    }
+
+    @Test func theNewestHundredStayHoweverOldTheyAre() throws {
+        let file = try ledger(of: 105, keep: age(days: 1))
+        #expect(try file.runs().map(\.number).first == 6)
+        #expect(try file.verification().fault == nil)
+    }
+
+    @Test func withoutAnAgeAllStay() throws {
+        #expect(try ledger(of: 120, keep: nil).runs().count == 120)
+    }
+
+    @Test func aDoubtedClockRemovesNothing() throws {
+        let file = try ledger(of: 120, keep: nil)
+        var rule = ReportSample.refused
+        rule.refusal = .clockJumped
+        let ledger = try file.ledger(keep: age(days: 1))
+        let report = LedgerFile.report("R", hour: 1_000_000, rules: [rule])
+        try ledger.begin(report)
+        try ledger.finish(report)
+        #expect(try file.runs().count == 121)
+    }
+
+    @Test func removingWhatWasTrimmedAndMoreIsFound() throws {
+        let file = try ledger(of: 130, keep: age(days: 110))
+        try file.tamper("DELETE FROM run WHERE number = 21; DELETE FROM link WHERE run_number = 21")
+        #expect(try file.verification().fault?.kind == .removed)
+    }
+
+    @Test func aRunThatOutlastsALaterOneOfAnotherStoreStays() throws {
+        let file = try LedgerFile()
+        let long = try file.ledger(store: "/data/other.sqlite")
+        try long.begin(LedgerFile.report("LONG", hour: 0))
+        let ledger = try file.ledger()
+        for index in 0..<110 {
+            let report = LedgerFile.report("R\(index)", hour: Int64(index) * 24)
+            try ledger.begin(report)
+            try ledger.finish(report)
+        }
+        try long.finish(LedgerFile.report("LONG", hour: 0))
+        let last = try file.ledger(keep: age(days: 5))
+        try last.begin(LedgerFile.report("LAST", hour: 111 * 24))
+        try last.finish(LedgerFile.report("LAST", hour: 111 * 24))
+        #expect(try file.runs().first?.report.runID == "LONG")
+        #expect(try file.verification().fault == nil)
+    }
+}

@@ -1,0 +1,61 @@
+import Foundation
+import GRDB
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import RetentionReports
+import SQLiteStore
+
+/// A ledger file in a folder of its own, which goes with it.
+final class LedgerFile {
+    let folder: URL
+    var path: String { folder.appendingPathComponent("retention.history.sqlite").path }
+
+    init() throws {
+        folder = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-\(UUID().uuidString)")
+        try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
+    }
+
+    deinit { try? FileManager.default.removeItem(at: folder) }
+
+    static let hour: Int64 = 3_600_000_000
+
+    func ledger(store: String = "/data/prices.sqlite", keep: MaxAge? = nil) throws -> RunLedger {
+        try RunLedger(
+            writer: try SQLiteWriter(path: path, create: true), store: store,
+            process: LedgerProcess(pid: 42, host: "gold", user: "cron", version: "0.1.0"), keep: keep)
+    }
+
+    func runs(_ query: LedgerHistory.Query = .init(), isAtWork: (String) -> Bool = { _ in false }) throws -> [LedgerRun]
+    {
+        try LedgerHistory(reader: try SQLiteReader(path: path)).runs(query, isAtWork: isAtWork)
+    }
+
+    func verification(witness: String? = nil) throws -> LedgerVerification {
+        try LedgerVerification.read(try SQLiteReader(path: path), witness: witness)
+    }
+
+    /// Changes the file behind the ledger's back.
+    func tamper(_ sql: String) throws {
+        let queue = try DatabaseQueue(path: path)
+        try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
+        try queue.close()
+    }
+
+    /// A report of a run that started some hours after the sample's instant and took an hour.
+    static func report(_ id: String, hour start: Int64, rules: [RunReport.RuleReport] = [ReportSample.gold])
+        -> RunReport
+    {
+        var report = RunReport(
+            runID: id, mode: .run, asOf: ReportSample.asOf,
+            started: ReportSample.asOf.advanced(byMicroseconds: start * hour),
+            config: "retention.yaml", configSHA256: "3f2a91c0", store: "prices.sqlite", engine: "sqlite")
+        report.finished = report.started.advanced(byMicroseconds: hour)
+        report.rules = rules.map { rule in
+            var rule = rule
+            if rule.outcome == .planned { rule.outcome = .completed }
+            return rule
+        }
+        return report
+    }
+}

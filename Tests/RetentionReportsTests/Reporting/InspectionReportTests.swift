@@ -1,0 +1,102 @@
+import PriceStore
+import RetentionJob
+import TestSupport
+import Testing
+
+@testable import RetentionReports
+
+/// The report of an inspection, for people and as JSON.
+@Suite struct InspectionReportTests {
+    /// An entity of a Core Data store as an engine would describe it.
+    private static let car = Entity(
+        name: "LuxuryCar",
+        attributes: [
+            Attribute(name: "soldAt", affinity: .numeric, declaredType: "TIMESTAMP", dateEncoding: .appleSeconds)
+        ],
+        model: EntityModel(
+            table: "ZTABLE",
+            parent: "SportCar", isAbstract: true, subentities: ["Coupe", "Roadster"],
+            relationships: [
+                ModelRelationship(
+                    name: "owner", destination: "Person", inverse: "cars", deleteRule: .nullify, isToMany: false,
+                    isOptional: false, isOrdered: false),
+                ModelRelationship(
+                    name: "parts", destination: "Part", inverse: nil, deleteRule: .cascade, isToMany: true,
+                    isOptional: true, isOrdered: true),
+            ]))
+
+    private static let sample: StoreInspection = {
+        var car = StoreInspection.EntityInspection(entity: Self.car, rowCount: 1200, sizeBytes: 20480)
+        if let attribute = Self.car.attribute(named: "soldAt"),
+            let recognition = DateRecognition(attribute, samples: [.integer(7)], clock: PriceFile.now)
+        {
+            car.dates = [
+                StoreInspection.DateInspection(
+                    attribute: attribute, recognition: recognition, oldest: Instant(unixSeconds: 1_000_000_000),
+                    newest: PriceFile.now, readableCount: 1199,
+                    unreadable: [.init(reason: .null, rowCount: 1, example: .null)])
+            ]
+        }
+        return StoreInspection(store: "cars.sqlite", engine: "sqlite", sizeBytes: 40960, entities: [car])
+    }()
+
+    @Test func showsWhatAModelSays() {
+        #expect(
+            InspectionReport(Self.sample).text() == """
+                cars.sqlite · sqlite · 40.0 KiB · 1 entity
+
+                LuxuryCar: 1,200 rows, 20.0 KiB
+                  abstract; parent SportCar; sub-entities Coupe, Roadster
+                  DATE ATTRIBUTE  FORMAT         HOW SURE  OLDEST (UTC)         NEWEST (UTC)
+                  soldAt          apple_seconds  declared  2001-09-09 01:46:40  2026-11-21 00:00:00
+                  soldAt: 1 unreadable row: no value
+                  RELATIONSHIP  TO      INVERSE  KIND              ON DELETE
+                  owner         Person  cars     to one, required  nullify
+                  parts         Part             to many, ordered  cascade
+
+                """)
+    }
+
+    @Test func theJSONSaysTheSame() {
+        let json = InspectionReport(Self.sample).json
+        for piece in [
+            "\"schema\": \"retention.inspect/1\"", "\"parent\": \"SportCar\"", "\"abstract\": true", "\"Roadster\"",
+            "\"certainty\": \"declared\"", "\"readable\": 1199", "\"inverse\": \"cars\"",
+            "\"delete_rule\": \"cascade\"",
+            "\"ordered\": true", "\"size_bytes\": 20480",
+        ] {
+            #expect(json.contains(piece), "\(piece)")
+        }
+    }
+
+    @Test func foreignKeysStandWithTheirRules() throws {
+        let file = try PriceFile(
+            "CREATE TABLE note (id INTEGER PRIMARY KEY, price_id INTEGER REFERENCES price ON DELETE CASCADE)")
+        let report = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now))
+        #expect(
+            report.text().contains(
+                """
+                note: 0 rows, 4.0 KiB, no dates
+                  RELATIONSHIP  TO         KIND         ON DELETE  INDEX
+                  price_id      price(id)  foreign key  cascade    none
+
+                """), "\(report.text())")
+        #expect(report.json.contains("\"delete_rule\": \"cascade\""))
+        #expect(report.json.contains("\"indexed\": false"))
+    }
+
+    @Test func noLineIsWiderThanTheTerminal() throws {
+        let file = try PriceFile("CREATE TABLE tick (at INTEGER, created_at TEXT, n INTEGER)")
+        try file.execute("INSERT INTO tick VALUES (1795219200, '2026-11-20', 1795219200)")
+        let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
+        // The first line has the path of the store, however long it is.
+        let lines: [Substring] = text.split(separator: "\n")
+        #expect(lines.dropFirst().allSatisfy { $0.count <= 100 }, "\(text)")
+    }
+
+    @Test func namesThatWouldTurnALineAreEscaped() throws {
+        let file = try PriceFile("CREATE TABLE \"a\u{202E}b\nc\" (at INTEGER)")
+        let text = InspectionReport(try StoreInspection.read(file.reader(), clock: PriceFile.now)).text()
+        #expect(text.contains("a\\u{202E}b\\nc: 0 rows"), "\(text)")
+    }
+}

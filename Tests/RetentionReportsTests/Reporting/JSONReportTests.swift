@@ -1,0 +1,80 @@
+import Foundation
+import PriceStore
+import RetentionJob
+import RetentionReports
+import Testing
+
+struct JSONReportTests {
+    /// The names of the members of an object, in the order of the text.
+    private func names(_ value: JSONText?) throws -> [String] {
+        guard case .object(let members) = try #require(value) else { return [] }
+        return members.map(\.name)
+    }
+
+    private func member(_ name: String, of value: JSONText) -> JSONText? {
+        guard case .object(let members) = value else { return nil }
+        return members.first { $0.name == name }?.value
+    }
+
+    @Test func fieldsHaveTheOrderOfTheSchema() throws {
+        let value = JSONReport(ReportSample.report(.dryRun, rules: [ReportSample.gold])).value
+        #expect(
+            try names(value).prefix(15) == [
+                "schema", "run", "mode", "as_of", "started", "finished", "config", "config_sha256", "store", "engine",
+                "pending", "rules", "totals", "reclaimed_bytes", "exit_code",
+            ])
+        #expect(try names(member("pending", of: value)).prefix(4) == ["files", "saved", "ignored", "rejected"])
+        #expect(
+            try names(member("totals", of: value)) == [
+                "expired", "deleted", "residue", "cascaded", "deleted_by_triggers",
+            ])
+        guard case .array(let rules)? = member("rules", of: value) else { return #expect(Bool(false)) }
+        #expect(
+            try names(rules.first).prefix(23) == [
+                "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
+                "rows", "expired", "kept_by_rule", "deleted", "cascaded", "nullified", "unreadable", "residue",
+                "oldest",
+                "newest", "newest_expired", "method", "batches", "seconds",
+            ])
+    }
+
+    @Test func valuesAreWhatTheSchemaSays() throws {
+        var rule = ReportSample.refused
+        rule.elapsed = .milliseconds(10)
+        rule.unreadable = [.init(reason: .wrongType, rowCount: 3, example: .text("a\u{2028}\"b"))]
+        let text = JSONReport(ReportSample.report(.dryRun, rules: [rule])).text
+        let object = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: Any])
+        #expect(object["schema"] as? String == "retention.run/1")
+        #expect(object["mode"] as? String == "dry_run")
+        #expect(object["as_of"] as? String == "2026-11-21T00:00:00Z")
+        #expect(object["failure"] is NSNull)
+        let first = try #require((object["rules"] as? [[String: Any]])?.first)
+        #expect(first["rows"] is NSNull && first["oldest"] is NSNull && first["method"] is NSNull)
+        #expect(first["outcome"] as? String == "refused" && first["refusal"] as? String == "wrong_unit")
+        #expect(first["unreadable"] as? Int == 3)
+        #expect(first["seconds"] as? Double == 0.01)
+        #expect(first["cutoff"] as? String == "2026-10-22T00:00:00Z")
+        let example = try #require((first["unreadable_examples"] as? [[String: Any]])?.first)
+        #expect(example["kind"] as? String == "wrong_type" && example["rows"] as? Int == 3)
+    }
+
+    struct Escape { let string: String; let json: String }
+
+    @Test(arguments: [
+        Escape(string: "a\"b\\c", json: #""a\"b\\c""#), Escape(string: "\n\r\t\u{0}", json: #""\n\r\t\u0000""#),
+        Escape(string: "\u{2028}\u{2029}\u{85}", json: #""\u2028\u2029\u0085""#),
+        Escape(string: "\u{1B}[31m\u{202E}", json: #""\u001b[31m\u202e""#),
+        Escape(string: "gold€🪙", json: "\"gold€🪙\""),
+        Escape(string: "\u{E0001}", json: #""\udb40\udc01""#),
+    ])
+    func stringsAreEscaped(_ row: Escape) throws {
+        #expect(JSONText.string(row.string).line == row.json)
+        let back = try JSONSerialization.jsonObject(with: Data("[\(row.json)]".utf8)) as? [String]
+        #expect(back?.first.map { Array($0.unicodeScalars) } == Array(row.string.unicodeScalars))
+    }
+
+    @Test func oneLineHoldsNoLineEnd() {
+        let value = JSONText.object([.init("a\nb", .array([.null, .bool(true), .string("x\ny"), .object([])]))])
+        #expect(value.line == #"{"a\nb":[null,true,"x\ny",{}]}"#)
+    }
+}

@@ -1,0 +1,155 @@
+import Foundation
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import RetentionReports
+import Testing
+
+struct TextReportTests {
+    private func lines(_ report: RunReport, width: Int = 120) -> [String] {
+        TextReport(report, width: width).text.split(separator: "\n", omittingEmptySubsequences: false).map(String.init)
+    }
+
+    private func dryRun(_ rules: [RunReport.RuleReport]) -> RunReport { ReportSample.report(.dryRun, rules: rules) }
+
+    @Test func headNamesModeStoreInstantAndPolicy() {
+        let head = lines(dryRun([ReportSample.gold]))[0]
+        #expect(head == "dry run · prices.sqlite · as of 2026-11-21 00:00:00Z · retention.yaml 3f2a91c0")
+    }
+
+    @Test func figuresStandUnderTheirHeadings() throws {
+        var second = ReportSample.rule("t", entity: "Tick")
+        second.rows = 431
+        let text = lines(dryRun([ReportSample.gold, second]))
+        let heading = try #require(text.first { $0.hasPrefix("RULE") })
+        let gold = try #require(text.first { $0.hasPrefix("yahoo-gold") })
+        let tick = try #require(text.first { $0.hasPrefix("t ") })
+        for column in ["ENTITY", "MAX AGE", "CUTOFF (UTC)", "PLAN"] {
+            let offset = try #require(heading.range(of: column)).lowerBound.utf16Offset(in: heading)
+            for row in [gold, tick] {
+                let cells = Array(row)
+                #expect(cells[offset] != " " && cells[offset - 1] == " ", "\(column) in \(row)")
+            }
+        }
+        let end = try #require(heading.range(of: "ROWS")).upperBound.utf16Offset(in: heading)
+        #expect(Array(gold)[end - 1] == "0" && Array(tick)[end - 1] == "1")
+        #expect(gold.contains("543,200") && gold.contains("500,000  92.0%"))
+        #expect(gold.hasSuffix("range batches, index ix_time") && tick.hasSuffix("nothing expired"))
+    }
+
+    @Test func columnsThatSayNothingAreLeftOut() {
+        var rule = ReportSample.rule("r", outcome: .completed)
+        rule.expired = 0
+        let text = TextReport(ReportSample.report(.run, rules: [rule])).text
+        #expect(!text.contains("ROWS") && !text.contains("RESIDUE") && !text.contains("BATCHES"))
+        #expect(text.contains("DELETED"))
+        rule.rows = 10
+        rule.residue = 3
+        #expect(TextReport(ReportSample.report(.run, rules: [rule])).text.contains("RESIDUE"))
+    }
+
+    @Test(arguments: [80, 120, 160])
+    func refusalIsWrappedInPlaceOfFigures(width: Int) throws {
+        let text = lines(dryRun([ReportSample.refused]), width: width)
+        let start = try #require(text.firstIndex { $0.hasPrefix("old-fx") })
+        #expect(text[start].contains("30d      refused: the newest of 8,200 rows"))
+        #expect(!text[start].contains("2026-10-22"))
+        let end = try #require(text.firstIndex { $0.hasSuffix("(wrong_unit)") })
+        let column = try #require(text[start].range(of: "refused:")).lowerBound.utf16Offset(in: text[start])
+        for line in text[start...end].dropFirst() {
+            #expect(line.prefix { $0 == " " }.count == column)
+        }
+        for line in text[start...end] { #expect(line.count <= max(width, column + 40)) }
+    }
+
+    @Test(arguments: [40, 60, 80, 100])
+    func aTerminalFoldsRowsBetweenCells(width: Int) {
+        let report = dryRun([ReportSample.gold, ReportSample.refused])
+        let text = TextReport(report, width: width, tableWidth: width).text
+        for line in text.split(separator: "\n") { #expect(line.count <= width, "\(line)") }
+        for cell in ["yahoo-gold", "543,200", "500,000", "92.0%", "CUTOFF (UTC)", "2026-10-22 00:00:00"] {
+            #expect(text.contains(cell), "\(cell)\n\(text)")
+        }
+        let wide = TextReport(report, width: 300, tableWidth: 300).text
+        #expect(wide == TextReport(report, width: 300).text)
+    }
+
+    @Test func closingSentenceOfADryRunSaysWhatARunWouldDo() {
+        var report = dryRun([ReportSample.gold, ReportSample.refused])
+        report.exitCode = 65
+        #expect(
+            TextReport(report).text.hasSuffix(
+                "Nothing was changed. A run would delete 500,000 rows and refuse 1 rule (exit 65).\n")
+        )
+        #expect(
+            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("A run would delete no row.\n")
+        )
+    }
+
+    @Test func closingSentenceOfARunSaysWhatIsLeft() {
+        var rule = ReportSample.gold
+        rule.outcome = .interrupted
+        rule.deleted = 488_000
+        rule.residue = 12_000
+        var report = ReportSample.report(.run, rules: [rule])
+        report.exitCode = 75
+        #expect(
+            TextReport(report).text.hasSuffix(
+                "Deleted 488,000 rows in 12.3 s; 12,000 expired rows are left (exit 75).\n"))
+    }
+
+    @Test func pendingLineIsThereOnlyWithPendingSources() {
+        var report = dryRun([ReportSample.gold])
+        #expect(!TextReport(report).text.contains("pending"))
+        report.hasPendingSources = true
+        #expect(lines(report)[1] == "pending   no file")
+        report.pending.files = 1
+        report.pending.saved = 43_200
+        #expect(lines(report)[1] == "pending   1 file, 43,200 rows would be saved")
+    }
+
+    @Test func hostileValuesStayOnOneHarmlessLine() {
+        var rule = ReportSample.gold
+        rule.unreadable = [
+            .init(
+                reason: .notADate, rowCount: 1234,
+                example: .text("x\ny\u{1B}[31m\u{202E}" + String(repeating: "z", count: 100))),
+            .init(reason: .null, rowCount: 2, example: .null),
+        ]
+        rule.index = "ix\u{7}\nevil"
+        let text = TextReport(dryRun([rule]), usesColour: false).text
+        #expect(text.contains("1,234 unreadable rows kept: not a date"))
+        #expect(text.contains(#""x\ny\u{1B}[31m\u{202E}zzz"#) && text.contains("z…\""))
+        #expect(text.contains("2 unreadable rows kept: no value\n"))
+        #expect(!text.unicodeScalars.contains { $0 == "\u{1B}" || $0 == "\u{202E}" || $0 == "\u{7}" })
+        #expect(!text.contains(String(repeating: "z", count: 41)))
+    }
+
+    @Test func spendsALineOnEverythingElseThatHappened() {
+        var rule = ReportSample.gold
+        rule.keptByRule = 12
+        rule.cascaded = 3
+        rule.nullified = 1
+        rule.accepted = [.futureDates]
+        rule.advice = ["Tick.gold has no index: CREATE INDEX ix ON Tick(gold)"]
+        var report = ReportSample.report(.run, rules: [rule])
+        report.warnings = ["no room for a vacuum"]
+        report.failure = "disk full"
+        let text = TextReport(report, width: 200).text
+        for line in [
+            "yahoo-gold: 12 rows before the cutoff kept by keep_last\n", "yahoo-gold: 3 related rows cascaded\n",
+            "yahoo-gold: 1 reference nullified\n", "future_dates", "advice: Tick.gold has no index: CREATE INDEX",
+            "warning: no room for a vacuum\n", "failure: disk full\n",
+        ] {
+            #expect(text.contains(line), "\(line)")
+        }
+    }
+
+    @Test func coloursOnlyWhenAskedAndNeverInTheAlignment() {
+        let report = dryRun([ReportSample.gold, ReportSample.refused])
+        let coloured = TextReport(report, usesColour: true).text
+        #expect(coloured.contains("\u{1B}["))
+        let bare = coloured.replacing(#/\u{1B}\[[0-9]+m/#, with: "")
+        #expect(bare == TextReport(report).text)
+    }
+}
