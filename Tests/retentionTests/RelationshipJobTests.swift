@@ -87,6 +87,10 @@ struct RelationshipJobTests {
         Case(
             nil, accepted, "",
             "CREATE TABLE c(t INTEGER REFERENCES t ON DELETE SET NULL);" + two + "INSERT INTO c VALUES (2)"),
+        // A share is of all that goes, newer rows that go by a cascade of the rule among them.
+        Case(
+            "too_large_fraction", "cascade, limits: { max_fraction: 0.5 }", "up INTEGER REFERENCES t",
+            "INSERT INTO t VALUES (1, $old, NULL), (2, $new, 1), (3, $new, 2), (9, $new, NULL)"),
         // Another reference to the own table points at nothing.
         Case(
             denied, "as_declared", "up INTEGER REFERENCES t ON DELETE SET NULL, other INTEGER REFERENCES t",
