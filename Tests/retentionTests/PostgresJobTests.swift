@@ -273,7 +273,8 @@ struct PostgresJobTests {
         let job = try job()
         try job.folder.write(
             "version: 1\nstore: \(url)\nrules:\n"
-                + "  - { name: a, entity: bare, date_attribute: at, max_age: 3d, digest: true }\n", to: "retention.yaml")
+                + "  - { name: a, entity: bare, date_attribute: at, max_age: 3d, digest: true }\n", to: "retention.yaml"
+        )
         for report in [try job.report("--dry-run"), try job.report()] {
             #expect(report.rules[0].refusal == "unsupported_schema", "\(report.rules)")
         }
