@@ -59,6 +59,17 @@ public class PostgresStore {
         try connection.knownFindings(of: request).outline
     }
 
+    /// How many readable rows of an entity stay after several deletes.
+    public func countSpared(
+        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) throws(StoreError) -> Int {
+        let counted = try connection.run("counting the rows of \(entity) that stay") {
+            try connection.countSpared(entity, date: date, filter: filter, by: deletes, limit: limit)
+        }
+        if let counted { return counted }
+        return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
+    }
+
     /// Some different values of an attribute, from the first rows and the last ones.
     public func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try connection.sample(entity: entity, attribute: attribute, limit: limit)

@@ -23,6 +23,7 @@ struct RelationshipJobTests {
     private static func numbers(_ count: Int) -> String {
         "WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(count))"
     }
+    private static let accepted = "deny, accept: [relationship_denied]"
     private static let denied: String? = "relationship_denied"
     private static let unsupported: String? = "unsupported_schema"
 
@@ -76,6 +77,20 @@ struct RelationshipJobTests {
             denied, "nullify", "",
             "CREATE TABLE c(t INTEGER REFERENCES t, g AS (t + 1) CHECK (g NOT NULL));"
                 + two + "INSERT INTO c(t) VALUES (2)"),
+        // A refusal of `deny` that is accepted leaves what the schema forbids.
+        Case(
+            denied, accepted, "", "CREATE TABLE c(t INTEGER REFERENCES t);" + two + "INSERT INTO c VALUES (2)"),
+        Case(
+            denied, accepted, "",
+            "CREATE TABLE c(t INTEGER DEFAULT 7 REFERENCES t ON DELETE SET DEFAULT);" + two
+                + "INSERT INTO c VALUES (2)"),
+        Case(
+            nil, accepted, "",
+            "CREATE TABLE c(t INTEGER REFERENCES t ON DELETE SET NULL);" + two + "INSERT INTO c VALUES (2)"),
+        // A share is of all that goes, newer rows that go by a cascade of the rule among them.
+        Case(
+            "too_large_fraction", "cascade, limits: { max_fraction: 0.5 }", "up INTEGER REFERENCES t",
+            "INSERT INTO t VALUES (1, $old, NULL), (2, $new, 1), (3, $new, 2), (9, $new, NULL)"),
         // Another reference to the own table points at nothing.
         Case(
             denied, "as_declared", "up INTEGER REFERENCES t ON DELETE SET NULL, other INTEGER REFERENCES t",

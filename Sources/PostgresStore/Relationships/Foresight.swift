@@ -88,6 +88,7 @@ extension PostgresConnection {
         let counts = try counts(of: foresight, request.relationships, rows)
         survey.expiredCount = counts.named
         survey.cascadedCount = counts.cascaded
+        if counts.cascaded > 0 { survey.cascadedCounts = try cascadedCounts(of: foresight) }
         survey.nullifiedCount = counts.nullified
         survey.obstacles = counts.obstacles
         survey.newestExpired = counts.newest
@@ -190,6 +191,20 @@ extension PostgresConnection {
             crossesBatches: row[5] == "t")
         for (index, key) in suspects.enumerated() where number(6 + index) > 0 {
             counts.obstacles.append(Survey.Obstacle(relationship: key, rowCount: number(6 + index)))
+        }
+        return counts
+    }
+
+    /// The rows that the last step takes by cascades, by the lower-cased name of their table.
+    private func cascadedCounts(of foresight: Foresight) throws -> [String: Int] {
+        let step = foresight.stepCount - 1
+        var counts: [String: Int] = [:]
+        for table in foresight.reaches[step].losing {
+            let row = try rows(
+                foresight.tables + " SELECT count(*) FROM \(scope(table.name).source) AS child WHERE "
+                    + "(child.tableoid, child.ctid) IN (SELECT t, c FROM gone_\(step) EXCEPT SELECT t, c FROM named_\(step))"
+            ).first
+            counts[table.name.lowercased()] = row?[0].flatMap { Int($0) } ?? 0
         }
         return counts
     }

@@ -57,12 +57,13 @@ extension PostgresConnection {
         return reach
     }
 
+    /// Whether a foreign key points at one of these tables.
+    func reachByKeys(_ entities: [String]) throws -> Bool {
+        try entities.contains { try !requireTable($0).entity.incomingRelationships.isEmpty }
+    }
+
     /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not foretell it.
     func relationshipsAreInPlay(_ request: SurveyRequest) throws -> Bool {
-        for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity]
-        where try !requireTable(entity).entity.incomingRelationships.isEmpty {
-            return true
-        }
-        return false
+        try reachByKeys(request.preceding.map(\.fetchRequest.entity) + [request.entity])
     }
 }

@@ -53,6 +53,9 @@ extension PostgresConnection {
                 "the partition \(foreign.name) of \(table.name) is a foreign table: a delete on two servers cannot be "
                 + "one transaction; give the other server a policy of its own and name the other partitions in rules"
         }
+        if request.wantsObjectIDs, table.entity.primaryKey.isEmpty {
+            return "\(table.name) has no primary key, which digest: true needs to tell the deleted rows apart"
+        }
         if table.isDistributed, let key = table.entity.incomingRelationships.first {
             return
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys take along cannot be "

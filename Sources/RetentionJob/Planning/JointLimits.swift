@@ -19,8 +19,8 @@ struct JointLimits {
             let table = try tableName(step.rule.entity)
             guard seen.insert(table).inserted else { continue }
             let takers = try takers(of: table)
-            // A single rule's own rows were judged by its survey.
-            guard takers.count > 1 || takers.contains(where: { !isOwn($0, table) }) else { continue }
+            // A single rule's expired rows were judged by its survey.
+            guard takers.count > 1 || takers.contains(where: { $0.cascaded > 0 }) else { continue }
             if let found = try emptied(step, table, takers) ?? tooLargeFraction(table, takers) { return found }
         }
         return nil

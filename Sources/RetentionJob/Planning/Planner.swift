@@ -111,13 +111,13 @@ package struct Planner {
             recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
             misread = try MisreadRows.find(rule: rule, request, samples: samples, reader, clock: clock)
         }
-        func refusals() -> [Refusal] {
+        func refusals(_ rule: Rule) -> [Refusal] {
             Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
                 hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread
             ).all()
         }
-        var holding = refusals()
+        var holding = refusals(rule)
         var passed: [RefusalCode] = []
         if request.relationships == .deny, accepted.contains(.relationshipDenied), !survey.obstacles.isEmpty {
             // `deny` is waived: what the schema declares happens then, and has to be counted; what it forbids stays
@@ -125,7 +125,9 @@ package struct Planner {
             request.relationships = .asDeclared
             survey = try answer(request, reader)
             outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
-            holding = refusals()
+            var waived = rule
+            waived.relationships = .asDeclared
+            holding = refusals(waived)
             if !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
         }
         let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) } ?? withheld
