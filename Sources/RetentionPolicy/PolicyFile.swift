@@ -50,18 +50,18 @@ package enum PolicyFile {
         _ = fcntl(file, F_SETFL, O_RDONLY)
 
         var bytes: [UInt8] = []
-        let chunkBytes = 1 << 16
+        let portionBytes = 1 << 16
         while bytes.count <= largestSizeBytes {
             var code: Int32 = 0
-            let chunk = [UInt8](unsafeUninitializedCapacity: chunkBytes) { buffer, count in
-                let got = Glibc.read(file, buffer.baseAddress, chunkBytes)
+            let portion = [UInt8](unsafeUninitializedCapacity: portionBytes) { buffer, count in
+                let got = Glibc.read(file, buffer.baseAddress, portionBytes)
                 code = got < 0 ? errno : 0
                 count = max(0, got)
             }
             if code == EINTR { continue }
             if code != 0 { throw failure(path, code) }
-            if chunk.isEmpty { return bytes }
-            bytes += chunk
+            if portion.isEmpty { return bytes }
+            bytes += portion
         }
         throw tooLarge(path)
     }

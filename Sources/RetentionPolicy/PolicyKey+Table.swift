@@ -118,7 +118,7 @@ extension PolicyKey {
         PolicyKey("max_fraction", .fraction, "The largest part of the readable rows that a run may delete"),
         PolicyKey(
             "max_lock", .durationOrZero,
-            "How long one rebuild or statement may lock the store; 0: short batches only; default 2s"),
+            "How long one transaction may lock the store; 0: short batches only; default 2s"),
     ]
 
     static let batch: [PolicyKey] = [

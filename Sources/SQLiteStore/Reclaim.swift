@@ -28,9 +28,12 @@ extension SQLiteConnection {
         }
     }
 
-    /// Whether the file was made for incremental reclaim. Nil: every commit gives the room back at once (`auto_vacuum = FULL`).
-    func reclaimsIncrementally() throws(StoreError) -> Bool? {
-        try run("reading the schema") { db in try isFull(db) ? nil : try isIncremental(db) }
+    /// What has to be done once so that the file gives room back bit by bit; nil: it does, or with every commit.
+    func reclaimAdvice() throws(StoreError) -> String? {
+        try run("reading the schema") { db in
+            try isFull(db) || isIncremental(db)
+                ? nil : "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"
+        }
     }
 
     private func isFull(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 1 }

@@ -79,8 +79,8 @@ public class SQLiteStore: StoreHistory {
         try connection.run("reading the size") { try connection.sizeBytes($0) }
     }
 
-    /// Whether the file was made with `auto_vacuum = INCREMENTAL`; nil: with `FULL`.
-    public func reclaimsIncrementally() throws(StoreError) -> Bool? { try connection.reclaimsIncrementally() }
+    /// What has to be done once so that the file gives the room of deleted rows back.
+    public func reclaimAdvice() throws(StoreError) -> String? { try connection.reclaimAdvice() }
 
     /// The room that the rows and indexes of a table take in bytes; nil for a view, and where SQLite was built without
     /// `dbstat`. It reads all of their pages.

@@ -74,7 +74,7 @@ struct ExitStatus: Hashable {
         case .busy: "try again later, or raise store.busy_timeout"
         case .methodUnfit: "raise limits.max_lock, or set it to 0, so that rows go in batches"
         case .inputOutput:
-            "name a SQLite file; if it is one, see what PRAGMA integrity_check says, and whether the disk is full"
+            "name a SQLite file; if it is one, check it for damage, and see whether the disk is full"
         case .constraint: "see which rows the message means: a trigger or a key of the store keeps them"
         case .unsupported: "retention inspect shows what is in the store"
         case .unknownName: "retention inspect shows the names of the store"

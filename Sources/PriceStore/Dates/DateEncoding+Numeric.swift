@@ -18,7 +18,7 @@ extension DateEncoding {
     /// The scale of a numeric format; nil for the others.
     var scale: Scale? {
         let apple: Int128 = 978_307_200_000_000
-        let windows: Int128 = -11_644_473_600_000_000
+        let from1601: Int128 = -11_644_473_600_000_000
         return switch self {
         case .unixSeconds: Scale(multiplier: 1_000_000, divisor: 1, epoch: 0)
         case .unixMilliseconds: Scale(multiplier: 1000, divisor: 1, epoch: 0)
@@ -26,8 +26,8 @@ extension DateEncoding {
         case .unixNanoseconds: Scale(multiplier: 1, divisor: 1000, epoch: 0)
         case .appleSeconds: Scale(multiplier: 1_000_000, divisor: 1, epoch: apple)
         case .appleNanoseconds: Scale(multiplier: 1, divisor: 1000, epoch: apple)
-        case .webkitMicroseconds: Scale(multiplier: 1, divisor: 1, epoch: windows)
-        case .windowsFiletime: Scale(multiplier: 1, divisor: 10, epoch: windows)
+        case .webkitMicroseconds: Scale(multiplier: 1, divisor: 1, epoch: from1601)
+        case .windowsFiletime: Scale(multiplier: 1, divisor: 10, epoch: from1601)
         case .dotnetTicks: Scale(multiplier: 1, divisor: 10, epoch: -62_135_596_800_000_000)
         case .julianDay:
             // The epoch is noon, 2,440,587.5 days before 1970.

@@ -62,14 +62,14 @@ public protocol StoreReader: AnyObject {
     /// The room that an entity's rows and indexes take in bytes; nil: the store cannot tell.
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
 
-    /// Whether the room of deleted rows can be given back to the file system bit by bit; nil: that is none of this store's
-    /// matters, or it happens with every commit.
-    func reclaimsIncrementally() throws(StoreError) -> Bool?
+    /// What has to be done once so that the room of deleted rows can be given back to the file system bit by bit, as a
+    /// clause; nil: nothing, or the engine looks after that itself.
+    func reclaimAdvice() throws(StoreError) -> String?
 }
 
 extension StoreReader {
-    /// Nil: a store need not know of this.
-    public func reclaimsIncrementally() throws(StoreError) -> Bool? { nil }
+    /// Nil: the engine looks after its files itself.
+    public func reclaimAdvice() throws(StoreError) -> String? { nil }
 
     /// Counts the rows that none of the deletes names itself, for a store where nothing goes with them.
     public func countSpared(

@@ -6,7 +6,7 @@
 struct ByteWindow {
     /// Longer records are not read.
     static let recordLimit = 1 << 20
-    private static let chunkSize = 1 << 16
+    private static let portionSize = 1 << 16
 
     private let file: PendingFile
     private(set) var bytes: [UInt8] = []
@@ -18,7 +18,7 @@ struct ByteWindow {
 
     init(_ file: PendingFile) {
         self.file = file
-        bytes.reserveCapacity(2 * Self.chunkSize)
+        bytes.reserveCapacity(2 * Self.portionSize)
     }
 
     /// The place in the file of a byte that is held.
@@ -34,7 +34,7 @@ struct ByteWindow {
 
     /// Lets go of the bytes before the head, if they are worth the move.
     mutating func compact() {
-        guard head >= Self.chunkSize else { return }
+        guard head >= Self.portionSize else { return }
         base += Int64(head)
         bytes.removeFirst(head)
         head = 0
@@ -83,9 +83,9 @@ struct ByteWindow {
     private mutating func fill() throws -> Bool {
         guard !isAtEnd else { return false }
         let old = bytes.count
-        bytes.append(contentsOf: repeatElement(0, count: Self.chunkSize))
+        bytes.append(contentsOf: repeatElement(0, count: Self.portionSize))
         let count = try bytes.withUnsafeMutableBytes { try file.read(into: .init(rebasing: $0[old...])) }
-        bytes.removeLast(Self.chunkSize - count)
+        bytes.removeLast(Self.portionSize - count)
         isAtEnd = count == 0
         return !isAtEnd
     }

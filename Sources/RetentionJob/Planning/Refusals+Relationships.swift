@@ -47,7 +47,7 @@ extension Refusals {
             reason: begin(
                 "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would go, and a "
                     + "constraint or a unique index of the table does not allow it, or another reference of such a row "
-                    + "points at nothing (see PRAGMA foreign_key_check)"),
+                    + "points at nothing"),
             wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
     }
 

@@ -78,13 +78,12 @@ package enum StoreCheck {
     /// What is to be said of a file that keeps the room of deleted rows for itself, although a rule may give it back; nothing
     /// where the next run makes the file smaller anyway.
     package static func reclaimAdvice(policy: Policy, reader: any StoreReader, clock: Instant) throws -> [Diagnostic] {
-        guard try reader.reclaimsIncrementally() == false else { return [] }
+        guard let cure = try reader.reclaimAdvice() else { return [] }
         let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }
         guard asksForIt != nil || policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .auto }) else {
             return []
         }
         if asksForIt == nil, shrinks(policy: policy, reader: reader, clock: clock) { return [] }
-        let cure = "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"
         guard let rule = asksForIt else {
             return [
                 Diagnostic(
