@@ -12,7 +12,6 @@ let settings: [SwiftSetting] =
 
 let package = Package(
     name: "retention",
-    platforms: [.macOS(.v15)],
     products: [
         .executable(name: "retention", targets: ["retention"]),
         .executable(name: "goldprices", targets: ["goldprices"]),

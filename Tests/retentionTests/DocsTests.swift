@@ -6,7 +6,7 @@ import Testing
 struct DocsTests {
     /// All pages of the project, as paths from its folder.
     static let pages: [String] = {
-        let root = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md"]
+        let root = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"]
         let docs = FileManager.default.enumerator(atPath: LaunchedProgram.project.appending(path: "docs").path)
         let paths = (docs?.allObjects as? [String] ?? []).filter { $0.hasSuffix(".md") }.map { "docs/" + $0 }
         return root + paths.sorted()
