@@ -13,7 +13,7 @@ struct OldPoints: ParsableArguments {
     var before: Int64
 
     var request: PriceStore.FetchRequest {
-        PriceStore.FetchRequest(entity: "YahooGoldPricePoint", predicate: .compare("updateTime", .less, .integer(before)))
+        .init(entity: "YahooGoldPricePoint", predicate: .compare("updateTime", .less, .integer(before)))
     }
 
     func context() throws -> StoreContext { StoreContext(try SQLiteWriter(path: store)) }

@@ -7,7 +7,7 @@ from ..stores import SCHEMAS, Schema, count
 POINTS = {
     "options": ("--core-data", "--relationship", "detail"), "table": "ZYAHOOGOLDPRICEPOINT", "date": "ZUPDATETIME",
     "date_format": "apple_seconds"}
-MODEL = Schema("cascade", "each point with a detail that goes with it", **POINTS)
+MODEL = Schema("model", "each point with a detail that goes with it", **POINTS)
 # The same rows, with the model's cascade as a foreign key.
 FOREIGN_KEY = Schema(
     "foreign-key", "the same in SQL", **POINTS, sql="PRAGMA foreign_keys = ON; DELETE FROM {table} WHERE {date} < {cutoff}",
