@@ -131,8 +131,6 @@ struct ChosenRows {
         let name = connection.temporaryName("chosen")
         let list = Self.columns(scope).joined(separator: ", ")
         try execute("CREATE TEMP TABLE \(name) (\(list), wave, named, PRIMARY KEY (\(list))) WITHOUT ROWID")
-        // A long chain has many waves; without the index each would be searched for in all rows.
-        if request.relationships != .nullify { try execute("CREATE INDEX temp.\(name)_wave ON \(name) (wave)") }
         connection.temporaries.chosenRows[entity] = name
         return name
     }
