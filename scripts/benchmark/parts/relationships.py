@@ -36,7 +36,7 @@ def measure(shop):
             f"{ratio(job, shell, 'cpu_ms'):.2f}"])
         goals.append(Goal(f"{schema.what}: CPU ratio", 3, ratio(job, shell, "cpu_ms")))
         found, table_lines = live.compare(shop, schema, rows, 50)
-        waits += [[f"{schema.what}: " + line[0].replace("DELETE", "SQL"), *line[1:]] for line in table_lines[1:]]
+        waits += [[f"{schema.what}: " + line[0].replace("`DELETE`", "SQL"), *line[1:]] for line in table_lines[1:]]
         goals.append(Goal(f"{schema.what}: a writer's worst", 60, live.latencies(found["job"], "writes")[2], " ms"))
         shop.forget(schema, rows)
     heads = ["", "job, wall s", "shell, wall s", "job, CPU s", "shell, CPU s", "CPU ratio"]
