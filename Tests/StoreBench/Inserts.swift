@@ -28,7 +28,7 @@ struct NewPoints: ParsableArguments {
     }
 }
 
-/// Inserts by one batch insert request whose handler makes a row at a time; prints how many.
+/// Inserts by one batch insert request whose handler makes a row at a time.
 struct InsertBatch: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Inserts points by a batch insert request.")
 
@@ -50,11 +50,11 @@ struct InsertBatch: ParsableCommand {
             row["volume"] = .integer(point.volume)
             return .insert
         }
-        print(try context.execute(request).insertedCount)
+        _ = try context.execute(request)
     }
 }
 
-/// Inserts by a prepared statement in a loop, in one transaction, with GRDB alone; prints how many.
+/// Inserts by a prepared statement in a loop, in one transaction, with GRDB alone.
 struct InsertGRDB: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "insert-grdb", abstract: "Inserts points by a prepared statement, with GRDB alone.")
@@ -80,6 +80,5 @@ struct InsertGRDB: ParsableCommand {
                 ])
             }
         }
-        print(points.rows)
     }
 }

@@ -2,8 +2,8 @@ import ArgumentParser
 
 /// The command that scripts/bench measures: one piece of the library's work in a process, and the same done another way.
 ///
-/// It is no product. Stores come from `goldprices`; each command prints one number, by which the bench sees that both
-/// ways did the same. The peers (`delete-in-chunks`, `delete-one-by-one`) and the live work know nothing of the library.
+/// It is no product. Stores come from `goldprices`; the bench checks that both ways left the same rows. The peers
+/// (`delete-in-chunks`, `delete-one-by-one`) and the live work know nothing of the library.
 @main
 struct StoreBench: ParsableCommand {
     static let configuration = CommandConfiguration(

@@ -43,6 +43,12 @@ struct DeleteStatement {
         return SQLFragment("SELECT \(list) FROM \(rows) WHERE ") + condition
     }
 
+    /// The condition that a row's key is among those of a query. SQLite holds what the query yields in the order of the key,
+    /// in a temporary b-tree that may spill to disk, and reads the rows in that order.
+    func isAmong(_ keys: SQLFragment) -> SQLFragment {
+        SQLFragment(scope.key.count == 1 ? "\(keyList) IN (" : "(\(keyList)) IN (") + keys + ")"
+    }
+
     private func target(_ path: RowPath) -> String {
         path == .table ? scope.targetTable : scope.target(indexedBy: path == .date ? access?.index : nil)
     }

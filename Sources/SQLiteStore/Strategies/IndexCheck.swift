@@ -9,16 +9,21 @@ import PriceStore
 extension BatchDelete {
     /// Throws if a row that the statement would delete is, in the table itself, no row that the request names.
     ///
+    /// - Parameter sorted: whether the rows are read in the order in which they lie, as the delete reads them; their keys
+    ///   are noted for it.
     /// - Throws: ``StoreError`` of kind `inputOutput`; nothing of the batch is deleted then.
-    func checkIndex(_ condition: SQLFragment, by path: RowPath) throws {
+    func checkIndex(_ condition: SQLFragment, by path: RowPath, sorted: Bool = false) throws {
         let scope = statement.scope
         guard path != .table, scope.table.indexes.contains(where: { $0.name != scope.table.keyIndex }) else { return }
         let keys = scope.key.indices.map { "k\($0)" }
         let same = zip(scope.key, keys).map { "\($0) = found.\($1)" }.joined(separator: " AND ")
-        let found = statement.keys(condition, by: path, as: keys)
+        let rows =
+            sorted
+            ? SQLFragment("\(scope.targetTable) WHERE ") + statement.isAmong(statement.keys(condition, by: path))
+            : SQLFragment("(") + statement.keys(condition, by: path, as: keys)
+                + ") AS found CROSS JOIN \(scope.targetTable) WHERE \(same)"
         let query =
-            SQLFragment("SELECT 1 FROM (") + found + ") AS found CROSS JOIN \(scope.targetTable) WHERE \(same) AND ("
-            + statement.condition() + ") IS NOT TRUE LIMIT 1"
+            SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.condition() + ") IS NOT TRUE LIMIT 1"
         guard try connection.row(query, db) != nil else { return }
         let index = (path == .date ? statement.access?.index : nil).map { "the index \($0)" } ?? "an index"
         throw StoreError(

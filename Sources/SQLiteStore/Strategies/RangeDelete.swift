@@ -101,10 +101,7 @@ extension BatchDelete {
 
     private mutating func delete(_ range: SQLFragment, sorted: Bool) throws {
         guard sorted else { return try delete(range, by: .date) }
-        try checkIndex(range, by: .date)
-        // SQLite holds what a subquery yields in the order of the key, in a temporary b-tree that may spill to disk.
-        let key = statement.scope.key
-        let keys = key.count == 1 ? key[0] : "(" + key.joined(separator: ", ") + ")"
-        try deleteChecked(SQLFragment("\(keys) IN (") + statement.keys(range, by: .date) + ")", by: .any)
+        try checkIndex(range, by: .date, sorted: true)
+        try deleteChecked(statement.isAmong(statement.keys(range, by: .date)), by: .any)
     }
 }

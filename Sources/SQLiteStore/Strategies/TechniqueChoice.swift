@@ -2,7 +2,7 @@ import PriceStore
 
 /// The engine's choice of a technique for a rule, from what is known of its rows and of the store. Pure.
 ///
-/// Source of the thresholds: docs/benchmarks.md, the plot of each technique by the expired part.
+/// Source of the thresholds: docs/decisions/0012-rebuilds.md.
 struct TechniqueChoice {
     /// What was found.
     struct Facts {

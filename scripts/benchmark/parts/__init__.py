@@ -1,1 +1,1 @@
-"""What is measured, a file for each question. Each has a function that adds its cells to the result."""
+"""What is measured, a file for each section of the page. Each has `measure`, which returns a `Section`."""

@@ -1,83 +1,59 @@
 """The library's batch requests beside other ways to the same rows, and the cascades of a Core Data store."""
 
-import shutil
+from ..measuring import measure as run
+from ..report import Goal, Section, median, number, ratio, table
+from ..stores import SCHEMAS, Schema, count
 
-from ..measuring import measure
-from ..schemas import Schema, UNTIL_SECONDS
-from ..workshop import SHELL, schema
-
-CASCADE = Schema(
-    "cascade", "Core Data store, each point with a detail that goes with it",
-    ("--core-data", "--relationship", "detail"), table="ZYAHOOGOLDPRICEPOINT", date="ZUPDATETIME", key="Z_PK",
-    date_format="apple_seconds")
-
-
-def measure_cascade(workshop):
-    """Half of the points and their details; the shell has the same rows with a foreign key."""
-    rows = workshop.options.rows
-    store = workshop.store(CASCADE, rows)
-    plain = with_foreign_key(workshop, store)
-    kept = CASCADE.kept(rows, 50)
-    workshop.note(f"Core Data cascade: 50 % of {rows:,} points expired")
-
-    def shell():
-        folder = workshop.work_folder(plain)
-        statement = SHELL + "PRAGMA foreign_keys = ON; " + CASCADE.delete(kept)
-        sample = measure(workshop.shell(folder, statement), folder, watched=True)
-        workshop.check(folder, CASCADE, kept)
-        return sample, None
-
-    samples, strategies = workshop.in_turn(
-        [("shell", shell), ("job", lambda: workshop.delete("job", CASCADE, rows, 50))], workshop.options.runs)
-    for side in ("shell", "job"):
-        workshop.result.add(
-            samples[side], part="cascade", rows=rows, percent=50, side=side, strategy=strategies.get(side))
-    workshop.forget(CASCADE, rows)
-    plain.unlink()
-
-
-def with_foreign_key(workshop, store):
-    """The same rows with the model's cascade declared as a foreign key."""
-    path = workshop.folder / "foreign-key.sqlite"
-    shutil.copyfile(store, path)
-    measure(["sqlite3", "-batch", path, """
+POINTS = {
+    "options": ("--core-data", "--relationship", "detail"), "table": "ZYAHOOGOLDPRICEPOINT", "date": "ZUPDATETIME",
+    "date_format": "apple_seconds"}
+MODEL = Schema("model", "each point with a detail that goes with it", **POINTS)
+# The same rows, with the model's cascade as a foreign key.
+FOREIGN_KEY = Schema(
+    "foreign-key", "the same in SQL", **POINTS, sql="PRAGMA foreign_keys = ON; DELETE FROM {table} WHERE {date} < {cutoff}",
+    changes="""
         CREATE TABLE detail (Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER,
             ZPOINT INTEGER REFERENCES ZYAHOOGOLDPRICEPOINT (Z_PK) ON DELETE CASCADE, ZSOURCE VARCHAR);
         INSERT INTO detail SELECT * FROM ZPRICEDETAIL; DROP TABLE ZPRICEDETAIL;
         ALTER TABLE detail RENAME TO ZPRICEDETAIL;
-        CREATE INDEX ZPRICEDETAIL_ZPOINT_INDEX ON ZPRICEDETAIL (ZPOINT); VACUUM"""], workshop.folder)
-    return path
+        CREATE INDEX ZPRICEDETAIL_ZPOINT_INDEX ON ZPRICEDETAIL (ZPOINT); VACUUM""")
 
 
-def measure_library(workshop):
-    """Deletes, inserts and merges of a context."""
-    rows, shape = workshop.options.rows, schema("S1")
-    kept = shape.kept(rows, 50)
-    workshop.note(f"library: deleting {rows - kept:,} of {rows:,}")
-    pair(workshop, "library_delete", {"batch": "delete-batch", "other": "delete-classic"}, shape, workshop.store(
-        shape, rows), [UNTIL_SECONDS - kept * 60], rows - kept, kept)
-    workshop.note(f"library: inserting {rows:,}")
-    pair(workshop, "library_insert", {"batch": "insert-batch", "other": "insert-grdb"}, shape, workshop.store(
-        shape, 0), [rows], rows, None)
-    ids, held = rows // 10, rows // 100
-    workshop.note(f"library: merging {ids:,} deleted IDs")
-    command = [workshop.storebench, "merge", workshop.store(shape, rows), "--ids", ids, "--held", held]
-    merges = [float(measure(command, workshop.folder).printed) for _ in range(workshop.options.library_runs)]
-    workshop.result.add({"wall_ms": merges}, part="library_merge", rows=ids, held=held, side="batch")
+def measure(shop):
+    rows, schema, lines, goals = shop.rows // 10, SCHEMAS["S1"], [], []
 
+    def add(what, limit, first, second):
+        for figure, unit in (("cpu_ms", "CPU ms"), ("memory_mb", "memory MB")):
+            lines.append([
+                what, unit, number(median(first, figure)), number(median(second, figure)),
+                f"{ratio(first, second, figure):.2f}"])
+        goals.append(Goal(f"{what}: CPU ratio", limit, ratio(first, second, "cpu_ms")))
 
-def pair(workshop, part, commands, shape, store, arguments, printed, left):
-    """Two commands of storebench, each on a copy of the same store; they print the same number."""
-    def work(command):
-        folder = workshop.work_folder(store)
-        sample = measure(
-            [workshop.storebench, command, "prices.sqlite", *arguments], folder, output=str(printed), watched=True)
-        if left is not None:
-            workshop.check(folder, shape, left)
-        return sample, None
+    def command(name, before, argument, after):
+        folder = shop.work_folder(schema, before)
+        sample = run([shop.storebench, name, "prices.sqlite", argument], folder)
+        run(shop.shell(f"SELECT count(*) FROM {schema.table}"), folder, output=str(after))
+        return sample
 
-    samples, _ = workshop.in_turn(
-        [(side, lambda command=command: work(command)) for side, command in commands.items()],
-        workshop.options.library_runs)
-    for side in commands:
-        workshop.result.add(samples[side], part=part, rows=printed, side=side)
+    gone, cutoff = rows // 2, schema.cutoff(rows // 2)
+    shop.note(f"library: deleting {gone:,} of {rows:,}")
+    found = shop.in_turn({
+        name: lambda name=name: command(name, rows, cutoff, rows - gone) for name in ("delete-batch", "delete-classic")})
+    add(f"delete {count(gone)} rows: batch delete; object by object", 0.4, *found.values())
+    shop.note(f"library: inserting {rows:,}")
+    found = shop.in_turn({
+        name: lambda name=name: command(name, 0, rows, rows) for name in ("insert-batch", "insert-grdb")})
+    add(f"insert {count(rows)} rows: batch insert; prepared statement through GRDB", 1.5, *found.values())
+    shop.note(f"Core Data cascade: 50 % of {rows:,} points expired")
+    found = shop.in_turn({
+        "job": lambda: shop.delete("job", MODEL, rows, 50), "shell": lambda: shop.delete("shell", FOREIGN_KEY, rows, 50)})
+    add(f"Core Data cascade, half of {count(rows)}: job; shell, `ON DELETE CASCADE`", 1.3, *found.values())
+    shop.note(f"library: merging {rows // 10:,} deleted IDs")
+    merge = run([
+        shop.storebench, "merge", shop.store(schema, rows), "--ids", rows // 10, "--held", rows // 100], shop.folder)
+    milliseconds = float(merge.printed)
+    lines.append([f"merge {count(rows // 10)} deleted IDs; a tenth is held", "wall ms", number(milliseconds), "", ""])
+    goals.append(Goal("merging deleted IDs: wall", 50, milliseconds, " ms"))
+    for used in (MODEL, FOREIGN_KEY):
+        shop.forget(used, rows)
+    return Section(table(["what", "", "first", "second", "ratio"], lines), goals)

@@ -1,40 +1,28 @@
 """What a run costs that has nothing to delete, and what a dry run costs beside the same count."""
 
-from ..measuring import measure
-from ..workshop import SHELL, schema
+from ..measuring import measure as run
+from ..report import Goal, Section, median, number, table
+from ..stores import SCHEMAS, SHELL, count
 
 
-def measure_starts(workshop):
-    """Nothing is expired: what is left is the start of the process and one look at the index."""
-    for rows in (workshop.options.rows, workshop.options.large_rows):
-        shape, runs = schema("S1"), 2 * workshop.options.runs + 1
-        workshop.note(f"S1: nothing expired in {rows:,} rows")
-        folder = workshop.work_folder(workshop.store(shape, rows), shape.policy(rows + 60))
-        sides = [
-            ("shell", lambda: (measure(workshop.shell(folder, SHELL + shape.delete(rows + 60)), folder), None)),
-            ("job", lambda: (measure(workshop.job(), folder), None)),
-        ]
-        samples, _ = workshop.in_turn(sides, runs)
-        workshop.check(folder, shape, rows)
-        for side, _ in sides:
-            workshop.result.add(samples[side], part="nothing", schema="S1", rows=rows, side=side)
-
-
-def measure_dry_runs(workshop):
-    """Half is expired; the shell counts the same rows."""
-    for name in ("S1", "S4"):
-        for rows in (workshop.options.rows, workshop.options.large_rows):
-            shape = schema(name)
-            kept = shape.kept(rows, 50)
-            workshop.note(f"{name}: dry run, 50 % of {rows:,} rows expired")
-            folder = workshop.work_folder(workshop.store(shape, rows), shape.policy(kept))
-            count = f"SELECT count(*) FROM {shape.table} WHERE {shape.date} < {shape.cutoff(kept)}"
-            sides = [
-                ("shell", lambda: (measure(workshop.shell(folder, count), folder, output=str(rows - kept)), None)),
-                ("job", lambda: (measure(workshop.job("--dry-run"), folder), None)),
-            ]
-            samples, _ = workshop.in_turn(sides, workshop.options.runs)
-            for side, _ in sides:
-                workshop.result.add(samples[side], part="dry_run", schema=name, rows=rows, percent=50, side=side)
-    # Only the dry run looks at so large a store without an index.
-    workshop.forget(shape, rows)
+def measure(shop):
+    rows, lines, goals = shop.rows, [], []
+    for name, percent, what in (
+            ("S1", 0, "run, nothing expired"), ("S1", 50, "dry run, 50 % expired"), ("S4", 50, "dry run, 50 % expired")):
+        schema = SCHEMAS[name]
+        kept = schema.kept(rows, percent)
+        shop.note(f"{name}: {what}, {rows:,} rows")
+        folder = shop.work_folder(schema, rows, kept)
+        sql, options = (schema.count(kept), ["--dry-run"]) if percent else (SHELL + schema.statement(kept), [])
+        found = shop.in_turn({
+            "shell": lambda: run(shop.shell(sql), folder, output=str(rows - kept) if percent else None),
+            "job": lambda: run(shop.job(*options), folder)})
+        job, shell = found["job"], found["shell"]
+        lines.append([
+            f"{what}, {count(rows)} rows, {schema.what}",
+            *(number(median(side, figure)) for figure in ("wall_ms", "cpu_ms") for side in (job, shell))])
+        if name == "S1":
+            limit = 1.3 * median(shell, "wall_ms") + 10 if percent else 13
+            goals.append(Goal(f"{what}, {count(rows)}: wall", round(limit, 1), median(job, "wall_ms"), " ms"))
+    shop.forget(schema, rows)
+    return Section(table(["", "job, wall ms", "shell, wall ms", "job, CPU ms", "shell, CPU ms"], lines), goals)
