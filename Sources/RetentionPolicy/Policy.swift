@@ -11,13 +11,13 @@ package struct Policy: Sendable {
     /// Files whose rows are saved before anything is deleted, in file order.
     package var pending: [PendingSource] = []
     /// Where past runs are recorded.
-    package var history: History = .besideStore
+    package var ledger: Ledger = .besideStore
     /// Where and how the log is written; nil: text on standard error.
     package var log: LogSettings?
     /// A time budget for a whole run; nil: none.
     package var maxRuntime: Duration?
     /// How long the ledger keeps its records; nil: for ever.
-    package var historyKeep: MaxAge? = Policy.defaultHistoryKeep
+    package var ledgerKeep: MaxAge? = Policy.defaultLedgerKeep
     /// How often a run is expected; nil: nobody said.
     package var expectedEvery: MaxAge?
     /// The program, and its arguments, that gets the report of a run whose exit status is not 0; empty: none.
@@ -38,15 +38,15 @@ package struct Policy: Sendable {
     }
 
     /// Two years.
-    package static let defaultHistoryKeep = {
+    package static let defaultLedgerKeep = {
         var age = MaxAge(written: "2y")
         age.years = 2
         return age
     }()
 
     /// Where the ledger of past runs is.
-    package enum History: Hashable, Sendable {
-        /// `<store>.history.sqlite` style default: a file beside the store.
+    package enum Ledger: Hashable, Sendable {
+        /// The default: a file beside the store.
         case besideStore
         /// An absolute path.
         case path(String)

@@ -28,14 +28,14 @@ struct PolicyBuilder {
         policy.marks = file.marks
         policy.timezone = reader.zone
         policy.pending = pending
-        switch file.group("history")?.text("path") ?? file.text("history") {
-        case nil: policy.history = .besideStore
-        case "none": policy.history = .none
-        case .some(let path): policy.history = .path(path)
+        switch file.group("ledger")?.text("path") ?? file.text("ledger") {
+        case nil: policy.ledger = .besideStore
+        case "none": policy.ledger = .none
+        case .some(let path): policy.ledger = .path(path)
         }
-        if let history = file.group("history"), history["keep"] != nil {
+        if let ledger = file.group("ledger"), ledger["keep"] != nil {
             // `forever` is the one word; everything else is an age.
-            policy.historyKeep = history.age("keep")
+            policy.ledgerKeep = ledger.age("keep")
         }
         policy.expectedEvery = file.age("expected_every")
         policy.onFailure = command(file, "on_failure")

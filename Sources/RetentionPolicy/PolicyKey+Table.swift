@@ -18,7 +18,7 @@ extension PolicyKey {
         PolicyKey(
             "pending", .list(.group(pending), atLeast: 0), "Files whose rows are saved before anything is deleted"),
         PolicyKey(
-            "history", .scalarOrGroup(.wordOr(["none"], .path), history),
+            "ledger", .scalarOrGroup(.wordOr(["none"], .path), ledger),
             "The ledger of past runs; default: beside the store; none: no ledger"),
         PolicyKey("log", .group(log), "Where and how the log is written; default: text on standard error"),
         PolicyKey("metrics", .group(metrics), "Where figures for a monitoring system are written"),
@@ -30,7 +30,7 @@ extension PolicyKey {
         PolicyKey("on_success", .command, "A command that gets the report of a run whose exit code is 0"),
     ]
 
-    static let history: [PolicyKey] = [
+    static let ledger: [PolicyKey] = [
         PolicyKey("path", .path, "The ledger's file; default: beside the store"),
         PolicyKey(
             "keep", .wordOr(["forever"], .age), "How long the ledger keeps its records of past runs; default 2y"),

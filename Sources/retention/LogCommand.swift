@@ -61,9 +61,9 @@ struct LogCommand: ConsoleCommand {
         let outcome = try outcome.map { try OptionValue.word($0, option: "--outcome", of: Self.outcomes) }
         let policy = try policyOption.read()
         let since = try since.map { try OptionValue.instant($0, option: "--since", zone: policy.timezone) }
-        guard policy.history != .none else {
+        guard policy.ledger != .none else {
             throw CommandFailure(
-                exitCode: 66, message: "\(policy.file.path) keeps no ledger (history: none)",
+                exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none)",
                 hint: "take the line out of the policy: runs are recorded from then on")
         }
         let opening = StoreOpening(policy)
@@ -114,7 +114,7 @@ struct LogCommand: ConsoleCommand {
     private func showVerification(_ opening: StoreOpening, _ head: String?, _ console: Console) throws -> Int32 {
         guard let reader = try opening.ledgerReader() else {
             throw CommandFailure(
-                exitCode: 66, message: "there is no ledger yet", hint: "the first run makes it; see `history`")
+                exitCode: 66, message: "there is no ledger yet", hint: "the first run makes it; see `ledger`")
         }
         let verification = try LedgerVerification.read(reader, witness: head)
         try console.report(verification.text)

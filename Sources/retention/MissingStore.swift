@@ -43,7 +43,7 @@ struct MissingStore {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { start in
                 start.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if !name.hasPrefix("."), !name.hasSuffix(".history.sqlite") { names.append(name) }
+            if !name.hasPrefix("."), !name.hasSuffix(".ledger.sqlite") { names.append(name) }
         }
         return names.sorted()
     }

@@ -50,12 +50,12 @@ extension RunSession {
         do {
             if try opening.ledgerReader() == nil {
                 let isMissing = (error as? StoreError)?.kind == .missing
-                guard isMissing, policy.history != .besideStore || !opening.isDanglingLink else { return }
+                guard isMissing, policy.ledger != .besideStore || !opening.isDanglingLink else { return }
             }
             guard let writer = try opening.ledgerWriter() else { return }
             let ledger = try RunLedger(
                 writer: writer, store: try opening.realStorePath(), process: MachineFacts.process,
-                keep: policy.historyKeep, zone: policy.timezone)
+                keep: policy.ledgerKeep, zone: policy.timezone)
             var recorded = report
             recorded.runID = runID
             try writer.transaction(.normal) {

@@ -72,7 +72,7 @@ struct RunSession {
         let writer = try opening.writer()
         let ledger = try opening.ledgerWriter().map {
             try RunLedger(
-                writer: $0, store: try opening.realStorePath(), process: MachineFacts.process, keep: policy.historyKeep,
+                writer: $0, store: try opening.realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
                 zone: policy.timezone)
         }
         if let crashed = try ledger?.markCrashed(), crashed > 0 {

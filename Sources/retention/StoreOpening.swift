@@ -97,7 +97,7 @@ struct StoreOpening {
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor made.
     func ledgerWriter() throws -> (any StoreWriter)? {
-        guard let path = try historyPath() else { return nil }
+        guard let path = try ledgerPath() else { return nil }
         do {
             return try SQLiteWriter(
                 path: path, create: true, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
@@ -105,7 +105,7 @@ struct StoreOpening {
             guard error.kind == .permission || error.kind == .missing else { throw error }
             throw StoreError(
                 .cannotCreate, store: path, message: "the ledger cannot be made: \(error.message)",
-                engineCode: error.engineCode, hint: "give `history` a path that can be written, or `none`")
+                engineCode: error.engineCode, hint: "give `ledger` a path that can be written, or `none`")
         }
     }
 
@@ -117,7 +117,7 @@ struct StoreOpening {
     ///
     /// - Throws: ``StoreError`` if the file cannot be read, or is not a ledger.
     func ledgerReader() throws -> (any StoreInserter)? {
-        guard let path = try historyPath() else { return nil }
+        guard let path = try ledgerPath() else { return nil }
         do {
             return try SQLiteReader(path: path, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
         } catch {
@@ -127,7 +127,7 @@ struct StoreOpening {
     }
 
     /// The files that the policy has a run write.
-    func outputs() throws -> OutputFiles { OutputFiles(policy, ledger: try historyPath()) }
+    func outputs() throws -> OutputFiles { OutputFiles(policy, ledger: try ledgerPath()) }
 
     /// Throws if something that is no lock file stands where a run makes one.
     func checkLock() throws {
@@ -192,17 +192,17 @@ struct StoreOpening {
         return path
     }
 
-    /// The ledger's file: as the policy says, or `retention.history.sqlite` in the folder of the store; for a store on a
+    /// The ledger's file: as the policy says, or `retention.ledger.sqlite` in the folder of the store; for a store on a
     /// server in the folder of the policy.
-    private func historyPath() throws -> String? {
-        switch policy.history {
+    private func ledgerPath() throws -> String? {
+        switch policy.ledger {
         case .none: return nil
         case .path(let path): return path
         case .besideStore:
             var neighbour = policy.file.path
             if case .path = policy.store.address { neighbour = try realStorePath() }
-            guard let slash = neighbour.lastIndex(of: "/") else { return "retention.history.sqlite" }
-            return neighbour[...slash] + "retention.history.sqlite"
+            guard let slash = neighbour.lastIndex(of: "/") else { return "retention.ledger.sqlite" }
+            return neighbour[...slash] + "retention.ledger.sqlite"
         }
     }
 }

@@ -22,26 +22,26 @@ struct PolicyFileTests {
         #expect(policy.store.busyTimeout == .milliseconds(250))
         #expect(policy.store.model == PolicyFixtures.folder.path + "/Prices.momd")
         #expect(policy.timezone.identifier == "Europe/Berlin")
-        #expect(policy.history == .path(PolicyFixtures.folder.path + "/ledger/history.sqlite"))
+        #expect(policy.ledger == .path(PolicyFixtures.folder.path + "/ledger/ledger.sqlite"))
         #expect(
             policy.log
                 == Policy.LogSettings(
                     file: PolicyFixtures.folder.path + "/retention.log", format: .json, level: .warning))
         #expect(policy.maxRuntime == .seconds(5400))
-        #expect(policy.historyKeep?.years == 5 && policy.expectedEvery?.days == 1)
+        #expect(policy.ledgerKeep?.years == 5 && policy.expectedEvery?.days == 1)
         #expect(policy.metricsFile == PolicyFixtures.folder.path + "/retention.prom")
         #expect(policy.onFailure == ["mail", "-s", "it's retention", "5", "5"])
         #expect(policy.onSuccess == [PolicyFixtures.folder.path + "/bin/told"])
     }
 
     @Test func theLedgerKeepsTwoYearsUnlessToldOtherwise() throws {
-        func keep(_ history: String) throws -> MaxAge? {
+        func keep(_ ledger: String) throws -> MaxAge? {
             let text =
-                "version: 1\nstore: a.sqlite\n\(history)\nrules: [{ name: a, entity: A, date_attribute: b, max_age: 1d }]\n"
-            return try PolicyFile.policy(bytes: Array(text.utf8), path: "retention.yaml", baseFolder: "/").historyKeep
+                "version: 1\nstore: a.sqlite\n\(ledger)\nrules: [{ name: a, entity: A, date_attribute: b, max_age: 1d }]\n"
+            return try PolicyFile.policy(bytes: Array(text.utf8), path: "retention.yaml", baseFolder: "/").ledgerKeep
         }
-        #expect(try keep("")?.written == "2y" && keep("history: h.sqlite")?.years == 2)
-        #expect(try keep("history: { keep: forever }") == nil && keep("history: { keep: 90d }")?.days == 90)
+        #expect(try keep("")?.written == "2y" && keep("ledger: h.sqlite")?.years == 2)
+        #expect(try keep("ledger: { keep: forever }") == nil && keep("ledger: { keep: 90d }")?.days == 90)
     }
 
     @Test func readsPendingFiles() throws {
@@ -119,7 +119,7 @@ struct PolicyFileTests {
         #expect(policy.store.address == .path("/etc/prices/prices.sqlite"))
         #expect(policy.store.written == "prices.sqlite" && policy.store.busyTimeout == .seconds(5))
         #expect(policy.store.model == nil && policy.rules[0].column == nil)
-        #expect(policy.timezone == .utc && policy.pending.isEmpty && policy.history == .besideStore)
+        #expect(policy.timezone == .utc && policy.pending.isEmpty && policy.ledger == .besideStore)
         #expect(policy.log == nil && policy.maxRuntime == nil)
         let rule = policy.rules[0]
         #expect(rule.filter == .all && rule.keepLast == nil && rule.earliest == nil && rule.latest == nil)

@@ -186,8 +186,8 @@ class Scenario:
                 "running": 0,
             }
             store.close()
-            if os.path.exists(f"{copy}/retention.history.sqlite"):
-                ledger = sqlite3.connect(f"{copy}/retention.history.sqlite")
+            if os.path.exists(f"{copy}/retention.ledger.sqlite"):
+                ledger = sqlite3.connect(f"{copy}/retention.ledger.sqlite")
                 found["ledger"] = [row[0] for row in ledger.execute("PRAGMA integrity_check")]
                 if ledger.execute("SELECT 1 FROM sqlite_schema WHERE name = 'run'").fetchone():
                     found["running"] = ledger.execute("SELECT count(*) FROM run WHERE outcome = 'running'").fetchone()[0]
@@ -257,7 +257,7 @@ class Scenario:
         wanted = {"Price"} | ({"Audit"} if self.is_audited else set()) | ({"Quote"} if self.has_children else set())
         require(state["tables"] == wanted, "tables are left over:", state["tables"])
         known = {"prices.sqlite", "prices.sqlite.retention-lock", "prices.sqlite-journal", "retention.yaml",
-                 "retention.log", "retention.history.sqlite", "pending"}
+                 "retention.log", "retention.ledger.sqlite", "pending"}
         left = {name for name in os.listdir(folder) if not name.endswith(("-wal", "-shm"))} - known
         require(not left, "files are left over:", left)
         hidden = [name for name in os.listdir(f"{folder}/pending") if name.startswith(".")]

@@ -102,7 +102,7 @@ struct BadInputTests {
             status: 74, says: "prices.sqlite"),
     ])
     func aStoreThatIsNoneIsNotTouched(_ store: Store) throws {
-        let job = try LaunchedJob(Self.sql, policy: Sample.policy(Sample.rule(), head: "history: none"))
+        let job = try LaunchedJob(Self.sql, policy: Sample.policy(Sample.rule(), head: "ledger: none"))
         #expect(try LaunchedProgram.shell(store.command, in: job.folder.url).status == 0)
         let before = try? Data(
             contentsOf: URL(filePath: store.command.contains("mkfifo") ? "/dev/null" : job.path("prices.sqlite")))

@@ -196,7 +196,7 @@ struct CommandTests {
     }
 
     @Test func aLedgerThatCannotBeMadeExits73() throws {
-        let retention = try Launch(policy: Launch.policy(head: "history: no/such/folder/h.sqlite"))
+        let retention = try Launch(policy: Launch.policy(head: "ledger: no/such/folder/h.sqlite"))
         let result = try retention("run")
         #expect(result.status == 73, "\(result)")
         #expect(try retention.rowCount() == 13)

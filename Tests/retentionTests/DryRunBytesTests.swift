@@ -37,7 +37,7 @@ struct DryRunBytesTests {
 
     private func expectNoChange(_ job: LaunchedJob, expired: Int) throws {
         let before = try bytes(job)
-        #expect(before.keys.contains("new/done/first.csv") && before.keys.contains("retention.history.sqlite"))
+        #expect(before.keys.contains("new/done/first.csv") && before.keys.contains("retention.ledger.sqlite"))
         for _ in 1...2 {
             let report = try job.report("--dry-run")
             #expect(report.exitCode == 65 && report.totals.expired == expired, "\(report)")

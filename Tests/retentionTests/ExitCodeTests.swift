@@ -56,7 +56,7 @@ struct ExitCodeTests {
     }
 
     @Test(arguments: [
-        "log: { file: logs/retention.log }", "metrics: { textfile: nowhere/a.prom }", "history: none/there.sqlite",
+        "log: { file: logs/retention.log }", "metrics: { textfile: nowhere/a.prom }", "ledger: none/there.sqlite",
     ])
     func aFolderThatIsNotThereIsToldBeforeTheRun(_ head: String) throws {
         let job = try job(head: head)
@@ -115,7 +115,7 @@ struct ExitCodeTests {
     }
 
     @Test func aWriteThatFailsExits74AndLosesNothing() throws {
-        let job = try job(Sample.rows(20000, daysAgo: 50), keys: "batch: { rows: 1000 }", head: "history: none")
+        let job = try job(Sample.rows(20000, daysAgo: 50), keys: "batch: { rows: 1000 }", head: "ledger: none")
         // No byte may be written behind the first 64 KiB of any file.
         let end = try LaunchedProgram.shell("trap '' XFSZ; ulimit -f 128; exec retention run", in: job.folder.url)
         #expect(end.status == 74, "\(end)")
@@ -135,7 +135,7 @@ struct ExitCodeTests {
     @Test(.enabled(if: mayMount, "only root can make a disk that is small"))
     func aFullDiskExits74AndTheNextRunFinishes() throws {
         let job = try job(Sample.rows(5000, daysAgo: 50))
-        let head = "history: none\n"
+        let head = "ledger: none\n"
         try job.folder.write(
             head + Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "disk/prices.sqlite"), to: "p.yaml")
         let mounted = try LaunchedProgram.shell(

@@ -1,12 +1,12 @@
 import Foundation
 import Testing
 
-/// Files that `history` names and that are no ledger of ours, or no longer only that.
+/// Files that `ledger` names and that are no ledger of ours, or no longer only that.
 struct ForeignLedgerTests {
-    private func job(history: String) throws -> LaunchedJob {
+    private func job(ledger: String) throws -> LaunchedJob {
         try LaunchedJob(
             Sample.price + Sample.rows(4, daysAgo: 40) + Sample.rows(2, daysAgo: 1),
-            policy: Sample.policy(Sample.rule(), head: "history: \(history)"))
+            policy: Sample.policy(Sample.rule(), head: "ledger: \(ledger)"))
     }
 
     private func bytes(_ job: LaunchedJob, _ file: String) throws -> Data {
@@ -20,7 +20,7 @@ struct ForeignLedgerTests {
             "CREATE TABLE other(x)", "PRAGMA user_version = 3", "PRAGMA application_id = 77",
             "PRAGMA application_id = 77; CREATE TABLE run(number INTEGER PRIMARY KEY)",
         ] {
-            let job = try job(history: "other.db")
+            let job = try job(ledger: "other.db")
             try job.change("PRAGMA journal_mode = \(journal); \(sql)", in: "other.db")
             let before = try bytes(job, "other.db")
             for command in [["check"], ["run", "--dry-run"], ["run"], ["log"], ["log", "--verify"]] {
@@ -34,7 +34,7 @@ struct ForeignLedgerTests {
     }
 
     @Test func anEmptyFileBecomesALedger() throws {
-        let job = try job(history: "new.db")
+        let job = try job(ledger: "new.db")
         try job.folder.write("", to: "new.db")
         #expect(try job.retention("check").status == 0)
         #expect(try job.report("--dry-run").exitCode == 0)
@@ -50,7 +50,7 @@ struct ForeignLedgerTests {
         "ALTER TABLE run RENAME TO lie; CREATE VIEW run AS SELECT * FROM lie",
     ])
     func aLedgerWithSomethingElseInItIsRefused(sql: String) throws {
-        let job = try job(history: "ledger.db")
+        let job = try job(ledger: "ledger.db")
         #expect(try job.retention("run").status == 0)
         try job.change(Sample.rows(3, daysAgo: 40))
         try job.change(sql, in: "ledger.db")
@@ -65,7 +65,7 @@ struct ForeignLedgerTests {
     }
 
     @Test func sqlitesOwnTablesDoNotHarmALedger() throws {
-        let job = try job(history: "ledger.db")
+        let job = try job(ledger: "ledger.db")
         #expect(try job.retention("run").status == 0)
         try job.change("ANALYZE", in: "ledger.db")
         #expect(try job.retention("run").status == 0)
@@ -74,7 +74,7 @@ struct ForeignLedgerTests {
 
     @Test(arguments: ["DROP TABLE link", "DELETE FROM link"])
     func aChainThatIsGoneIsBroken(sql: String) throws {
-        let job = try job(history: "ledger.db")
+        let job = try job(ledger: "ledger.db")
         #expect(try job.retention("run").status == 0)
         try job.change(sql, in: "ledger.db")
         let end = try job.retention("log", "--verify")
@@ -86,10 +86,10 @@ struct ForeignLedgerTests {
     }
 
     @Test func theHeadOfARunIsAWitness() throws {
-        let job = try job(history: "ledger.db")
+        let job = try job(ledger: "ledger.db")
         try job.folder.write(
             Sample.policy(
-                Sample.rule(), head: "history: ledger.db\non_success: [tee, told.json]\nlog: { file: a.log }"),
+                Sample.rule(), head: "ledger: ledger.db\non_success: [tee, told.json]\nlog: { file: a.log }"),
             to: "retention.yaml")
         #expect(try job.retention("run").status == 0)
         let head = try #require(job.text("a.log").firstMatch(of: /ledger_hash=([0-9a-f]{64})/)).1
@@ -114,7 +114,7 @@ struct ForeignLedgerTests {
     @Test(arguments: [Int64.min, .max]) func numbersThatNobodyRecordedOverflowNothing(number: Int64) throws {
         let job = try LaunchedJob(
             Sample.price,
-            policy: Sample.policy(Sample.rule(), Sample.rule(name: "two", age: "60d"), head: "history: l.db"))
+            policy: Sample.policy(Sample.rule(), Sample.rule(name: "two", age: "60d"), head: "ledger: l.db"))
         for _ in 0..<2 { #expect(try job.retention("run").status == 0) }
         for table in ["run", "run_rule"] {
             let sets = try job.rows(

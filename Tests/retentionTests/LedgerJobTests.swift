@@ -14,7 +14,7 @@ struct LedgerJobTests {
             SELECT version, uid, host <> '', length(config_sha256), store_bytes > 0, oldest_deleted_us / 1000000,
                 newest_deleted_us / 1000000, run_rule.deleted, cutoff IS NOT NULL, digest
             FROM run JOIN run_rule ON run_number = number
-            """, in: "retention.history.sqlite")
+            """, in: "retention.ledger.sqlite")
         #expect(record == ["0.1.0|\(getuid())|1|64|1|\(try #require(dates.first))|5|1|"])
         let end = try job.retention("log", "--run", "0")
         #expect(end.output.contains("(uid \(getuid()))"), "\(end.output)")
@@ -26,7 +26,7 @@ struct LedgerJobTests {
         _ = try LaunchedProgram.run(
             LaunchedProgram.folder.appending(path: "retention"), ["run"], in: job.folder.url,
             environment: ["SUDO_USER": "ann"])
-        #expect(try job.rows("SELECT sudo_user FROM run", in: "retention.history.sqlite") == ["ann"])
+        #expect(try job.rows("SELECT sudo_user FROM run", in: "retention.ledger.sqlite") == ["ann"])
         #expect(try job.retention("log", "--run", "0").output.contains("sudo by ann"))
     }
 
@@ -53,7 +53,7 @@ struct LedgerJobTests {
     }
 
     private func digest(of job: LaunchedJob) throws -> String {
-        try job.rows("SELECT digest FROM run_rule ORDER BY run_number DESC LIMIT 1", in: "retention.history.sqlite")[0]
+        try job.rows("SELECT digest FROM run_rule ORDER BY run_number DESC LIMIT 1", in: "retention.ledger.sqlite")[0]
     }
 
     @Test(arguments: [
@@ -113,7 +113,7 @@ struct LedgerJobTests {
         #expect(whole.status == 0 && whole.output.hasPrefix("The ledger is whole: 4 links, 2 runs."), "\(whole)")
         let head = try #require(whole.output.firstMatch(of: /The last link is ([0-9a-f]{64})\./)).1
         #expect(try job.retention("run", "--format", "json").output.contains("\"ledger_hash\": \"") && head.count == 64)
-        try job.change("UPDATE run_rule SET deleted = 3 WHERE run_number = 1", in: "retention.history.sqlite")
+        try job.change("UPDATE run_rule SET deleted = 3 WHERE run_number = 1", in: "retention.ledger.sqlite")
         let end = try job.retention("log", "--verify")
         #expect(end.status == 74 && end.output.hasPrefix("CHANGED: run "), "\(end)")
     }
@@ -121,7 +121,7 @@ struct LedgerJobTests {
     @Test func theLogNamesTheLastLink() throws {
         let job = try LaunchedJob(Sample.price, policy: Sample.policy(Sample.rule(), head: "log: { file: a.log }"))
         #expect(try job.retention("run").status == 0)
-        let head = try job.rows("SELECT hash FROM link ORDER BY position DESC LIMIT 1", in: "retention.history.sqlite")
+        let head = try job.rows("SELECT hash FROM link ORDER BY position DESC LIMIT 1", in: "retention.ledger.sqlite")
         #expect(try job.text("a.log").contains("ledger_hash=\(head[0])"))
     }
 
@@ -130,7 +130,7 @@ struct LedgerJobTests {
         let good = try job.retention("log", "--missed")
         #expect(good.status == 0 && good.output.hasPrefix("No run was missed"), "\(good)")
         try job.change(
-            "UPDATE run SET started_us = started_us - 3 * 86400000000 WHERE number = 2", in: "retention.history.sqlite")
+            "UPDATE run SET started_us = started_us - 3 * 86400000000 WHERE number = 2", in: "retention.ledger.sqlite")
         let late = try job.retention("log", "--missed")
         #expect(late.status == 65 && late.output.contains("MISSED: the last run began 72 h 00 min ago"), "\(late)")
         #expect(try job.retention("log").output.contains("MISSED: the last run began"))

@@ -133,7 +133,7 @@ struct LogAndQuietTests {
     // MARK: retention log
 
     /// Four runs, 40 to 10 days ago: two that completed, one that was refused, one of another policy.
-    private func jobWithHistory() throws -> LaunchedJob {
+    private func jobWithLedger() throws -> LaunchedJob {
         let job = try job(isRefused: false)
         try job.retention("run")
         try job.change(Sample.rows(2, daysAgo: 90))
@@ -148,13 +148,13 @@ struct LogAndQuietTests {
             let time = "unixepoch('2026-10-01') + \(number) * 86400"
             try job.change(
                 "UPDATE run SET started_us = (\(time)) * 1000000, started = strftime('%Y-%m-%dT%H:%M:%SZ', \(time), 'unixepoch') "
-                    + "WHERE number = \(number)", in: "retention.history.sqlite")
+                    + "WHERE number = \(number)", in: "retention.ledger.sqlite")
         }
         return job
     }
 
     @Test func logFiltersRuns() throws {
-        let job = try jobWithHistory()
+        let job = try jobWithLedger()
         func outcomes(_ arguments: [String]) throws -> [String] {
             try job.log(arguments).map { "\($0.outcome ?? "-") \($0.rules.map { "\($0.name) \($0.deleted)" })" }
         }
@@ -181,7 +181,7 @@ struct LogAndQuietTests {
     }
 
     @Test func logShowsATableForPeople() throws {
-        let lines = try jobWithHistory().retention("log").output.split(separator: "\n")
+        let lines = try jobWithLedger().retention("log").output.split(separator: "\n")
         try #require(lines.count == 11)
         #expect(lines[0].hasPrefix("RUN "))
         #expect(

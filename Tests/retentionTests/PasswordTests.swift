@@ -11,7 +11,7 @@ struct PasswordTests {
         "store: \"postgresql://u:s3cr3t-pass@h:5432/db\"", "store: { url: postgresql://u:s3cr3t-pass@h/db }",
         "store:\n  url: postgresql://h/db?password=s3cr3t-pass&sslmode=require",
         "store: postgresql://h/db?sslpassword=s3cr3t-pass", "store: postgresql://h/db?p%61ssword=s3cr3t-pass",
-        "store: &s postgresql://u:s3cr3t-pass@h/db\nhistory: *s", "store: !!str postgresql://u:s3cr3t-pass@h/db",
+        "store: &s postgresql://u:s3cr3t-pass@h/db\nledger: *s", "store: !!str postgresql://u:s3cr3t-pass@h/db",
         "store: >\n  postgresql://u:s3cr3t-pass@h/db", "store: |\n  postgresql://u:s3cr3t-pass@h/db",
         "store: \"postgresql://u:s3cr3t-\\\n  pass@h/db\"", "store:\n  postgresql://u:s3cr3t-pass\n  @h/db",
         "store: \"postgresql:\\/\\/u:s3cr3t-pass@h/db\"", "store: \"postgresql://u\\x3As3cr3t-pass@h/db\"",

@@ -15,7 +15,7 @@ extension RefusalTests {
             }
             try job.change(
                 "UPDATE run SET \(time.joined(separator: ", ")) WHERE number = \(index + 1)",
-                in: "retention.history.sqlite")
+                in: "retention.ledger.sqlite")
         }
         // What is expired now was not at the runs before.
         try job.change(Sample.rows(3, daysAgo: 100))
@@ -39,7 +39,7 @@ extension RefusalTests {
 
     @Test func aClockBeforeTheLastRunIsRefused() throws {
         let job = try job(endsAgo: [-120])
-        let end = try job.rows("SELECT finished FROM run", in: "retention.history.sqlite")
+        let end = try job.rows("SELECT finished FROM run", in: "retention.ledger.sqlite")
         try expectRefusal("clock_moved_back", by: job, names: end[0])
     }
 

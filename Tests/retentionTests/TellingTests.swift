@@ -138,7 +138,7 @@ struct TellingTests {
         let job = try job("expected_every: 1d")
         try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("aside"))
         #expect(try job.retention("run").status == 66)
-        #expect(try job.number("SELECT clock_believed FROM run", in: "retention.history.sqlite") == 0)
+        #expect(try job.number("SELECT clock_believed FROM run", in: "retention.ledger.sqlite") == 0)
         let missed = try job.retention("log", "--missed")
         #expect(missed.status == 65 && missed.output.contains("no run is recorded"), "\(missed)")
         #expect(try job.retention("log", "--verify").status == 0)
@@ -161,7 +161,7 @@ struct TellingTests {
         try FileManager.default.createSymbolicLink(
             atPath: job.path("prices.sqlite"), withDestinationPath: job.path("unmounted/prices.sqlite"))
         #expect(try job.retention("run").status == 66)
-        #expect(try !job.listing().contains("retention.history.sqlite"))
+        #expect(try !job.listing().contains("retention.ledger.sqlite"))
     }
 
     @Test func noShellAndNoSecrets() throws {

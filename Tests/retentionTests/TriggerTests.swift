@@ -42,7 +42,7 @@ struct TriggerTests {
         #expect(end.errors.contains("deleted_by_triggers=Audit:7"))
         #expect(try job.number("SELECT count(*) FROM Audit") == 5)
         #expect(
-            try job.rows("SELECT deleted_by_triggers FROM run_rule", in: "retention.history.sqlite") == ["7 Audit"])
+            try job.rows("SELECT deleted_by_triggers FROM run_rule", in: "retention.ledger.sqlite") == ["7 Audit"])
         #expect(try job.retention("log", "--format", "json").output.contains("\"deleted_by_triggers\": 7"))
         #expect(try job.retention("log", "--verify").status == 0)
     }

@@ -15,7 +15,7 @@ package struct PendingFolder {
         dates = PendingDates(policy)
         var databases: [String] = []
         if case .path(let path) = policy.store.address { databases.append(path) }
-        if case .path(let path) = policy.history { databases.append(path) }
+        if case .path(let path) = policy.ledger { databases.append(path) }
         self.databases = databases.compactMap(FilePlace.realPath)
     }
 

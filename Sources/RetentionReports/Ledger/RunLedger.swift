@@ -45,7 +45,7 @@ package final class RunLedger: RunRecorder {
             } catch  where error.kind == .permission || error.kind == .missing {
                 throw StoreError(
                     .cannotCreate, store: writer.name, message: "the ledger cannot be made: \(error.message)",
-                    engineCode: error.engineCode, hint: "give `history` a path that can be written, or `none`")
+                    engineCode: error.engineCode, hint: "give `ledger` a path that can be written, or `none`")
             }
         }
     }

@@ -46,10 +46,10 @@ package struct OutputFiles {
         }
         let marks = policy.marks
         if let ledger {
-            let isNamed = policy.history != .besideStore
-            let mark = marks.values["history.path"] ?? marks.value("history")
+            let isNamed = policy.ledger != .besideStore
+            let mark = marks.values["ledger.path"] ?? marks.value("ledger")
             add(
-                isNamed ? "'history'" : Self.ledgerBesideStore, ledger, .ledger, isNamed ? mark : policy.store.mark)
+                isNamed ? "'ledger'" : Self.ledgerBesideStore, ledger, .ledger, isNamed ? mark : policy.store.mark)
             for ending in Self.databaseEndings {
                 used.append(
                     Used(what: "a file that belongs to the ledger", place: FilePlace(ledger).sibling(ending)))

@@ -9,7 +9,7 @@ import SQLiteStore
 /// A ledger file in a folder of its own, which goes with it.
 final class LedgerFile {
     let folder: URL
-    var path: String { folder.appendingPathComponent("retention.history.sqlite").path }
+    var path: String { folder.appendingPathComponent("retention.ledger.sqlite").path }
 
     init() throws {
         folder = FileManager.default.temporaryDirectory.appendingPathComponent("ledger-\(UUID().uuidString)")

@@ -12,7 +12,7 @@ struct CorruptionTests {
             policy: Sample.policy(Sample.rule()))
         #expect(try job.report().exitCode == 0)
         try job.change(Sample.rows(20, daysAgo: 100) + Sample.rows(20, daysAgo: 10))
-        try job.change("UPDATE run SET outcome = 'running', finished_us = NULL", in: "retention.history.sqlite")
+        try job.change("UPDATE run SET outcome = 'running', finished_us = NULL", in: "retention.ledger.sqlite")
         return job
     }
 
@@ -25,7 +25,7 @@ struct CorruptionTests {
         let job = try job()
         let page = try job.number("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'") - 1
         let sound = try bytes(job)
-        let ledger = try Data(contentsOf: URL(filePath: job.path("retention.history.sqlite")))
+        let ledger = try Data(contentsOf: URL(filePath: job.path("retention.ledger.sqlite")))
         var numbers = SeededRandom(name == "Price" ? 11 : 12)
         var found = 0
         for _ in 0..<40 {
@@ -36,7 +36,7 @@ struct CorruptionTests {
                 + (numbers.next() % 2 == 0 ? 4096 - Int(numbers.next() % 600) - 1 : Int(numbers.next() % 100))
             damaged[place] ^= 1 << UInt8(numbers.next() % 8)
             try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
-            try ledger.write(to: URL(filePath: job.path("retention.history.sqlite")))
+            try ledger.write(to: URL(filePath: job.path("retention.ledger.sqlite")))
             let isSound = (try? job.rows("PRAGMA integrity_check")) == ["ok"]
             let end = try job.retention("run")
             if isSound {
@@ -55,12 +55,12 @@ struct CorruptionTests {
     @Test func aFlippedHeaderIsAnErrorOrHarmless() throws {
         let job = try job()
         let sound = try bytes(job)
-        let ledger = try Data(contentsOf: URL(filePath: job.path("retention.history.sqlite")))
+        let ledger = try Data(contentsOf: URL(filePath: job.path("retention.ledger.sqlite")))
         for place in Array(0..<16) + stride(from: 16, to: 100, by: 3) {
             var damaged = sound
             damaged[place] ^= place % 2 == 0 ? 0x01 : 0x80
             try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
-            try ledger.write(to: URL(filePath: job.path("retention.history.sqlite")))
+            try ledger.write(to: URL(filePath: job.path("retention.ledger.sqlite")))
             let end = try job.retention("run")
             if end.status == 0 {
                 #expect(try job.number("SELECT count(*) FROM Price") == 23)

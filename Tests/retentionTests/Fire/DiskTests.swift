@@ -25,7 +25,7 @@ struct DiskTests {
 
     /// A journal that stays is as large as the largest transaction was: deleting then needs no room.
     @Test func aFullDiskIsNoHindranceWhereTheJournalHasItsRoom() throws {
-        let job = try job("", head: "history: none")
+        let job = try job("", head: "ledger: none")
         defer { unmount(job) }
         let holder = try RunningProgram(HandleTests.shell, ["disk/prices.sqlite"], in: job.folder.url)
         // The WAL stays while somebody has the store open.
@@ -43,7 +43,7 @@ struct DiskTests {
     }
 
     /// The ledger asks for room before anything is deleted, and so does a journal.
-    @Test(arguments: ["", "history: none"])
+    @Test(arguments: ["", "ledger: none"])
     func aFullDiskStopsTheRunWithNothingLost(head: String) throws {
         let job = try job("", head: head)
         defer { unmount(job) }
@@ -57,7 +57,7 @@ struct DiskTests {
 
     @Test(arguments: ["DELETE", "WAL"])
     func aReadOnlyFileSystemIsLookedAtAndNotWritten(journal: String) throws {
-        let job = try job("PRAGMA journal_mode = \(journal);", head: "history: none")
+        let job = try job("PRAGMA journal_mode = \(journal);", head: "ledger: none")
         defer { unmount(job) }
         let mounted = try LaunchedProgram.shell("mount -o remount,ro disk", in: job.folder.url)
         try #require(mounted.status == 0)
@@ -77,7 +77,7 @@ struct DiskTests {
             Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "link.sqlite"), to: "retention.yaml")
         #expect(try job.report().rules[0].deleted == 5000)
         let made = try job.listing().filter { $0.contains("retention") }
-        #expect(made.contains("disk/prices.sqlite.retention-lock") && made.contains("disk/retention.history.sqlite"))
+        #expect(made.contains("disk/prices.sqlite.retention-lock") && made.contains("disk/retention.ledger.sqlite"))
         #expect(!made.contains("link.sqlite.retention-lock"))
     }
 }

@@ -87,7 +87,7 @@ struct InsecureTests {
         let end = try LaunchedProgram.shell("umask 0; exec retention run --allow-insecure", in: job.folder.url)
         #expect(end.status == 65, "\(end)")
         let made = Set(try job.listing()).subtracting(before)
-        #expect(made.isSuperset(of: ["new/done", "new/a.csv.rejected", "retention.log", "retention.history.sqlite"]))
+        #expect(made.isSuperset(of: ["new/done", "new/a.csv.rejected", "retention.log", "retention.ledger.sqlite"]))
         for name in made where name != "new/done/a.csv" {
             var facts = stat()
             #expect(lstat(job.path(name), &facts) == 0 && facts.st_mode & 0o027 == 0, "\(name)")

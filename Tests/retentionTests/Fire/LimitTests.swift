@@ -55,7 +55,7 @@ struct LimitTests {
 
     @Test(arguments: [0, 8, 64, 256])
     func aLargestFileSizeIsAnErrorAndLosesNothing(_ limit: Int) throws {
-        let job = try job(Sample.rows(40000, daysAgo: 50), head: "history: none")
+        let job = try job(Sample.rows(40000, daysAgo: 50), head: "ledger: none")
         // A run that fails may leave a journal, which a command that only reads cannot play back.
         for (arguments, statuses) in [
             ("report --html page.html", [limit > 8 ? 0 : 73]), ("check", limit > 0 ? [0] : [0, 74]),

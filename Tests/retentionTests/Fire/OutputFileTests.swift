@@ -18,10 +18,10 @@ struct OutputFileTests {
 
     static let log = "log: { file: '@' }"
     static let metrics = "metrics: { textfile: '@' }"
-    static let history = "history: '@'"
+    static let ledger = "ledger: '@'"
 
     static let traps: [Trap] =
-        [log, metrics, history].flatMap { key -> [Trap] in
+        [log, metrics, ledger].flatMap { key -> [Trap] in
             func trap(_ what: String, _ path: String, _ made: String = "", says: String) -> Trap {
                 Trap(testDescription: "\(key): \(what)", key: key, path: path, made: made, says: says)
             }
@@ -54,11 +54,11 @@ struct OutputFileTests {
                 testDescription: "log and metrics", key: log, path: "sub/../m.prom", made: "mkdir sub",
                 says: "'log.file'"),
             Trap(
-                testDescription: "metrics and ledger", key: metrics, path: "here/retention.history.sqlite",
+                testDescription: "metrics and ledger", key: metrics, path: "here/retention.ledger.sqlite",
                 made: "ln -s . here",
                 says: "the ledger"),
             Trap(
-                testDescription: "log and the WAL of the ledger", key: log, path: "retention.history.sqlite-wal",
+                testDescription: "log and the WAL of the ledger", key: log, path: "retention.ledger.sqlite-wal",
                 says: "belongs to the ledger"),
             Trap(
                 testDescription: "a log in a file of bytes", key: log, path: "b", made: "printf 'SQLite\\000\\001' >b",
@@ -132,7 +132,7 @@ struct OutputFileTests {
             Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
             policy: Sample.policy(
                 Sample.rule(),
-                head: "log: { file: out/my.log }\nmetrics: { textfile: out/my.prom }\nhistory: out/h.sqlite"))
+                head: "log: { file: out/my.log }\nmetrics: { textfile: out/my.prom }\nledger: out/h.sqlite"))
         // An empty file, one of ours, and a log that others write to as well.
         try job.folder.write("", to: "out/my.prom")
         try job.folder.write("cron: hello\n\0\0\0", to: "out/my.log")
@@ -159,8 +159,8 @@ struct OutputFileTests {
 
     @Test(arguments: [
         "prices.sqlite", "/$PWD/prices.sqlite", "here/prices.sqlite", "link", "two", "prices.sqlite-wal",
-        "prices.sqlite-journal", "prices.sqlite.retention-lock", "retention.yaml", "retention.history.sqlite",
-        "retention.history.sqlite-wal", "my.log", "new/a.csv", "new/to-come.csv", "here", "pipe", "device", "text",
+        "prices.sqlite-journal", "prices.sqlite.retention-lock", "retention.yaml", "retention.ledger.sqlite",
+        "retention.ledger.sqlite-wal", "my.log", "new/a.csv", "new/to-come.csv", "here", "pipe", "device", "text",
         "other.html", "nowhere/page.html", "",
     ])
     func aPageIsWrittenOverAPageAlone(_ path: String) throws {
@@ -215,7 +215,7 @@ struct OutputFileTests {
             #expect(try [66, 74].contains(job.launch(arguments).status))
         }
         // The run that found no store at all is recorded.
-        let ledger = name == "gone" ? ["retention.history.sqlite"] : []
+        let ledger = name == "gone" ? ["retention.ledger.sqlite"] : []
         #expect(try job.listing() == (before + ledger).sorted())
     }
 }

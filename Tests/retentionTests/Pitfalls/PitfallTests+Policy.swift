@@ -102,7 +102,7 @@ extension PitfallTests {
         #expect(
             try job.rows(
                 "SELECT count(DISTINCT config_sha256), min(length(config_sha256)) FROM run",
-                in: "retention.history.sqlite")
+                in: "retention.ledger.sqlite")
                 == ["2|64"])
     }
 

@@ -45,7 +45,7 @@ extension PitfallTests {
     func aVacuumWithoutRoomIsNotBegun() throws {
         let job = try job(Sample.rows(60_000, daysAgo: 100) + Sample.rows(60_000, daysAgo: 0))
         try job.folder.write(
-            Sample.policy(Sample.rule("reclaim: vacuum"), head: "history: none")
+            Sample.policy(Sample.rule("reclaim: vacuum"), head: "ledger: none")
                 .replacing("prices.sqlite", with: "disk/prices.sqlite"), to: "retention.yaml")
         let sizeBytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))).count
         // Room for the journal of a batch, and not for a copy.
@@ -81,7 +81,7 @@ extension PitfallTests {
         #expect(try status(policy, "--as-off", "now") == 64)
         #expect(try status(policy) == 65)
         #expect(try status(policy.replacing("prices.sqlite", with: "none.sqlite")) == 66)
-        #expect(try status(policy + "history: none/there.sqlite") == 73)
+        #expect(try status(policy + "ledger: none/there.sqlite") == 73)
         #expect(try status(policy.replacing("prices.sqlite", with: "text.txt")) == 74)
         #expect(try status(policy.replacing("Price", with: "Prize")) == 78)
     }
@@ -114,7 +114,7 @@ extension PitfallTests {
     @Test(arguments: [[], ["--technique", "windows"]])
     func nothingIsCopiedAside(options: [String]) throws {
         let job = try job(
-            Sample.rows(3000, daysAgo: 100) + Sample.rows(5, daysAgo: 0) + Self.children, head: "history: none")
+            Sample.rows(3000, daysAgo: 100) + Sample.rows(5, daysAgo: 0) + Self.children, head: "ledger: none")
         let schema = try job.rows("SELECT type, name, sql FROM sqlite_schema ORDER BY name")
         let sizeBytes = try Data(contentsOf: URL(filePath: job.path("prices.sqlite"))).count
         #expect(try job.report(options).exitCode == 0)

@@ -116,7 +116,7 @@ struct PitfallTests {
         try job.change(
             "UPDATE run SET started_us = (unixepoch() + \(lastRunInDays * Sample.day)) * 1000000, "
                 + "finished_us = (unixepoch() + \(lastRunInDays * Sample.day)) * 1000000",
-            in: "retention.history.sqlite")
+            in: "retention.ledger.sqlite")
         try job.change("DELETE FROM Price; " + Sample.rows(10, daysAgo: 100) + Sample.rows(5, daysAgo: 50))
         let report = try job.report()
         #expect(report.exitCode == 65 && report.rules[0].refusal == code, "\(report)")
