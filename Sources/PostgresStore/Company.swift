@@ -1,10 +1,10 @@
-import PriceStore
+public import PriceStore
 
 /// Who else is at work, and whether batches should wait for them.
 extension PostgresConnection {
     /// Whether another session of this database was at work within the last second. Of sessions of other users a plain
     /// user sees only that they are there: they count.
-    func hasCompany() throws(StoreError) -> Bool {
+    public func hasCompany() throws(StoreError) -> Bool {
         try run("looking for others at work on the store") {
             try exists(
                 SQLFragment(
@@ -20,7 +20,7 @@ extension PostgresConnection {
     ///
     /// A standby that is further behind than is allowed catches up first. While a transaction of others is older than
     /// five minutes, what is deleted cannot be cleaned up: batches go on, but not at full speed.
-    func wantedPause() throws(StoreError) -> WantedPause? {
+    public func wantedPause() throws(StoreError) -> WantedPause? {
         try run("asking for the state of the server") {
             if let limit = options.maxReplicationLag, try replicationLag() > limit {
                 return WantedPause(

@@ -18,16 +18,7 @@ public final class PostgresReader: PostgresStore, StoreInserter {
         _ address: PostgresAddress, zone: CalendarZone = .utc, lockTimeout: Duration = .seconds(5),
         rehearsing entities: [String] = []
     ) throws(StoreError) {
-        let connection = try PostgresConnection(
-            address, PostgresConnection.Options(isReadOnly: true, zone: zone, lockTimeout: lockTimeout))
-        super.init(connection)
-        if !entities.isEmpty { try connection.makeShadows(of: entities) }
-    }
-
-    /// Adds a row to the rehearsal and tells what a writer would do with it.
-    public func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
-        -> InsertOutcome
-    {
-        try connection.rehearseInsert(entity: entity, values: values, onConflict: onConflict)
+        try super.init(address, Options(isReadOnly: true, zone: zone, lockTimeout: lockTimeout))
+        if !entities.isEmpty { try makeShadows(of: entities) }
     }
 }

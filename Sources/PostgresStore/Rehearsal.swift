@@ -1,4 +1,4 @@
-import PriceStore
+public import PriceStore
 
 /// New rows that a dry run foretells: a temporary table beside a real one.
 struct ShadowTable {
@@ -59,9 +59,11 @@ extension PostgresConnection {
                 + "WHERE gone.t = stored.tableoid AND gone.c = stored.ctid) UNION ALL SELECT \(columns) FROM pg_temp.\(shadow))"
         )
     }
+}
 
+extension PostgresReader {
     /// Adds a row to the rehearsal and tells what a writer would do with it.
-    func rehearseInsert(
+    public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
         do {

@@ -1,4 +1,4 @@
-import PriceStore
+public import PriceStore
 
 /// The lock of a run: an advisory lock of the session, so that runs on two hosts exclude each other, and the lock of a
 /// host that died is free as soon as the server notices.
@@ -8,10 +8,7 @@ extension PostgresConnection {
     /// The two numbers of the lock: "rete" and "ntio" as bytes.
     private static let key = "1919251557, 1853122927"
 
-    /// Takes the lock, and again whenever the session has to be opened anew.
-    ///
-    /// - Throws: ``StoreError`` of kind `busy` that names the holder.
-    func takeRunLock() throws(StoreError) {
+    func lockRun() throws(StoreError) {
         do {
             holdsRunLock = false
             // One that died a moment ago may still be noticed.
@@ -41,9 +38,18 @@ extension PostgresConnection {
         }
         return "another run is at work on this store: \(client ?? "")server process \(server) holds its lock"
     }
+}
 
+extension PostgresWriter {
+    /// Takes the lock of a run; the session holds it until it ends, and takes it again after a lost connection.
+    ///
+    /// - Throws: ``StoreError`` of kind `busy` that names the holder.
+    public func takeRunLock() throws(StoreError) { try lockRun() }
+}
+
+extension PostgresStore {
     /// Whether a run holds the lock at this moment.
-    func isRunLockHeld() throws(StoreError) -> Bool {
+    public func isRunLockHeld() throws(StoreError) -> Bool {
         do {
             return try exists(
                 SQLFragment(

@@ -1,15 +1,16 @@
 @preconcurrency import Glibc
 import GRDB
-import PriceStore
+public import PriceStore
 
 extension SQLiteConnection {
-    /// Whether others are at work on the store, or may be.
+    /// Whether another process has the store open in WAL mode, or any other connection has written since this was
+    /// last asked. In rollback-journal mode others leave no trace, and the answer is always yes.
     ///
     /// In rollback-journal mode nothing tells that somebody has the store open or waits for its lock: there the answer is
     /// always yes. In WAL mode `data_version` tells that somebody else has written. Who has a WAL store open holds a shared lock on its `-shm`
     /// file, which the kernel lists: that file itself is never opened here, because closing it would drop the locks of
     /// this process (sqlite.org/howtocorrupt.html, section 2.2).
-    func hasCompany() throws(StoreError) -> Bool {
+    public func hasCompany() throws(StoreError) -> Bool {
         try run("looking for others at work on the store") { db in
             let version = try pragma("data_version", db)
             defer { dataVersion = version }

@@ -1,16 +1,30 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
-extension SQLiteConnection {
+extension SQLiteStore {
     /// The size of the main file in bytes, as the database itself counts it.
-    func sizeBytes(_ db: Database) throws -> Int64 {
-        try Int64(pragma("page_count", db)) * Int64(pragma("page_size", db))
+    public func sizeBytes() throws(StoreError) -> Int64 {
+        try run("reading the size") { try Int64(pragma("page_count", $0)) * Int64(pragma("page_size", $0)) }
     }
 
+    /// What has to be done once so that the file gives room back bit by bit; nil: it does, or with every commit.
+    public func reclaimAdvice() throws(StoreError) -> String? {
+        try run("reading the schema") { db in
+            try isFull(db) || isIncremental(db)
+                ? nil : "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"
+        }
+    }
+
+    fileprivate func isFull(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 1 }
+
+    fileprivate func isIncremental(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 2 }
+}
+
+extension SQLiteWriter {
     /// Gives unused pages back, as asked and as the file and the disk allow.
-    func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
+    public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
         try run("giving room back") { db in
-            let before = try sizeBytes(db)
+            let before = try sizeBytes()
             var warning: String?
             switch request.mode {
             case .none: break
@@ -24,21 +38,9 @@ extension SQLiteConnection {
                         : "the file was not made for incremental reclaim: run 'PRAGMA auto_vacuum=INCREMENTAL; VACUUM;' on it once"
             case .vacuum: warning = try vacuum(sizeBytes: before, db)
             }
-            return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: try sizeBytes(db), warning: warning)
+            return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: try sizeBytes(), warning: warning)
         }
     }
-
-    /// What has to be done once so that the file gives room back bit by bit; nil: it does, or with every commit.
-    func reclaimAdvice() throws(StoreError) -> String? {
-        try run("reading the schema") { db in
-            try isFull(db) || isIncremental(db)
-                ? nil : "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"
-        }
-    }
-
-    private func isFull(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 1 }
-
-    private func isIncremental(_ db: Database) throws -> Bool { try pragma("auto_vacuum", db) == 2 }
 
     /// Frees pages a slice at a time, each its own transaction, so that a writer gets in between.
     private func reclaimSlices(_ request: ReclaimRequest, _ db: Database) throws -> String? {
@@ -77,7 +79,9 @@ extension SQLiteConnection {
 
     /// About 1 MB at the usual page size: some 12 ms of lock.
     private static let slicePageCount = 100
+}
 
+extension SQLiteConnection {
     func pragma(_ name: String, _ db: Database) throws -> Int {
         try Int.fetchOne(db, sql: "PRAGMA main.\(name)") ?? 0
     }

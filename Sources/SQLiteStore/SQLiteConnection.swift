@@ -1,22 +1,22 @@
 import GRDB
 import GRDBSQLite
-import PriceStore
+public import PriceStore
 
-/// One connection to a SQLite file, with everything that belongs to it: the catalog, the date functions, the
-/// temporary objects. Readers and writers are thin doors to it.
-final class SQLiteConnection {
-    /// The path as the user named it, for messages.
-    let name: String
-    /// The path without links, which object IDs carry.
-    let storeIdentifier: String
+/// One connection to a SQLite file: it opens the file, prepares and runs statements, and manages transactions. A file is
+/// opened as ``SQLiteReader`` or ``SQLiteWriter``.
+public class SQLiteConnection {
+    /// The path as the user named it.
+    public let name: String
+    /// The file's path without links, which object IDs carry.
+    public let storeIdentifier: String
     let isReadOnly: Bool
     private let queue: DatabaseQueue
     private let configuration: Configuration
     private let modelPath: String?
     private var transactionDepth = 0
 
-    /// Told each different statement before its first execution, with its query plan; nil: nobody asks.
-    var trace: ((_ statement: String, _ plan: [String]) -> Void)?
+    /// Told each different statement before its first execution, with its query plan.
+    public var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
     /// What the catalog knows; emptied when the schema changes.
@@ -74,10 +74,7 @@ final class SQLiteConnection {
         return "retention_\(kind)_\(temporaryCount)"
     }
 
-    convenience init(
-        path: String, readOnly: Bool, create: Bool, busyTimeout: Duration, modelPath: String? = nil
-    ) throws(StoreError) {
-        let checked = try StoreFile.check(path, readOnly: readOnly, create: create)
+    static func configuration(readOnly: Bool, _ busyTimeout: Duration) -> Configuration {
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.label = "retention"
@@ -86,18 +83,11 @@ final class SQLiteConnection {
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
-        try self.init(path, configuration, modelPath: modelPath)
-        if let checked { try run("opening the store") { try StoreFile.confirm(checked, at: path, $0) } }
-        if create { StoreFile.makePrivate(path) }
-        if !readOnly {
-            PrivateFile.removeLeftOver(beside: storeIdentifier)
-            try preferFewSyncs()
-            try noteIdentity()
-        }
+        return configuration
     }
 
     /// Opens a file that is known to be a database, without touching it but through SQLite.
-    private init(_ path: String, _ configuration: Configuration, modelPath: String?) throws(StoreError) {
+    init(_ path: String, _ configuration: Configuration, modelPath: String?) throws(StoreError) {
         name = path
         self.configuration = configuration
         self.modelPath = modelPath
@@ -109,6 +99,11 @@ final class SQLiteConnection {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
         storeIdentifier = StoreFile.identifier(of: path)
+    }
+
+    /// Throws unless the file that is open is the one that was looked at before.
+    func confirm(_ checked: StoreFile.Number?) throws(StoreError) {
+        if let checked { try run("opening the store") { try StoreFile.confirm(checked, at: name, $0) } }
     }
 
     /// Another connection to the same file.
@@ -125,7 +120,7 @@ final class SQLiteConnection {
     }
 
     /// Takes the file that is open for the store from here on.
-    private func noteIdentity() throws(StoreError) {
+    func noteIdentity() throws(StoreError) {
         identity = try run("looking at the store's file") { db in
             do {
                 // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.
@@ -141,7 +136,7 @@ final class SQLiteConnection {
 
     /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
     /// run deletes them again; the file is sound. What must not be lost asks for ``Durability/full``.
-    private func preferFewSyncs() throws(StoreError) {
+    func preferFewSyncs() throws(StoreError) {
         try run("setting the connection up") { db in
             if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
                 try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
@@ -164,7 +159,7 @@ final class SQLiteConnection {
     }
 
     /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is a snapshot.
-    func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
+    public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         try queue.unsafeReentrantWrite { db in
             if db.isInsideTransaction {
                 transactionDepth += 1

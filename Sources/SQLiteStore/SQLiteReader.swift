@@ -17,16 +17,9 @@ public final class SQLiteReader: SQLiteStore, StoreInserter {
     public init(
         path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil, owner: FileOwner? = nil
     ) throws(StoreError) {
-        super.init(
-            try SQLiteConnection(
-                path: path, readOnly: true, create: false, busyTimeout: busyTimeout, modelPath: modelPath))
-        if let owner { try connection.check(owner) }
-    }
-
-    /// Adds a row to the rehearsal and tells what a writer would do with it.
-    public func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
-        -> InsertOutcome
-    {
-        try connection.rehearseInsert(entity: entity, values: values, onConflict: onConflict)
+        let checked = try StoreFile.check(path, readOnly: true, create: false)
+        try super.init(path, Self.configuration(readOnly: true, busyTimeout), modelPath: modelPath)
+        try confirm(checked)
+        if let owner { try check(owner) }
     }
 }

@@ -1,12 +1,12 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
-extension SQLiteConnection {
+extension SQLiteStore {
     /// Throws if the pages of an entity's table or indexes are damaged, or if an index tells other than the table.
     ///
     /// `quick_check` would be cheaper, but it does not compare an index with its table, and rows go by what an index
     /// says of their dates.
-    func verify(entity: String) throws(StoreError) {
+    public func verify(entity: String) throws(StoreError) {
         try run("looking for damage in \(entity)") { db in
             guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return }
             let found: [String]

@@ -3,7 +3,7 @@
 import SwiftOverlayShims
 import GRDB
 import GRDBSQLite
-import PriceStore
+public import PriceStore
 
 /// How large a WAL may grow while a run deletes, and what has been done about it.
 ///
@@ -54,12 +54,12 @@ final class WALCommits {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteWriter {
     /// Moves the WAL's pages into the store for others, and empties the WAL if it has grown beyond its bound.
     ///
     /// - Returns: who is in the way; nil: nobody, or it was told at about this size already.
     /// - Throws: `StoreError` of kind `busy` beyond the limit.
-    func boundWAL() throws(StoreError) -> String? {
+    public func boundSideFiles() throws(StoreError) -> String? {
         if sawCompany, walCommits.pageCount >= WALGrowth.sharedPageCount {
             try run("moving the WAL to the store") { walCommits.moveToStore($0.sqliteConnection) }
         }

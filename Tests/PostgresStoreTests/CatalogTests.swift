@@ -53,7 +53,7 @@ struct CatalogTests {
                     source: "note", sourceAttributes: ["x", "y"], destination: "prices",
                     destinationAttributes: ["b C", "a"], deleteRule: .nullify, isIndexed: true)
             ])
-        #expect(try reader.connection.table("prices")?.indexes.map(\.columns).contains(["at", "a"]) == true)
+        #expect(try reader.table("prices")?.indexes.map(\.columns).contains(["at", "a"]) == true)
     }
 
     @Test func foreignKeysOfPartitionedTablesAreToldOnce() throws {

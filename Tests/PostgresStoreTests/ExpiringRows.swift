@@ -35,6 +35,6 @@ extension PostgresStore {
     /// What a survey finds, with what only the engine knows of it.
     func findings(_ request: SurveyRequest) throws -> Findings {
         _ = try survey(request)
-        return try connection.knownFindings(of: request)
+        return try knownFindings(of: request)
     }
 }

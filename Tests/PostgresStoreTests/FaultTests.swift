@@ -86,7 +86,7 @@ struct FaultTests {
         try other.execute("BEGIN")
         try other.execute("UPDATE q SET id = id WHERE id = 20")
         let writer = try database.writer()
-        try writer.connection.execute("SET deadlock_timeout = '10ms'")
+        try writer.execute("SET deadlock_timeout = '10ms'")
         nonisolated(unsafe) let session = other
         Thread {
             // Waits for row 10, which the batch has deleted by then, while the batch waits for row 20.

@@ -69,7 +69,7 @@ struct KnownCountsTests {
         let (writer, other) = try open(Self.partitions)
         try other.execute("BEGIN")
         try other.execute("INSERT INTO q VALUES ('2026-01-20')")
-        try writer.connection.execute("SELECT pg_current_xact_id()")
+        try writer.execute("SELECT pg_current_xact_id()")
         let survey = try writer.survey(Self.request)
         try other.execute("COMMIT")
         let execution = try Laws.carryOut(Self.request, technique: "partitions", batchRows: 100, on: writer)

@@ -82,7 +82,7 @@ struct SurveyTests {
     @Test func aReaderCannotWrite() throws {
         let database = try TestDatabase("CREATE TABLE q (at timestamptz);")
         let reader = try database.reader()
-        let error = #expect(throws: ServerFault.self) { try reader.connection.execute("INSERT INTO q VALUES (now())") }
+        let error = #expect(throws: ServerFault.self) { try reader.execute("INSERT INTO q VALUES (now())") }
         #expect(error?.code == "25006")
     }
 }

@@ -72,7 +72,7 @@ struct DamagedIndexTests {
         delete.stayingRows = survey.stayingRows
         delete.rowIDs = strategy == .windows ? survey.expiredRowIDs : nil
         let writer = try store.writer()
-        delete.surveyed = try writer.connection.changeMark()
+        delete.surveyed = try writer.changeMark()
         var error: StoreError?
         do throws(StoreError) {
             repeat { delete.continuation = try writer.execute(delete).continuation } while delete.continuation != nil

@@ -94,6 +94,6 @@ extension SQLiteStore {
     /// What a survey finds, with what only the engine knows of it.
     func findings(_ request: SurveyRequest) throws -> Findings {
         _ = try survey(request)
-        return try connection.findings(of: request)
+        return try findings(of: request)
     }
 }

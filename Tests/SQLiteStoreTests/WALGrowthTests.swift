@@ -22,7 +22,7 @@ struct WALGrowthTests {
     @Test func beyondItsBoundItIsEmptied() throws {
         let store = try store()
         let writer = try store.writer()
-        writer.connection.walGrowth.boundBytes = 10_000
+        writer.walGrowth.boundBytes = 10_000
         try change(writer)
         #expect(try walSize(store) > 10_000)
         #expect(try writer.boundSideFiles() == nil)
@@ -32,7 +32,7 @@ struct WALGrowthTests {
     @Test func aReaderInTheWayIsToldOnceAndFarBeyondTheBoundNothingMoreIsWritten() throws {
         let store = try store()
         let writer = try store.writer()
-        writer.connection.walGrowth.boundBytes = 10_000
+        writer.walGrowth.boundBytes = 10_000
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         let reader = try DatabaseQueue(path: store.path, configuration: configuration)
@@ -41,7 +41,7 @@ struct WALGrowthTests {
         let warning = try #require(try writer.boundSideFiles())
         #expect(warning.contains("keeps the WAL from being emptied"))
         #expect(try writer.boundSideFiles() == nil)
-        writer.connection.walGrowth.limitBytes = 10_000
+        writer.walGrowth.limitBytes = 10_000
         #expect { try writer.boundSideFiles() } throws: { ($0 as? StoreError)?.kind == .busy }
         try reader.inDatabase { try $0.execute(sql: "ROLLBACK") }
         #expect(try writer.boundSideFiles() == nil)

@@ -13,7 +13,7 @@ struct PostgresCatalog {
 extension PostgresConnection {
     /// Tables, views and foreign tables that are nobody's partition. Those that the search path does not find are named
     /// with their schema.
-    func entityNames() throws -> [String] {
+    func visibleNames() throws -> [String] {
         try rows(
             SQLFragment(
                 """

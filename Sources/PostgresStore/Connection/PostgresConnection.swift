@@ -1,9 +1,9 @@
 @preconcurrency import Glibc
-import PriceStore
+public import PriceStore
 
-/// One session on a database, with everything that belongs to it: the catalog, the open transactions, the run's lock.
-/// Readers and writers are thin doors to it.
-final class PostgresConnection {
+/// One session on a database: it opens the session again after a loss, runs statements, and manages transactions. A
+/// database is opened as ``PostgresReader`` or ``PostgresWriter``.
+public class PostgresConnection {
     /// What is asked of a session when it is opened.
     struct Options {
         var isReadOnly: Bool
@@ -21,15 +21,16 @@ final class PostgresConnection {
 
     let address: PostgresAddress
     let options: Options
-    /// The URL without its password, for messages.
-    let name: String
-    /// Which database this is, however it was named; object IDs carry it.
-    private(set) var storeIdentifier = ""
+    /// The URL without its password.
+    public let name: String
+    /// The server and the database, however they were named; object IDs carry it.
+    public private(set) var storeIdentifier = ""
     private var link: ServerLink
     private(set) var transactionDepth = 0
 
-    /// Told each different statement about rows before its first execution, with its query plan; nil: nobody asks.
-    var trace: ((_ statement: String, _ plan: [String]) -> Void)?
+    /// Told each different statement before its first execution, with its query plan; not those that only read the
+    /// server's catalog.
+    public var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
     /// What the catalog knows; emptied when the schema changes.
@@ -195,7 +196,7 @@ final class PostgresConnection {
         transactionDepth = 0
         catalog = PostgresCatalog()
         known = nil
-        if holdsRunLock { try takeRunLock() }
+        if holdsRunLock { try lockRun() }
         guard shadows.isEmpty else { throw error }
     }
 
@@ -204,7 +205,7 @@ final class PostgresConnection {
 
     /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is one state of the
     /// database throughout, and read-only.
-    func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
+    public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         if transactionDepth > 0 {
             let savepoint = "retention_\(transactionDepth)"
             return try enclosed(

@@ -1,10 +1,11 @@
-import PriceObjects
-import PriceStore
+public import PriceObjects
+public import PriceStore
 
 /// Many new rows at once: COPY into a temporary table of texts, and one INSERT from there, with the conflict rule.
-extension PostgresConnection {
-    /// Adds rows; nil: one of them breaks a constraint and none was added.
-    func insert(
+extension PostgresWriter {
+    /// Adds rows by COPY into a temporary table and one INSERT from there; nil: a row breaks a constraint, nothing was
+    /// added, and the rows must be judged one by one.
+    public func insert(
         entity: String, rows: [[String: StoreValue]], onConflict: ConflictPolicy
     ) throws(StoreError) -> RowsInserted? {
         do {
@@ -27,8 +28,8 @@ extension PostgresConnection {
         }
     }
 
-    /// Carries out one batch insert request in one transaction.
-    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+    /// Saves new rows in one transaction of its own.
+    public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
         try run("saving rows of \(request.entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(request.entity))
             let key = request.resultType == .objectIDs ? try requireKey(scope) : []

@@ -1,7 +1,8 @@
-import PriceStore
+public import PriceStore
 
-extension PostgresConnection {
-    func count(_ request: FetchRequest) throws(StoreError) -> Int {
+extension PostgresStore {
+    /// How many rows a request finds.
+    public func count(_ request: FetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") {
             let scope = try scope(request.entity)
             let condition = try condition(request.predicate, scope)
@@ -15,7 +16,8 @@ extension PostgresConnection {
         }
     }
 
-    func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+    /// The values of rows that a request finds.
+    public func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try run("reading the rows of \(request.entity)") {
             let scope = try scope(request.entity)
             let result = try execute(try select(request, attributes, key: [], scope))
@@ -25,7 +27,8 @@ extension PostgresConnection {
         }
     }
 
-    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+    /// The rows that a request finds, with their identities; only of tables with a primary key.
+    public func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
         try run("reading the rows of \(request.entity)") {
             let scope = try scope(request.entity)
             let key = try requireKey(scope)
@@ -52,8 +55,8 @@ extension PostgresConnection {
         return query + limits(request)
     }
 
-    /// Different values of an attribute: of the first rows and, by the key, of the last ones.
-    func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
+    /// Some different values of an attribute, from the first rows and, by the key, the last ones.
+    public func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") {
             let scope = try scope(entity)
             let column = scope.column(try scope.attribute(attribute, store: name).name)

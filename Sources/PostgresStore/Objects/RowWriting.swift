@@ -1,5 +1,5 @@
-import PriceObjects
-import PriceStore
+public import PriceObjects
+public import PriceStore
 
 extension PostgresConnection {
     /// A new value as an expression of the column's type.
@@ -17,13 +17,13 @@ extension PostgresConnection {
         }
     }
 
-    private func named(
+    fileprivate func named(
         _ values: [String: StoreValue], _ scope: RowScope
     ) throws -> [(attribute: Attribute, value: StoreValue)] {
         try values.sorted { $0.key < $1.key }.map { (try scope.attribute($0.key, store: name), $0.value) }
     }
 
-    private func insertStatement(
+    fileprivate func insertStatement(
         _ scope: RowScope, _ values: [String: StoreValue], _ onConflict: ConflictPolicy
     ) throws -> SQLFragment {
         let named = try named(values, scope)
@@ -57,9 +57,11 @@ extension PostgresConnection {
             return " ON CONFLICT (\(target)) DO UPDATE SET \(sets)"
         }
     }
+}
 
+extension PostgresWriter {
     /// Adds one row; one that breaks a constraint leaves nothing behind.
-    func insert(
+    public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
         do {
@@ -86,7 +88,8 @@ extension PostgresConnection {
         return text
     }
 
-    func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
+    /// Adds one row and says which it is.
+    public func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
         try run("adding a row to \(entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(entity))
             _ = try requireKey(scope)
@@ -98,7 +101,8 @@ extension PostgresConnection {
         }
     }
 
-    func updateObject(
+    /// Sets attributes of one row if it is still as expected.
+    public func updateObject(
         _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
     ) throws(StoreError) -> Bool {
         try run("changing a row of \(id.entity)", isRepeatable: false) {
@@ -114,7 +118,8 @@ extension PostgresConnection {
         }
     }
 
-    func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
+    /// Deletes one row if it is still as expected.
+    public func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
         try run("deleting a row of \(id.entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(id.entity))
             let condition = try isStill(id, expected, scope)
@@ -142,7 +147,8 @@ extension PostgresConnection {
                 }))
     }
 
-    func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+    /// Sets attributes of the rows that a request finds.
+    public func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         guard !values.isEmpty else { return 0 }
         return try run("updating the rows of \(request.entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(request.entity))
@@ -155,7 +161,8 @@ extension PostgresConnection {
         }
     }
 
-    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
+    /// Changes rows in one transaction of its own.
+    public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
         guard !request.propertiesToUpdate.isEmpty else {
             throw StoreError(
@@ -177,7 +184,8 @@ extension PostgresConnection {
 
     // MARK: Tables of our own
 
-    func createEntity(_ entity: Entity) throws(StoreError) {
+    /// Makes an entity, or adds the attributes that an existing one lacks.
+    public func createEntity(_ entity: Entity) throws(StoreError) {
         try run("making the table \(entity.name)", isRepeatable: false) {
             if let existing = try table(entity.name) {
                 for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
@@ -195,7 +203,8 @@ extension PostgresConnection {
         }
     }
 
-    func dropEntity(named name: String) throws(StoreError) {
+    /// Removes an entity and its rows.
+    public func dropEntity(named name: String) throws(StoreError) {
         try run("removing the table \(name)", isRepeatable: false) {
             guard let table = try table(name) else { return }
             try execute("DROP TABLE \(table.sql)")

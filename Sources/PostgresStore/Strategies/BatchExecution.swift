@@ -1,7 +1,13 @@
-import PriceStore
+public import PriceStore
 
-extension PostgresConnection {
-    /// Carries out one batch delete request in one transaction.
+extension PostgresWriter {
+    /// Carries out a batch delete in one transaction of its own. A deadlock, a serialization failure, a lock that is not
+    /// to be had and a lost connection are tried again.
+    public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+        try execute(DeleteWork(request))
+    }
+
+    /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }

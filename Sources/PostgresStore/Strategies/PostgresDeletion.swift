@@ -1,16 +1,16 @@
-import PriceStore
+public import PriceStore
 
 /// The deletion of a surveyed rule's rows at work on a server.
 final class PostgresDeletion: Deletion {
-    private let connection: PostgresConnection
+    private let writer: PostgresWriter
     private var work: DeleteWork
     let outline: DeletionOutline
 
-    init(_ request: SurveyRequest, _ connection: PostgresConnection) throws(StoreError) {
-        self.connection = connection
-        let findings = try connection.knownFindings(of: request)
+    init(_ request: SurveyRequest, _ writer: PostgresWriter) throws(StoreError) {
+        self.writer = writer
+        let findings = try writer.knownFindings(of: request)
         if let reason = findings.unsupported {
-            throw StoreError(.unsupported, store: connection.name, message: reason)
+            throw StoreError(.unsupported, store: writer.name, message: reason)
         }
         work = DeleteWork(
             fetchRequest: FetchRequest(
@@ -26,7 +26,7 @@ final class PostgresDeletion: Deletion {
         part.fetchRequest.fetchLimit = bounds.rows
         // Windows as small as the few rows that are left to delete would be very many.
         if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
-        let result = try connection.execute(part)
+        let result = try writer.execute(part)
         let hasMoved =
             result.deletedCount > 0 || result.cascadedCount > 0 || result.continuation != work.continuation
         work.continuation = result.continuation
@@ -38,11 +38,23 @@ final class PostgresDeletion: Deletion {
         var rows = work.request.fetchRequest
         rows.sortDescriptors = []
         for other in others { rows.predicate = rows.predicate && .notTrue(other) }
-        return try connection.count(rows)
+        return try writer.count(rows)
     }
 }
 
-extension PostgresConnection {
+extension PostgresWriter {
+    /// The deletion of the rows that a request names.
+    public func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+        try PostgresDeletion(request, self)
+    }
+}
+
+extension PostgresStore {
+    /// How the rows of a request would be deleted now.
+    public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
+        try knownFindings(of: request).outline
+    }
+
     /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.
     func knownFindings(of request: SurveyRequest) throws(StoreError) -> Findings {
         var found: Findings

@@ -1,6 +1,11 @@
-import PriceStore
+public import PriceStore
 
-extension PostgresConnection {
+extension PostgresStore {
+    /// What a rule would find and delete.
+    public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
+        try run("counting the rows of \(request.entity)") { try findings(of: request).survey }
+    }
+
     /// Answers a survey request from one state of the database.
     func findings(of request: SurveyRequest) throws -> Findings {
         let findings = try snapshot {

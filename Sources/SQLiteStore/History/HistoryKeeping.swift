@@ -1,6 +1,6 @@
-import PriceObjects
+public import PriceObjects
 import GRDB
-import PriceStore
+public import PriceStore
 
 /// What a connection knows of the store's history.
 struct HistoryState {
@@ -11,8 +11,25 @@ struct HistoryState {
 }
 
 /// Writing the history.
-extension SQLiteConnection {
-    func keepHistory() throws(StoreError) {
+extension SQLiteWriter {
+    /// Who makes this connection's transactions, as the history names it; by default the process's name.
+    public var author: String {
+        get { historyRecorder.author }
+        set { historyRecorder.author = newValue }
+    }
+
+    /// Tells the time of a transaction for the history; nil: SQLite's own clock does, in milliseconds.
+    public var clock: (() -> Instant)? {
+        get { historyRecorder.clock }
+        set { historyRecorder.clock = newValue }
+    }
+
+    /// Makes the tables of the history, if the store has none. Refused for a Core Data store, which has its own.
+    ///
+    /// Programs that have the store open need not open it anew. What other programs change without this library, by
+    /// another library or the `sqlite3` shell, is not in the history; nor are the rows of a table that is dropped, and
+    /// rows that a trigger of the store overwrites by REPLACE under another key.
+    public func keepHistory() throws(StoreError) {
         try run("beginning to keep the history") { db in
             try transaction(.normal) {
                 guard try !HistoryTables.exist(db) else { return }
@@ -29,6 +46,36 @@ extension SQLiteConnection {
         }
     }
 
+    /// Deletes the oldest transactions of the history with their changes, in one transaction.
+    public func deleteHistory(before instant: Instant) throws(StoreError) -> Int {
+        // In order of number, up to the first that stays: a clock that was set back leaves no gap.
+        try deleteHistory(
+            SQLFragment(
+                "SELECT number FROM main.\(HistoryTables.transactions) WHERE +at >= ? ORDER BY number LIMIT 1",
+                [instant.microseconds.databaseValue]))
+    }
+
+    /// Deletes the transactions of the history before a token's own with their changes, in one transaction.
+    public func deleteHistory(before token: HistoryToken) throws(StoreError) -> Int {
+        try run("deleting history") { db in
+            _ = try historyPlace(token, db)
+            return try deleteHistory(SQLFragment("SELECT ?", [token.transactionNumber.databaseValue]))
+        }
+    }
+
+    private func deleteHistory(_ firstToStay: SQLFragment) throws(StoreError) -> Int {
+        try run("deleting history") { db in
+            try transaction(.normal) {
+                _ = try historyIdentifier(db)
+                let delete = SQLFragment("DELETE FROM main.\(HistoryTables.transactions) WHERE number < coalesce((")
+                try execute(delete + firstToStay + "), 9223372036854775807)", db)
+                return db.changesCount
+            }
+        }
+    }
+}
+
+extension SQLiteConnection {
     /// Has the transaction at work recorded, if the store keeps its history. Called when a transaction has begun, and
     /// when it has changed the schema.
     ///
@@ -51,32 +98,6 @@ extension SQLiteConnection {
         try run(what) { db in
             if db.isInsideTransaction { return try body(db) }
             return try transaction(.normal) { try run(what, body) }
-        }
-    }
-
-    func deleteHistory(before instant: Instant) throws(StoreError) -> Int {
-        // In order of number, up to the first that stays: a clock that was set back leaves no gap.
-        try deleteHistory(
-            SQLFragment(
-                "SELECT number FROM main.\(HistoryTables.transactions) WHERE +at >= ? ORDER BY number LIMIT 1",
-                [instant.microseconds.databaseValue]))
-    }
-
-    func deleteHistory(before token: HistoryToken) throws(StoreError) -> Int {
-        try run("deleting history") { db in
-            _ = try historyPlace(token, db)
-            return try deleteHistory(SQLFragment("SELECT ?", [token.transactionNumber.databaseValue]))
-        }
-    }
-
-    private func deleteHistory(_ firstToStay: SQLFragment) throws(StoreError) -> Int {
-        try run("deleting history") { db in
-            try transaction(.normal) {
-                _ = try historyIdentifier(db)
-                let delete = SQLFragment("DELETE FROM main.\(HistoryTables.transactions) WHERE number < coalesce((")
-                try execute(delete + firstToStay + "), 9223372036854775807)", db)
-                return db.changesCount
-            }
         }
     }
 }

@@ -1,13 +1,13 @@
-import PriceObjects
+public import PriceObjects
 import GRDB
-import PriceStore
+public import PriceStore
 
 /// Reading the history.
-extension SQLiteConnection {
-    /// Transactions are read until they have so many changes, however many may be read.
+extension SQLiteStore {
     private static let changesInMemory = 10_000
 
-    func currentHistoryToken() throws(StoreError) -> HistoryToken? {
+    /// The place behind the last transaction of the history; nil: the store keeps none.
+    public func currentHistoryToken() throws(StoreError) -> HistoryToken? {
         try run("reading the history") { db in
             try snapshot(db) {
                 guard try HistoryTables.exist(db) else { return nil }
@@ -17,7 +17,8 @@ extension SQLiteConnection {
         }
     }
 
-    func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction] {
+    /// The next transactions of the history behind a place. They are read until they have 10,000 changes.
+    public func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction] {
         try run("reading the history") { db in
             try snapshot(db) {
                 let identifier = try historyIdentifier(db)

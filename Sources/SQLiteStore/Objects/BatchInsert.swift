@@ -1,11 +1,11 @@
-import PriceObjects
+public import PriceObjects
 import GRDB
 import GRDBSQLite
-import PriceStore
+public import PriceStore
 
-extension SQLiteConnection {
-    /// Carries out one batch insert request in one transaction.
-    func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
+extension SQLiteWriter {
+    /// Saves new rows in one transaction of its own.
+    public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
         if case .objects(let objects) = request.source, objects.isEmpty { return BatchInsertResult(insertedCount: 0) }
         return try run("saving rows of \(request.entity)") { db in
             let scope = try tableScope(request.entity, db)

@@ -1,10 +1,10 @@
-import PriceObjects
+public import PriceObjects
 import GRDB
-import PriceStore
+public import PriceStore
 
-extension SQLiteConnection {
-    /// Carries out one batch update request in one transaction, by one statement.
-    func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
+extension SQLiteWriter {
+    /// Changes rows in one transaction of its own, by one statement.
+    public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
         return try run("updating the rows of \(request.entity)") { db in
             let scope = try tableScope(

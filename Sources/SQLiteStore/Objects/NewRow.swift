@@ -1,5 +1,5 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
 /// A row to be inserted: its values by the columns' own names, and what to do where a key is there already.
 struct NewRow {
@@ -102,9 +102,11 @@ extension SQLiteConnection {
         if !names.isEmpty { text += " RETURNING " + names.map(\.quotedIdentifier).joined(separator: ", ") }
         return SQLFragment(text, brought.map(\.value.databaseValue))
     }
+}
 
-    /// Adds a row to the store.
-    func insert(
+extension SQLiteWriter {
+    /// Adds one row.
+    public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
         try change("saving a row of \(entity)") { db in

@@ -1,9 +1,10 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
 /// One row at a time, by its identity.
-extension SQLiteConnection {
-    func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
+extension SQLiteWriter {
+    /// Adds one row and says which it is.
+    public func insertObject(entity: String, values: [String: StoreValue]) throws(StoreError) -> ObjectID {
         try change("saving a row of \(entity)") { db in
             let scope = try tableScope(entity, db)
             if scope.table.managed != nil { return try insertManagedObject(values, scope, db) }
@@ -27,7 +28,8 @@ extension SQLiteConnection {
         }
     }
 
-    func updateObject(
+    /// Sets attributes of one row if it is still as expected.
+    public func updateObject(
         _ id: ObjectID, set values: [String: StoreValue], ifStill expected: [String: StoreValue]
     ) throws(StoreError) -> Bool {
         try change("updating a row of \(id.entity)") { db in
@@ -49,7 +51,8 @@ extension SQLiteConnection {
         }
     }
 
-    func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
+    /// Deletes one row if it is still as expected.
+    public func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool {
         try change("deleting a row of \(id.entity)") { db in
             let scope = try tableScope(id.entity, db)
             let condition = try stillCondition(id, expected, scope)
@@ -71,26 +74,6 @@ extension SQLiteConnection {
         throw StoreError(.constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
     }
 
-    /// The scope of a table whose rows have a key; throws for views and the like.
-    func tableScope(_ entity: String, _ db: Database) throws -> RowScope {
-        try tableScope(of: FetchRequest(entity: entity), db)
-    }
-
-    /// The rows that a request is about, which must be those of a table and have a key.
-    func tableScope(of request: FetchRequest, _ db: Database) throws -> RowScope {
-        let scope = try scope(of: request, db)
-        guard scope.table.entity.kind == .table, !scope.table.keySQL.isEmpty else {
-            throw keyless(scope.table)
-        }
-        return scope
-    }
-
-    /// The error for rows that cannot be told apart: those of a view, or of a table whose columns hide its rowid.
-    func keyless(_ table: SQLiteTable) -> StoreError {
-        StoreError(
-            .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")
-    }
-
     /// The row of an ID, as long as its attributes are still the expected ones: equal in every byte and of the same
     /// storage class, whatever the column's collation and affinity.
     private func stillCondition(
@@ -109,6 +92,28 @@ extension SQLiteConnection {
             }
         }
         return .joined(parts, by: " AND ", empty: .never)
+    }
+}
+
+extension SQLiteConnection {
+    /// The scope of a table whose rows have a key; throws for views and the like.
+    func tableScope(_ entity: String, _ db: Database) throws -> RowScope {
+        try tableScope(of: FetchRequest(entity: entity), db)
+    }
+
+    /// The rows that a request is about, which must be those of a table and have a key.
+    func tableScope(of request: FetchRequest, _ db: Database) throws -> RowScope {
+        let scope = try scope(of: request, db)
+        guard scope.table.entity.kind == .table, !scope.table.keySQL.isEmpty else {
+            throw keyless(scope.table)
+        }
+        return scope
+    }
+
+    /// The error for rows that cannot be told apart: those of a view, or of a table whose columns hide its rowid.
+    func keyless(_ table: SQLiteTable) -> StoreError {
+        StoreError(
+            .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")
     }
 
     /// Tells a value that a column cannot hold as what it is: a constraint that was broken.

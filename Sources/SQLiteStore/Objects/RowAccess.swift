@@ -1,9 +1,10 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
 /// Rows one by one and by request: fetch, count, sample, insert, update, and the tables that the job itself keeps.
-extension SQLiteConnection {
-    func count(_ request: FetchRequest) throws(StoreError) -> Int {
+extension SQLiteStore {
+    /// How many rows a request finds.
+    public func count(_ request: PriceStore.FetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") { db in
             let scope = try scope(of: request, db)
             let condition = whereClause(try condition(request.predicate, scope, db))
@@ -16,7 +17,8 @@ extension SQLiteConnection {
         }
     }
 
-    func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+    /// The values of rows that a request finds.
+    public func fetch(_ request: PriceStore.FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try run("reading the rows of \(request.entity)") { db in
             let scope = try scope(of: request, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
@@ -24,7 +26,10 @@ extension SQLiteConnection {
         }
     }
 
-    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+    /// The rows that a request finds, with their identities.
+    public func fetchRows(
+        _ request: PriceStore.FetchRequest, attributes: [String]
+    ) throws(StoreError) -> [StoredRow] {
         try run("reading the rows of \(request.entity)") { db in
             let scope = try scope(of: request, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
@@ -49,16 +54,8 @@ extension SQLiteConnection {
         return query + limits(request)
     }
 
-    /// The LIMIT and OFFSET of a request; empty if it wants all rows.
-    func limits(_ request: FetchRequest) -> SQLFragment {
-        guard request.fetchLimit != nil || request.fetchOffset > 0 else { return SQLFragment("") }
-        // SQLite takes a negative limit for none; ours is then 0.
-        let limit = request.fetchLimit.map { max(0, $0) } ?? -1
-        return SQLFragment(
-            " LIMIT ? OFFSET ?", [limit.databaseValue, max(0, request.fetchOffset).databaseValue])
-    }
-
-    func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
+    /// Some different values of an attribute, from the first rows, the last ones and between.
+    public func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") { db in
             let scope = try scope(entity, db)
             let attribute = try scope.attribute(attribute, store: name)
@@ -105,8 +102,22 @@ extension SQLiteConnection {
         else { return [] }
         return (first...last).spread(over: count)
     }
+}
 
-    func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+extension SQLiteConnection {
+    /// The LIMIT and OFFSET of a request; empty if it wants all rows.
+    func limits(_ request: FetchRequest) -> SQLFragment {
+        guard request.fetchLimit != nil || request.fetchOffset > 0 else { return SQLFragment("") }
+        // SQLite takes a negative limit for none; ours is then 0.
+        let limit = request.fetchLimit.map { max(0, $0) } ?? -1
+        return SQLFragment(
+            " LIMIT ? OFFSET ?", [limit.databaseValue, max(0, request.fetchOffset).databaseValue])
+    }
+}
+
+extension SQLiteWriter {
+    /// Sets attributes of the rows that a request finds.
+    public func update(_ request: PriceStore.FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try change("updating the rows of \(request.entity)") { db in
             let scope = try scope(of: request, db)
             let named = values.sorted { $0.key < $1.key }
@@ -126,7 +137,8 @@ extension SQLiteConnection {
         }
     }
 
-    func createEntity(_ entity: Entity) throws(StoreError) {
+    /// Makes an entity, or adds the attributes that an existing one lacks.
+    public func createEntity(_ entity: Entity) throws(StoreError) {
         try run("making the table \(entity.name)") { db in
             if let existing = try catalog.table(entity.name, db) {
                 let missing = entity.attributes.filter { existing.entity.attribute(named: $0.name) == nil }
@@ -150,7 +162,8 @@ extension SQLiteConnection {
         }
     }
 
-    func dropEntity(named name: String) throws(StoreError) {
+    /// Removes an entity and its rows.
+    public func dropEntity(named name: String) throws(StoreError) {
         try run("removing the table \(name)") { db in
             guard let table = try catalog.table(name, db) else { return }
             try db.execute(sql: "DROP TABLE \(table.sql)")

@@ -1,10 +1,10 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
 /// Foretells inserts: rows go into the shadow of their table, where SQLite itself decides.
-extension SQLiteConnection {
-    /// Foretells the insert of one row.
-    func rehearseInsert(
+extension SQLiteReader {
+    /// Adds a row to the rehearsal and tells what a writer would do with it.
+    public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
         try run("rehearsing a row of \(entity)") { db in
@@ -40,8 +40,10 @@ extension SQLiteConnection {
                 })
         }
     }
+}
 
-    private func rehearse(
+extension SQLiteConnection {
+    fileprivate func rehearse(
         _ row: NewRow, in shadow: inout ShadowTable, scope: RowScope, _ db: Database
     ) throws -> InsertOutcome {
         let table = scope.table
@@ -190,7 +192,7 @@ extension SQLiteConnection {
     }
 
     /// What replacing does beyond the row itself cannot be foretold.
-    private func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
+    fileprivate func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
         guard row.onConflict == .replace else { return }
         guard table.entity.updateTriggers.isEmpty else {
             throw notForetold(

@@ -1,8 +1,13 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
-extension SQLiteConnection {
-    /// Carries out one batch delete request in one transaction.
+extension SQLiteWriter {
+    /// Carries out a batch delete in one transaction of its own.
+    public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
+        try execute(DeleteWork(request))
+    }
+
+    /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }

@@ -1,21 +1,21 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
 /// The deletion of a surveyed rule's rows at work on a SQLite file.
 final class SQLiteDeletion: Deletion {
-    private let connection: SQLiteConnection
+    private let writer: SQLiteWriter
     private let request: SurveyRequest
     private let findings: Findings
     private var work: DeleteWork
     private var deletedCount = 0
     private(set) var outline: DeletionOutline
 
-    init(_ request: SurveyRequest, _ connection: SQLiteConnection) throws(StoreError) {
-        self.connection = connection
+    init(_ request: SurveyRequest, _ writer: SQLiteWriter) throws(StoreError) {
+        self.writer = writer
         self.request = request
-        findings = try connection.findings(of: request)
+        findings = try writer.findings(of: request)
         if let reason = findings.unsupported {
-            throw StoreError(.unsupported, store: connection.name, message: reason)
+            throw StoreError(.unsupported, store: writer.name, message: reason)
         }
         work = Self.work(request, findings, findings.technique)
         outline = DeletionOutline(findings.technique, findings, maxLock: request.maxLock)
@@ -41,9 +41,9 @@ final class SQLiteDeletion: Deletion {
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         do throws(StoreError) {
-            if hasBatches, findings.expiredCount > 0, try connection.hasCompany() {
+            if hasBatches, findings.expiredCount > 0, try writer.hasCompany() {
                 throw StoreError(
-                    .methodUnfit, store: connection.name, message: "another program uses the store by now")
+                    .methodUnfit, store: writer.name, message: "another program uses the store by now")
             }
             return try deletePart(bounds)
         } catch {
@@ -68,9 +68,9 @@ final class SQLiteDeletion: Deletion {
         if bounds.isRest, bounds.rows != nil, work.technique == .windows || work.technique == .keys {
             part.technique = .whole
         }
-        let result = try connection.execute(part)
+        let result = try writer.execute(part)
         deletedCount += result.deletedCount
-        connection.changes.deletedCount += result.deletedCount
+        writer.changes.deletedCount += result.deletedCount
         let hasMoved =
             result.deletedCount > 0 || result.cascadedCount > 0 || result.continuation != work.continuation
         work.continuation = result.continuation
@@ -83,18 +83,31 @@ final class SQLiteDeletion: Deletion {
         work.rowIDs = nil
         // Then what was expired and is not deleted is what is left.
         if deletedCount == findings.expiredCount, let mark = findings.mark,
-            try connection.changeMark().hasOnlyDeleted(since: mark)
+            try writer.changeMark().hasOnlyDeleted(since: mark)
         {
             return 0
         }
         var rows = work.request.fetchRequest
         rows.sortDescriptors = []
         for other in others { rows.predicate = rows.predicate && .notTrue(other) }
-        return try connection.count(rows)
+        return try writer.count(rows)
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteWriter {
+    /// The deletion of the rows that a request names.
+    public func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+        try SQLiteDeletion(request, self)
+    }
+}
+
+extension SQLiteStore {
+    /// How the rows of a request would be deleted now.
+    public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
+        let findings = try findings(of: request)
+        return DeletionOutline(findings.technique, findings, maxLock: request.maxLock)
+    }
+
     /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.
     func findings(of request: SurveyRequest) throws(StoreError) -> Findings {
         if surveys[request] == nil { _ = try survey(request) }

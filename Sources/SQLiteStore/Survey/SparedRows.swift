@@ -1,18 +1,20 @@
 import GRDB
-import PriceStore
+public import PriceStore
 
-extension SQLiteConnection {
-    /// Counts the rows that stay after several deletes, their cascades followed; nil: no relationship is in play, and
-    /// the predicates of the deletes say it all.
-    func countSpared(
+extension SQLiteStore {
+    /// How many readable rows of an entity stay after several deletes, their cascades followed.
+    public func countSpared(
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
-    ) throws(StoreError) -> Int? {
+    ) throws(StoreError) -> Int {
         try run("counting the rows of \(entity) that stay") { db in
             let areRelated = try deletes.contains { delete in
                 guard let table = try catalog.table(delete.fetchRequest.entity, db) else { return false }
                 return table.managed != nil || !table.entity.incomingRelationships.isEmpty
             }
-            guard areRelated else { return nil }
+            guard areRelated else {
+                // The predicates of the deletes say it all.
+                return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
+            }
             return try snapshot(db) {
                 let doomed = temporaries.doomedRows ?? DoomedRows()
                 temporaries.doomedRows = doomed

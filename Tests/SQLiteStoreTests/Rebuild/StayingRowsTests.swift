@@ -83,7 +83,7 @@ struct StayingRowsTests {
         let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.mostlyExpired, index)
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
-        request.surveyed = try writer.connection.changeMark()
+        request.surveyed = try writer.changeMark()
         #expect(try writer.execute(request).deletedCount == 90)
         #expect(try store.rows("SELECT count(*), min(id), max(id) FROM t") == ["10|91|100"])
     }
@@ -93,7 +93,7 @@ struct StayingRowsTests {
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
         request.stayingRows = .rowIDs(95...100)
-        request.surveyed = try writer.connection.changeMark()
+        request.surveyed = try writer.changeMark()
         let error = #expect(throws: StoreError.self) { try writer.execute(request) }
         #expect(error?.kind == .defect)
         #expect(try store.rows("SELECT count(*) FROM t") == ["100"])
@@ -104,7 +104,7 @@ struct StayingRowsTests {
         let store = try TemporaryStore("PRAGMA journal_mode = WAL", Self.mostlyExpired, Self.index)
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
-        request.surveyed = try writer.connection.changeMark()
+        request.surveyed = try writer.changeMark()
         if byOthers {
             try store.change {
                 try $0.execute(sql: "DELETE FROM t WHERE id = 5; INSERT INTO t VALUES (-1, 5000, 'late')")
@@ -132,7 +132,7 @@ struct StayingRowsTests {
         let writer = try store.writer()
         var request = try request(.rebuild, survey(writer))
         #expect(request.stayingRows == .newerRows)
-        request.surveyed = try writer.connection.changeMark()
+        request.surveyed = try writer.changeMark()
         #expect(try writer.execute(request).deletedCount == 270)
         #expect(
             try store.rows("SELECT symbol, count(*), min(at), sum(note) FROM t GROUP BY symbol")
