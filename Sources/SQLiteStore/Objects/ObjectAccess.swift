@@ -66,7 +66,7 @@ extension SQLiteConnection {
     ) throws -> ObjectID {
         let (outcome, key) = try insertManaged(values, .fail, scope, db)
         if let key { return objectID(scope, [key]) }
-        var reason = "it is there already"
+        var reason = "it already exists"
         if case .rejected(let text) = outcome { reason = text }
         throw StoreError(.constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
     }
@@ -85,7 +85,7 @@ extension SQLiteConnection {
         return scope
     }
 
-    /// The error for rows that cannot be told apart: those of a view, or of a table whose columns hide its rowid.
+    /// The error for rows that cannot be distinguished: those of a view, or of a table whose columns hide its rowid.
     func keyless(_ table: SQLiteTable) -> StoreError {
         StoreError(
             .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")

@@ -43,7 +43,7 @@ final class SQLiteDeletion: Deletion {
         do throws(StoreError) {
             if hasBatches, findings.expiredCount > 0, try connection.hasCompany() {
                 throw StoreError(
-                    .methodUnfit, store: connection.name, message: "another program uses the store by now")
+                    .methodUnfit, store: connection.name, message: "another process is using the store")
             }
             return try deletePart(bounds)
         } catch {
