@@ -5,7 +5,7 @@ extension PostgresConnection {
     /// Whether another session of this database was at work within the last second. Of sessions of other users a plain
     /// user sees only that they are there: they count.
     public func hasCompany() throws(StoreError) -> Bool {
-        try run("looking for others at work on the store") {
+        try run("looking for other processes on the store") {
             try exists(
                 SQLFragment(
                     """
@@ -18,19 +18,19 @@ extension PostgresConnection {
 
     /// How long a batch should wait, and why; nil: it need not.
     ///
-    /// A standby that is further behind than is allowed catches up first. While a transaction of others is older than
+    /// A standby that is further behind than is allowed catches up first. While another transaction is older than
     /// five minutes, what is deleted cannot be cleaned up: batches go on, but not at full speed.
     public func wantedPause() throws(StoreError) -> WantedPause? {
         try run("asking for the state of the server") {
             if let limit = options.maxReplicationLag, try replicationLag() > limit {
                 return WantedPause(
-                    length: .milliseconds(200), reason: "a standby is further behind than max_replication_lag",
+                    length: .milliseconds(200), reason: "a standby lags by more than max_replication_lag",
                     isUntilOver: true)
             }
             return try isHeldBack()
                 ? WantedPause(
                     length: .milliseconds(20),
-                    reason: "a transaction of others is older than \(options.oldTransaction.milliseconds / 1000) s")
+                    reason: "another transaction is older than \(options.oldTransaction.milliseconds / 1000) s")
                 : nil
         }
     }

@@ -58,7 +58,7 @@ public struct PostgresAddress: Hashable, Sendable {
         // As libpq refuses such a file of its own.
         guard fstat(fileno(file), &status) == 0, status.st_mode & 0o007 == 0 else {
             throw StoreError(
-                .permission, store: displayName, message: "the password file \(path) can be read by everybody",
+                .permission, store: displayName, message: "the password file \(path) can be read by every user",
                 hint: "chmod o-rwx \(path)")
         }
         var line = [CChar](repeating: 0, count: 4096)

@@ -17,7 +17,7 @@ extension PostgresConnection {
         do {
             try execute("BEGIN READ WRITE")
             for entity in entities {
-                // What is not there, or no table, is told by whoever checks the configuration.
+                // What is not there, or no table, is told by whoever checks the policy.
                 guard let table = try table(entity), table.entity.kind == .table, shadows[table.number] == nil else {
                     continue
                 }

@@ -32,11 +32,11 @@ extension PostgresConnection {
     }
 
     private static func message(_ holder: [String?]?) -> String {
-        guard let holder, let server = holder[0] else { return "another run is at work on this store" }
+        guard let holder, let server = holder[0] else { return "another run is using this store" }
         let client = holder[1].flatMap { name in
             name.hasPrefix("retention ") ? "process \(name.dropFirst(10)) on \(holder[2] ?? "another host"), " : nil
         }
-        return "another run is at work on this store: \(client ?? "")server process \(server) holds its lock"
+        return "another run is using this store: \(client ?? "")server process \(server) holds its lock"
     }
 }
 

@@ -38,7 +38,7 @@ extension HistoryToken: Codable {
     public init(from decoder: any Decoder) throws {
         let container = try decoder.singleValueContainer()
         guard let token = HistoryToken(try container.decode(String.self)) else {
-            throw DecodingError.dataCorruptedError(in: container, debugDescription: "this is no history token")
+            throw DecodingError.dataCorruptedError(in: container, debugDescription: "not a history token")
         }
         self = token
     }

@@ -83,7 +83,7 @@ struct DurationGrammar {
             total += Int128(amount) * unit.meanMilliseconds
         }
         if total == 0 {
-            throw DurationMistake("'\(text)' is zero: it must be longer than nothing")
+            throw DurationMistake("'\(text)' is zero: it must be greater than zero")
         }
         if total > Self.longestYears * DurationUnit.years.meanMilliseconds { throw tooLong(text) }
         return parts

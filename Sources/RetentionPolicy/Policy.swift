@@ -8,7 +8,7 @@ package struct Policy: Sendable {
     package var store: StoreLocation
     /// The zone for calendar units and zone-less dates.
     package var timezone: CalendarZone = .utc
-    /// Files whose rows are saved before anything is deleted, in file order.
+    /// Files that are imported before anything is deleted, in file order.
     package var pending: [PendingSource] = []
     /// Where past runs are recorded.
     package var ledger: Ledger = .besideStore
@@ -106,7 +106,7 @@ package struct Policy: Sendable {
 
 /// A pattern of pending files and how their columns become attributes.
 package struct PendingSource: Hashable, Sendable {
-    /// The pattern as written, relative to the configuration's folder or absolute.
+    /// The pattern as written, relative to the policy's folder or absolute.
     package var files: String
     /// The folder that `files` is relative to, absolute: the configuration's.
     package var baseFolder: String

@@ -54,7 +54,7 @@ extension PolicyBuilder {
         guard let earliest = group.instant("earliest"), let latest = group.instant("latest"), latest <= earliest,
             let mark = group["latest"]?.mark
         else { return }
-        reader.report(mark, "'latest' must be after 'earliest'; otherwise no date is believed")
+        reader.report(mark, "'latest' must be after 'earliest'; otherwise no date is valid")
     }
 
     /// All conditions of `where`, in file order.

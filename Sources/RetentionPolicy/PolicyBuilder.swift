@@ -50,7 +50,7 @@ struct PolicyBuilder {
         return policy
     }
 
-    /// A program and its arguments. A program that is named by a path has it from the configuration's folder; one
+    /// A program and its arguments. A program that is named by a path has it from the policy's folder; one
     /// without a slash is looked for when it is needed.
     private func command(_ file: SettingGroup, _ key: String) -> [String] {
         var words = file.texts(key)
@@ -137,7 +137,7 @@ struct PolicyBuilder {
         }
     }
 
-    /// A path of the configuration's folder as the user writes it; a URL without its password.
+    /// A path of the policy's folder as the user writes it; a URL without its password.
     private func written(_ path: String) -> String {
         if SettingReader.isServerURL(path) { return Secrets.removed(fromURL: path) }
         let folder = reader.baseFolder == "/" ? "/" : reader.baseFolder + "/"

@@ -11,7 +11,7 @@ package enum PolicyError: Error, Sendable {
 extension PolicyError: CustomStringConvertible {
     package var description: String {
         switch self {
-        case .missing(let path): "\(path): there is no such policy file"
+        case .missing(let path): "\(path): policy file not found"
         case .unreadable(let path, _, let reason): "\(path): the policy cannot be read: \(reason)"
         case .invalid(let diagnostics, let source): DiagnosticText.render(diagnostics, source: source)
         }

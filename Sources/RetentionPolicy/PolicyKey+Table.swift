@@ -16,7 +16,7 @@ extension PolicyKey {
             "store", .scalarOrGroup(.storeAddress, store), required: true, "The database that holds the price points"),
         PolicyKey("timezone", .zone, "The IANA zone of calendar units and zone-less dates; default UTC"),
         PolicyKey(
-            "pending", .list(.group(pending), atLeast: 0), "Files whose rows are saved before anything is deleted"),
+            "pending", .list(.group(pending), atLeast: 0), "Files that are imported before anything is deleted"),
         PolicyKey(
             "ledger", .scalarOrGroup(.wordOr(["none"], .path), ledger),
             "The ledger of past runs; default: beside the store; none: no ledger"),
@@ -39,13 +39,13 @@ extension PolicyKey {
     static let store: [PolicyKey] = [
         PolicyKey("path", .storeAddress, "The SQLite file"),
         PolicyKey("url", .serverURL, unavailable: noPostgreSQL, "The URL of a PostgreSQL database"),
-        PolicyKey("busy_timeout", .duration(milliseconds: true), "How long a locked store is waited for; default 5s"),
+        PolicyKey("busy_timeout", .duration(milliseconds: true), "How long to wait for a locked store; default 5s"),
         PolicyKey("password_file", .path, unavailable: noPostgreSQL, "A file that holds the password for the server"),
         PolicyKey(
             "model", .modelPath, "The model of a Core Data store that lacks its own: a .mom file or a .momd folder"),
         PolicyKey(
             "max_replication_lag", .duration(milliseconds: true), unavailable: noPostgreSQL,
-            "How far behind a replica may fall before batches wait for it; default: it does not matter"),
+            "How far a standby may fall behind before batches wait for it; default: no limit"),
     ]
 
     static let pending: [PolicyKey] = [
@@ -56,7 +56,7 @@ extension PolicyKey {
         PolicyKey("keep_done", .age, "Taken files older than this are removed; default: they stay"),
         PolicyKey(
             "on_conflict", .word(PolicyWord.of(ConflictPolicy.self)),
-            "What happens when a primary or unique key is there already; default fail"),
+            "What happens when a primary or unique key already exists; default fail"),
     ]
 
     static let log: [PolicyKey] = [
@@ -64,7 +64,7 @@ extension PolicyKey {
         PolicyKey("format", .word(PolicyWord.of(Policy.LogSettings.Format.self)), "The form of a line; default text"),
         PolicyKey(
             "level", .word(PolicyWord.of(Policy.LogSettings.Level.self)),
-            "The least that is told; default info (terminal: warning)"),
+            "The minimum log level; default info (terminal: warning)"),
     ]
 
     static let metrics: [PolicyKey] = [
@@ -85,25 +85,25 @@ extension PolicyKey {
 
     /// The keys of a rule that `defaults` may have too.
     static let inheritable: [PolicyKey] = [
-        PolicyKey("date_format", .word(dateFormats), "How the date attribute tells a date"),
+        PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),
         PolicyKey("where", .named(.condition), "The rows the rule looks at; default: all"),
         PolicyKey("keep_last", .group(keepLast), "The newest rows of each group are never deleted"),
-        PolicyKey("earliest", .date, "Dates before it are not believed; default 1971-01-01"),
-        PolicyKey("latest", .date, "Dates after it are not believed; default: no bound"),
+        PolicyKey("earliest", .date, "Earlier dates are invalid; default 1971-01-01"),
+        PolicyKey("latest", .date, "Later dates are invalid; default: no bound"),
         PolicyKey(
             "align", .word(PolicyWord.of(Rule.Alignment.self)),
             "Moves the cutoff back to the start of its hour, day, week or month"),
         PolicyKey(
             "relationships", .word(["as_declared", "deny", "cascade", "nullify"]),
-            "Whose delete rules hold; default as_declared"),
+            "Which delete rules apply; default as_declared"),
         PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
         PolicyKey("limits", .group(ruleLimits), "More than this is refused and nothing is deleted"),
         PolicyKey(
-            "accept", .list(.word(PolicyWord.of(RefusalCode.self)), atLeast: 0), "Refusals that the rule may pass"),
-        PolicyKey("batch", .group(batch), "How much goes in one transaction"),
+            "accept", .list(.word(PolicyWord.of(RefusalCode.self)), atLeast: 0), "Refusals that the rule accepts"),
+        PolicyKey("batch", .group(batch), "How much is deleted in one transaction"),
         PolicyKey(
-            "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How room in the file is given back; default auto"),
-        PolicyKey("enabled", .flag, "Whether the rule is carried out; default true"),
+            "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How free space in the file is reclaimed; default auto"),
+        PolicyKey("enabled", .flag, "Whether the rule runs; default true"),
         PolicyKey("column", .text, "The column of the date attribute in a Core Data store, by its SQL name"),
         PolicyKey("digest", .flag, "Whether a digest of the deleted rows' keys is recorded; default false"),
     ]

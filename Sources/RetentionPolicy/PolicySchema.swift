@@ -9,7 +9,7 @@ package enum PolicySchema {
         [
             .init(name: "$schema", value: "https://json-schema.org/draft/2020-12/schema"),
             .init(name: "title", value: "retention.yaml"),
-            .init(name: "description", value: "Which rows of a store expire, and how the job tells about it"),
+            .init(name: "description", value: "Which rows of a store expire, and how the job reports it"),
         ] + members(of: object(PolicyKey.file, isComplete: true))
             + [
                 .init(name: "allOf", value: .list(requiredUnlessInherited)),

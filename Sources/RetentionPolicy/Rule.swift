@@ -41,7 +41,7 @@ package struct Rule: Sendable {
         self.marks = marks
     }
 
-    /// How much goes in one transaction, and what comes between two.
+    /// How much is deleted in one transaction, and what comes between two.
     package struct BatchSetting: Hashable, Sendable {
         /// What comes between two batches.
         package enum Pause: Hashable, Sendable {
@@ -93,7 +93,7 @@ package struct Rule: Sendable {
         /// Greater than 0, at most 1.
         package var maxFraction: Double?
 
-        /// The longest that the store may be locked by one rebuild or statement; zero: rows go in short batches only;
+        /// The longest that the store may be locked by one rebuild or statement; zero: rows are deleted in short batches only;
         /// nil: two seconds.
         package var maxLock: Duration?
 

@@ -171,7 +171,7 @@ extension SettingReader {
         ["postgresql://", "postgres://"].contains(where: text.lowercased().hasPrefix)
     }
 
-    /// An absolute path; a relative one is taken from the configuration's folder.
+    /// An absolute path; a relative one is taken from the policy's folder.
     private func path(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
         let path = try text(scalar)
         let lowercased = path.lowercased()

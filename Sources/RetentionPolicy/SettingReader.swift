@@ -7,7 +7,7 @@ struct SettingReader {
 
     /// The zone in which zone-less dates of the file are read.
     var zone = CalendarZone.utc
-    /// The folder of the configuration, absolute and without a slash at its end.
+    /// The folder of the policy, absolute and without a slash at its end.
     let baseFolder: String
     private(set) var diagnostics: Set<Diagnostic> = []
 

@@ -31,7 +31,7 @@ struct YAMLReader {
         let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
         defer { parser.deallocate() }
         guard yaml_parser_initialize(parser) == 1 else {
-            return (nil, [Diagnostic(at: Mark(line: 1, column: 1), "there is no memory to read the file")])
+            return (nil, [Diagnostic(at: Mark(line: 1, column: 1), "not enough memory to read the file")])
         }
         defer { yaml_parser_delete(parser) }
         return text.bytes.withUnsafeBufferPointer { bytes in
@@ -236,7 +236,7 @@ struct YAMLReader {
         let parser = parser.pointee
         let problem = parser.problem.map { String(cString: $0) } ?? "the file cannot be read as YAML"
         let mark = text.mark(from: parser.problem_mark.index, to: parser.problem_mark.index + 1)
-        if parser.error == YAML_MEMORY_ERROR { return stop(mark, "there is no memory to read the file") }
+        if parser.error == YAML_MEMORY_ERROR { return stop(mark, "not enough memory to read the file") }
         let scalar = text.scalar(at: mark)
         if problem.contains("cannot start any token") || problem.contains("found a tab"), let scalar {
             if scalar == "\t" { return stop(mark, "a tab cannot be used for indentation; use spaces") }

@@ -11,7 +11,7 @@ extension SQLiteConnection {
     /// file, which the kernel lists: that file itself is never opened here, because closing it would drop the locks of
     /// this process (sqlite.org/howtocorrupt.html, section 2.2).
     public func hasCompany() throws(StoreError) -> Bool {
-        try run("looking for others at work on the store") { db in
+        try run("looking for other processes on the store") { db in
             let version = try pragma("data_version", db)
             defer { dataVersion = version }
             guard try String.fetchOne(db.cachedStatement(sql: "PRAGMA main.journal_mode")) == "wal" else { return true }

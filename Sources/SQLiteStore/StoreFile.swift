@@ -30,11 +30,11 @@ enum StoreFile {
             switch errno {
             case ENOENT where create: return nil
             case ENOENT, ENOTDIR:
-                throw StoreError(.missing, store: path, message: "the store is not there")
+                throw StoreError(.missing, store: path, message: "store not found")
             case EACCES:
                 throw StoreError(.permission, store: path, message: "the store's folder cannot be searched")
             case let code:
-                throw StoreError(.inputOutput, store: path, message: "the store cannot be looked at: \(text(of: code))")
+                throw StoreError(.inputOutput, store: path, message: "the store cannot be accessed: \(text(of: code))")
             }
         }
         switch status.st_mode & S_IFMT {

@@ -90,7 +90,7 @@ extension SQLiteWriter {
         guard sizeBytes <= walGrowth.limitBytes else {
             throw StoreError(
                 .busy, store: name, message: text, engineCode: "SQLITE_BUSY",
-                hint: "end that reader's transaction; the next run goes on")
+                hint: "end that reader's transaction; the next run continues")
         }
         return text
     }

@@ -87,7 +87,7 @@ struct GoldPrices: ParsableCommand {
         guard !coreData || [.s1, .s4].contains(schema) else {
             throw ValidationError("--core-data takes --schema s1 (date index) or s4 (none)")
         }
-        guard until == nil || untilInstant != nil else { throw ValidationError("--until is no ISO 8601 instant") }
+        guard until == nil || untilInstant != nil else { throw ValidationError("--until is not an ISO 8601 instant") }
     }
 
     private func isSymbol(_ name: String) -> Bool {

@@ -8,11 +8,11 @@ import RetentionReports
 struct CheckCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Shows every mistake of the policy file, and where it does not fit the store.",
+        abstract: "Shows every mistake in the policy file, and where it does not match the store.",
         discussion: """
-            Opens the store read-only and changes nothing. Advice is no mistake: indexes that are missing, rules that do \
-            nothing of their own, ages that the schedule cannot keep. A rule that a run would refuse now, or at the instant \
-            of --as-of, is warned of; what past runs say is not looked at.
+            Opens the store read-only and changes nothing. Advice is not a mistake: missing indexes, rules that \
+            another rule covers, ages that the schedule cannot keep. Warns of each rule that a run would refuse now, or at \
+            the instant of --as-of. Past runs are not considered.
 
             EXAMPLES
               retention check
@@ -40,9 +40,9 @@ struct CheckCommand: ConsoleCommand {
         let refusedCount = diagnostics.count { $0.message.hasPrefix(StoreCheck.refusalPhrase) }
         let scope =
             offline
-            ? "the store was not looked at"
+            ? "the store was not opened"
             : refusedCount > 0
-                ? "\(policy.store.written) was looked at, and \(refusedCount) "
+                ? "\(policy.store.written) was checked, and \(refusedCount) "
                     + (refusedCount == 1 ? "rule will be refused" : "rules will be refused")
                 : "\(policy.store.written) fits"
         let line = "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))"

@@ -60,7 +60,7 @@ struct ExitStatus: Hashable {
             self.init(code: lock.exitCode, message: lock.description, hint: nil)
         default:
             self.init(
-                code: 70, message: "a defect in the program: \(error)",
+                code: 70, message: "an internal error: \(error)",
                 hint: "please report it with the command and the policy")
         }
     }
@@ -72,15 +72,15 @@ struct ExitStatus: Hashable {
         case .unreachable: "check the server and the network, and try again"
         case .permission: "run it as the file's owner, or change who may read and write the file and its folder"
         case .busy: "try again later, or raise store.busy_timeout"
-        case .methodUnfit: "raise limits.max_lock, or set it to 0, so that rows go in batches"
+        case .methodUnfit: "raise limits.max_lock, or set it to 0, so that rows are deleted in batches"
         case .inputOutput:
             "name a SQLite file; if it is one, check it for damage, and see whether the disk is full"
         case .constraint: "see which rows the message means: a trigger or a key of the store keeps them"
         case .unsupported: "retention inspect shows what is in the store"
         case .unknownName: "retention inspect shows the names of the store"
         case .cannotCreate: "check the folder and its permissions"
-        case .replaced: "run it again, on the file that is there now"
-        case .historyMissing: "read the store anew"
+        case .replaced: "run the command again on the new file"
+        case .historyMissing: "read the store again"
         case .defect: "please report it with the command and the policy"
         }
     }
@@ -90,7 +90,7 @@ struct ExitStatus: Hashable {
         case .missing:
             self.init(
                 code: 66, message: error.description,
-                hint: "name it with -c FILE, or make one: retention init STORE > retention.yaml")
+                hint: "name it with -c FILE, or create one: retention init STORE > retention.yaml")
         case .unreadable(_, let code, _):
             self.init(
                 code: PolicyAccess.exitCode(ofSystemError: code), message: error.description,

@@ -19,7 +19,7 @@ struct InitCommand: ConsoleCommand {
             """)
 
     @Argument(
-        help: ArgumentHelp("The SQLite file, as the policy is to name it.", valueName: "store"), completion: .file())
+        help: ArgumentHelp("The SQLite file, as the policy names it.", valueName: "store"), completion: .file())
     var store: String
     @Option(
         help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"),

@@ -10,8 +10,8 @@ struct InspectCommand: ConsoleCommand {
         abstract: "Shows the entities of a store, their rows, and the dates in them.",
         discussion: """
             Opens the store read-only and changes nothing. Counts are exact: every row is read once or twice. The format \
-            of a date is recognised from some of its values; it is shown with what speaks for it and against it, and \
-            nothing is ever deleted because of it.
+            of a date is recognised from some of its values; it is shown with the reasons for and against it, and is \
+            never used to delete anything.
 
             EXAMPLES
               retention inspect prices.sqlite

@@ -10,7 +10,7 @@ struct LogCommand: ConsoleCommand {
         commandName: "log",
         abstract: "Shows past runs, the newest last.",
         discussion: """
-            A run whose process died is shown as crashed; nothing needs to be done, the next run goes on where it \
+            A run whose process died is shown as crashed. Nothing needs to be done: the next run continues where it \
             stopped. Dry runs are not recorded. With expected_every in the policy, missed runs are shown, too.
 
             EXAMPLES
@@ -27,36 +27,38 @@ struct LogCommand: ConsoleCommand {
     @Option(help: ArgumentHelp("Only runs that started then or later.", valueName: "instant"))
     var since: String?
     @Option(
-        help: ArgumentHelp("Only runs, or rules, that ended so.", valueName: "word"), completion: .list(Self.outcomes))
+        help: ArgumentHelp("Only runs, or rules, with this outcome.", valueName: "word"),
+        completion: .list(Self.outcomes))
     var outcome: String?
     @Option(
         name: .customLong("run"),
-        help: ArgumentHelp("One run in full; the beginning of its identifier is enough.", valueName: "id"))
+        help: ArgumentHelp("One run in full; the first characters of its ID are enough.", valueName: "id"))
     var runID: String?
     @Option(help: "How the report is written.")
     var format = ReportFormat.text
-    @Flag(help: "Go on, and show each run when it begins and ends, until a signal comes.")
+    @Flag(help: "Keep printing runs until interrupted.")
     var follow = false
     @Flag(help: "Show only missed runs; exit with 65 if there is one.")
     var missed = false
-    @Flag(help: "Look for a record that was changed, removed or moved; exit with 74 if there is one.")
+    @Flag(help: "Check that no record was changed, removed or moved; exit with 74 if one was.")
     var verify = false
     @Option(
         help: ArgumentHelp(
-            "With --verify: a hash that an earlier run has told, kept outside of the ledger. The chain must still hold it.",
+            "With --verify: a hash that an earlier run reported. The chain must still contain it.",
             valueName: "hash"))
     var head: String?
 
     func run(_ console: Console) throws -> Int32 {
         guard last > 0 else {
-            throw CommandFailure.usage("--last \(last): at least 1 run can be shown", hint: "give 1 or more")
+            throw CommandFailure.usage("--last \(last): must be greater than zero", hint: "write 1 or more")
         }
         guard [follow, missed, verify].count(where: { $0 }) < 2 else {
-            throw CommandFailure.usage("--follow, --missed and --verify cannot be had at once", hint: "ask one by one")
+            throw CommandFailure.usage(
+                "--follow, --missed and --verify are mutually exclusive", hint: "use one of them")
         }
         let head = try head.map(Self.hash)
         guard head == nil || verify else {
-            throw CommandFailure.usage("--head is compared only by --verify", hint: "add --verify")
+            throw CommandFailure.usage("--head needs --verify", hint: "add --verify")
         }
         let outcome = try outcome.map { try OptionValue.word($0, option: "--outcome", of: Self.outcomes) }
         let policy = try policyOption.read()
@@ -64,7 +66,7 @@ struct LogCommand: ConsoleCommand {
         guard policy.ledger != .none else {
             throw CommandFailure(
                 exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none)",
-                hint: "take the line out of the policy: runs are recorded from then on")
+                hint: "remove the line from the policy; later runs are then recorded")
         }
         let opening = StoreOpening(policy)
         if verify { return try showVerification(opening, head, console) }
@@ -89,12 +91,12 @@ struct LogCommand: ConsoleCommand {
         if let runID {
             guard let first = runs.first else {
                 throw CommandFailure(
-                    exitCode: 66, message: "no run is recorded whose identifier begins with '\(runID)'",
-                    hint: "retention log shows the identifiers; --last shows more of them")
+                    exitCode: 66, message: "run not found: no ID begins with '\(runID)'",
+                    hint: "retention log shows the IDs; --last shows more of them")
             }
             guard runs.count == 1 || first.report.runID == runID else {
                 throw .usage(
-                    "--run '\(runID)' is the beginning of \(runs.count) identifiers", hint: "give more of it")
+                    "--run '\(runID)' matches \(runs.count) runs", hint: "write more of the ID")
             }
             if format == .text {
                 return LogReport.full(
@@ -114,7 +116,7 @@ struct LogCommand: ConsoleCommand {
     private func showVerification(_ opening: StoreOpening, _ head: String?, _ console: Console) throws -> Int32 {
         guard let reader = try opening.ledgerReader() else {
             throw CommandFailure(
-                exitCode: 66, message: "there is no ledger yet", hint: "the first run makes it; see `ledger`")
+                exitCode: 66, message: "there is no ledger yet", hint: "the first run creates it; see `ledger`")
         }
         let verification = try LedgerVerification.read(reader, witness: head)
         try console.report(verification.text)
@@ -137,7 +139,7 @@ struct LogCommand: ConsoleCommand {
             let fault = try LedgerVerification.read(reader).fault
         else { return }
         console.diagnose(
-            "retention: warning: the ledger is not what was recorded: \(SafeText.line(fault.message)); "
+            "retention: warning: the ledger was changed: \(SafeText.line(fault.message)); "
                 + "see retention log --verify")
     }
 

@@ -14,7 +14,7 @@ struct MissingStore {
     /// The error that says so.
     var error: StoreError {
         StoreError(
-            .missing, store: name, message: "the store is not there" + (place.map { "; it is named in \($0)" } ?? ""),
+            .missing, store: name, message: "store not found" + (place.map { "; it is named in \($0)" } ?? ""),
             hint: hint)
     }
 

@@ -9,7 +9,7 @@ struct PolicyOption: ParsableArguments {
         name: [.short, .customLong("config")], help: ArgumentHelp("The policy file.", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config = "retention.yaml"
-    @Flag(help: "Read a policy that others may change, even as root.")
+    @Flag(help: "Read a policy that other users can change, even as root.")
     var allowInsecure = false
 
     /// Reads the policy, see ``PolicyAccess``.
@@ -54,7 +54,8 @@ enum OptionValue {
     static func instant(_ text: String, option: String, zone: CalendarZone = .utc) throws(CommandFailure) -> Instant {
         guard let instant = Instant(iso8601: text, zone: zone) else {
             throw .usage(
-                "\(option) '\(text)' is no ISO 8601 instant", hint: "write it as 2026-11-21T00:00:00Z or 2026-11-21")
+                "\(option) '\(text)' is not an ISO 8601 instant", hint: "write it as 2026-11-21T00:00:00Z or 2026-11-21"
+            )
         }
         return instant
     }
@@ -76,7 +77,7 @@ enum OptionValue {
             }
             return code
         }
-        throw .usage("--accept '\(text)' is no refusal code" + nearest(text, names), hint: "one of \(list(names))")
+        throw .usage("--accept '\(text)': unknown refusal code" + nearest(text, names), hint: "one of \(list(names))")
     }
 
     /// The name of a rule of the policy.

@@ -11,8 +11,8 @@ struct ReportCommand: ConsoleCommand {
         commandName: "report",
         abstract: "Writes a page for review: rules, rows by age, residue, refusals, past runs.",
         discussion: """
-            The page is one file that loads nothing and has no script. It is made of what a dry run finds now and of the \
-            ledger; the store is opened read-only.
+            The page is one file without scripts and external resources. It shows what a dry run finds now and the past \
+            runs in the ledger. The store is opened read-only.
 
             EXAMPLES
               retention report --html review.html
@@ -22,7 +22,7 @@ struct ReportCommand: ConsoleCommand {
     @OptionGroup var policyOption: PolicyOption
     @Option(
         help: ArgumentHelp(
-            "The file to write; an earlier page that is there is replaced. '-': standard output.", valueName: "file"),
+            "The file to write; an existing page is replaced. '-': standard output.", valueName: "file"),
         completion: .file())
     var html: String
 

@@ -11,15 +11,15 @@ struct RetentionCommand: ParsableCommand {
 
     static let configuration = CommandConfiguration(
         commandName: name,
-        abstract: "Deletes expired rows of time-series price data, as a policy file says.",
+        abstract: "Deletes expired rows of time-series price data, according to a policy file.",
         discussion: """
-            Exit codes: 0 all done, 64 wrong usage, 65 a rule was refused or a pending line was bad, 66 no such policy or \
-            store, 69 the server cannot be reached, 70 a defect, 73 ledger or log cannot be made, 74 input/output error, \
-            75 try again later, 77 no permission, 78 the policy is wrong, 130/143 stopped by a signal.
+            Exit codes: 0 success, 64 usage error, 65 a rule was refused or a pending line was bad, 66 policy or store not \
+            found, 69 the server cannot be reached, 70 internal error, 73 ledger or log cannot be created, 74 input/output error, \
+            75 try again later, 77 no permission, 78 the policy is invalid, 130/143 stopped by a signal.
 
             EXAMPLES
               retention run --dry-run           what would be deleted, and why
-              retention check -c prices.yaml    every mistake of a policy file
+              retention check -c prices.yaml    every mistake in a policy file
             """,
         version: version,
         subcommands: [
@@ -76,7 +76,7 @@ extension RetentionCommand {
         guard word != "help", !commands.contains(where: { $0.commandName == word }) else { return }
         let names = commands.filter { $0.shouldDisplay }.compactMap { $0.commandName }
         let near = NearestName.match(word, in: names).map { "; did you mean '\($0)'?" } ?? ""
-        throw .usage("there is no command '\(word)'\(near)", hint: "the commands are \(names.joined(separator: ", "))")
+        throw .usage("unknown command '\(word)'\(near)", hint: "the commands are \(names.joined(separator: ", "))")
     }
 
     /// The command of an ordinary run, as cron starts it; nil: the arguments are something else, or not right.

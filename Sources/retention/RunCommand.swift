@@ -11,9 +11,9 @@ struct RunCommand: ConsoleCommand {
         commandName: "run",
         // Where it is parsed alone, scripts for completion are not asked of it.
         _superCommandName: RetentionCommand.name,
-        abstract: "Saves pending files and deletes what is expired.",
+        abstract: "Imports pending files and deletes expired rows.",
         discussion: """
-            With --dry-run nothing is changed: the figures are exact, and those that a run at that instant deletes.
+            With --dry-run nothing is changed. The counts are exact: a run at the same instant deletes these rows.
 
             EXAMPLES
               retention run --dry-run
@@ -21,22 +21,23 @@ struct RunCommand: ConsoleCommand {
             """)
 
     @OptionGroup var policyOption: PolicyOption
-    @Flag(help: "Tell what would be deleted; change nothing.")
+    @Flag(help: "Show what would be deleted; change nothing.")
     var dryRun = false
-    @Option(help: ArgumentHelp("Only this rule; may be given more than once.", valueName: "name"))
+    @Option(help: ArgumentHelp("Only this rule; can be repeated.", valueName: "name"))
     var rule: [String] = []
     @OptionGroup var asOfOption: AsOfOption
-    @Option(help: ArgumentHelp("Stop after this time; the rest is for the next run.", valueName: "duration"))
+    @Option(help: ArgumentHelp("Stop after this time; the next run continues.", valueName: "duration"))
     var maxRuntime: String?
     @Option(help: "How the report is written.")
     var format = ReportFormat.text
     @Option(
-        help: ArgumentHelp("Pass this refusal in this run; may be given more than once.", valueName: "code"),
+        help: ArgumentHelp("Accept this refusal in this run; can be repeated.", valueName: "code"),
         completion: .list(RefusalCode.acceptable.map(\.rawValue)))
     var accept: [String] = []
-    @Option(help: ArgumentHelp("How rows go, by the engine's own name.", valueName: "name", visibility: .private))
+    @Option(
+        help: ArgumentHelp("How rows are deleted, by the engine's own name.", valueName: "name", visibility: .private))
     var technique: String?
-    @Flag(help: "Print nothing when all went well.")
+    @Flag(help: "Print nothing on success.")
     var quiet = false
     @Flag(help: "Print each different statement and its query plan to standard error.")
     var verbose = false
@@ -44,7 +45,7 @@ struct RunCommand: ConsoleCommand {
     var noProgress = false
     @Option(help: "How the log is written.")
     var logFormat: Policy.LogSettings.Format?
-    @Option(help: ArgumentHelp("Log records of this level and above.", valueName: "level"))
+    @Option(help: ArgumentHelp("The minimum log level.", valueName: "level"))
     var logLevel: Policy.LogSettings.Level?
 
     func run(_ console: Console) throws -> Int32 {

@@ -104,7 +104,7 @@ struct StoreOpening {
         } catch {
             guard error.kind == .permission || error.kind == .missing else { throw error }
             throw StoreError(
-                .cannotCreate, store: path, message: "the ledger cannot be made: \(error.message)",
+                .cannotCreate, store: path, message: "the ledger cannot be created: \(error.message)",
                 engineCode: error.engineCode, hint: "give `ledger` a path that can be written, or `none`")
         }
     }
@@ -156,7 +156,7 @@ struct StoreOpening {
         case EACCES: return
         case let code:
             throw StoreError(
-                .inputOutput, store: path, message: "the store cannot be looked at: \(String(cString: strerror(code)))")
+                .inputOutput, store: path, message: "the store cannot be accessed: \(String(cString: strerror(code)))")
         }
     }
 
@@ -187,7 +187,7 @@ struct StoreOpening {
     /// The store's file.
     private func storePath() throws(CommandFailure) -> String {
         guard case .path(let path) = policy.store.address else {
-            throw CommandFailure(exitCode: 78, message: "\(policy.store.written) is no file")
+            throw CommandFailure(exitCode: 78, message: "\(policy.store.written) is not a file")
         }
         return path
     }

@@ -74,7 +74,7 @@ struct SurveyTests {
         }
         #expect(try reason("v", .of("at"))?.contains("view") == true)
         #expect(try reason("q", .of("at", .unixSeconds))?.contains("native") == true)
-        #expect(try reason("q", .of("n"))?.contains("no date type") == true)
+        #expect(try reason("q", .of("n"))?.contains("not a date type") == true)
         #expect(try reason("q", .of("at")) == nil)
     }
 

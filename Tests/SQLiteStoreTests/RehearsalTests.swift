@@ -45,7 +45,7 @@ struct RehearsalTests {
         do {
             foretold = try insert(pending, into: reader)
         } catch let error as StoreError where error.kind == .unsupported {
-            // What cannot be foretold is said so, for reasons that are known.
+            // What cannot be predicted is said so, for reasons that are known.
             let reasons = ["trigger on", "expression", "may change id of t", "does not point at", "largest possible"]
             return reasons.contains { error.message.contains($0) } ? nil : "unsupported: \(error.message)"
         }

@@ -45,7 +45,7 @@ struct TechniqueChoiceTests {
     @Test func othersAtWorkKeepTheStoreUnlocked() {
         let choice = TechniqueChoice(facts(900_000) { $0.hasCompany = true })
         #expect(choice.technique == .range)
-        #expect(choice.reason == "other programs use the store")
+        #expect(choice.reason == "other processes are using the store")
         #expect(choice.predictedLock == nil)
         let random = TechniqueChoice(
             facts(900_000) {
@@ -59,7 +59,9 @@ struct TechniqueChoiceTests {
         #expect(choose(900_000) { $0.maxLock = .milliseconds(900) } == .rebuild)
         let choice = TechniqueChoice(facts(900_000) { $0.maxLock = .milliseconds(899) })
         #expect(choice.technique == .range)
-        #expect(choice.reason == "90 % of the rows go, but a rebuild in place would lock the store for about 1.0 s")
+        #expect(
+            choice.reason == "90 % of the rows are deleted, but a rebuild in place would lock the store for about 1.0 s"
+        )
     }
 
     @Test(arguments: [false, true]) func onlyShortBatchesAreTakenWhereNothingMayLockTheStore(_ isInFileOrder: Bool) {
@@ -73,7 +75,7 @@ struct TechniqueChoiceTests {
         #expect(choose(900_000) { $0.obstacles[.rebuild] = "no WAL" } == .rebuildInPlace)
         let choice = TechniqueChoice(facts(900_000) { $0.roomObstacle = "no room" })
         #expect(choice.technique == .range)
-        #expect(choice.reason == "90 % of the rows go, but no room")
+        #expect(choice.reason == "90 % of the rows are deleted, but no room")
         #expect(choose(100_000) { ($0.isInFileOrder, $0.roomObstacle) = (false, "no room") } == .range)
         #expect(
             choose(900_000) { $0.obstacles = [.rebuild: "a trigger", .rebuildInPlace: "objects"] } == .range)
@@ -81,12 +83,13 @@ struct TechniqueChoiceTests {
 
     @Test func theReasonNamesThePartAndTheLock() {
         let choice = TechniqueChoice(facts(900_000))
-        #expect(choice.reason == "90 % of the rows go, no other program uses the store, a lock of about 0.9 s")
+        #expect(
+            choice.reason == "90 % of the rows are deleted, no other process is using the store, a lock of about 0.9 s")
         #expect(choice.predictedLock == .milliseconds(900))
         #expect(choice.batches == .range)
         #expect(
             TechniqueChoice(facts(1_000_000)).reason
-                == "all rows go, no other program uses the store, a lock of about 0.4 s")
+                == "all rows are deleted, no other process is using the store, a lock of about 0.4 s")
     }
 
     @Test func aTableWithoutADateIndexIsRebuiltToo() {

@@ -96,7 +96,7 @@ struct BadInputTests {
             says: "not a regular file"),
         Store(
             testDescription: "a link to nothing", command: "rm prices.sqlite && ln -s nowhere prices.sqlite",
-            status: 66, says: "not there"),
+            status: 66, says: "not found"),
         Store(
             testDescription: "a link to itself", command: "rm prices.sqlite && ln -s prices.sqlite prices.sqlite",
             status: 74, says: "prices.sqlite"),

@@ -152,9 +152,9 @@ struct CommandTests {
         Usage(arguments: ["run", "--as-of", "yesterday"], says: "ISO 8601"),
         Usage(arguments: ["run", "--as-of", "2999-01-01"], says: "later than the clock"),
         Usage(arguments: ["run", "--max-runtime", "10m"], says: "--max-runtime"),
-        Usage(arguments: ["log", "--follow", "--verify"], says: "cannot be had at once"),
+        Usage(arguments: ["log", "--follow", "--verify"], says: "are mutually exclusive"),
         Usage(arguments: ["log", "--outcome", "refusd"], says: "did you mean 'refused'?"),
-        Usage(arguments: ["log", "--last", "0"], says: "at least 1"),
+        Usage(arguments: ["log", "--last", "0"], says: "must be greater than zero"),
     ])
     func wrongUsageExits64AndTouchesNothing(_ usage: Usage) throws {
         let retention = try Launch()
@@ -171,7 +171,7 @@ struct CommandTests {
         try FileManager.default.removeItem(atPath: retention.path("prices.sqlite"))
         for arguments in [["run"], ["run", "--dry-run"], ["check"]] {
             let result = try retention.launch(arguments)
-            #expect(result.status == 66 && result.err.contains("not there"), "\(arguments): \(result)")
+            #expect(result.status == 66 && result.err.contains("not found"), "\(arguments): \(result)")
         }
         #expect(try retention("check", "--offline").status == 0)
     }
@@ -227,7 +227,7 @@ struct CommandTests {
 
     @Test func logShowsRunsNewestLast() throws {
         let retention = try Launch()
-        #expect(try retention("log").out == "No run is recorded that matches.\n")
+        #expect(try retention("log").out == "No recorded run matches.\n")
         for _ in 1...2 { _ = try retention("run") }
         let table = try retention("log").out.split(separator: "\n")
         let deleted = table.dropFirst().prefix(2).map { $0.split(separator: " ").last }

@@ -87,7 +87,7 @@ struct HelpTests {
         let page = try String(contentsOf: LaunchedProgram.project.appending(path: "docs/output.md"), encoding: .utf8)
         let table = page.components(separatedBy: "## Exit codes").last?.components(separatedBy: "\n## ").first ?? ""
         let codes = table.matches(of: #/\n\| ([0-9]+)/#).map { String($0.1) }
-        let help = try help(["--help"]).components(separatedBy: "Exit codes:").last ?? ""
+        let help = (try help(["--help"]).components(separatedBy: "Exit codes:").last ?? "").replacing("\n", with: " ")
         #expect(codes.count > 10)
         for code in codes { #expect(help.contains(" \(code) ") || help.contains(" \(code)/"), "\(code)") }
     }

@@ -89,11 +89,11 @@ struct InitTests {
             """, policy: "")
         let draft = try draft(job)
         #expect(
-            draft.contains("#   Licence: expires_at: all of its dates lie ahead: it says when something ends"),
+            draft.contains("#   Licence: expires_at: all of its dates are in the future: it says when something ends"),
             "\(draft)")
         #expect(draft.contains("date_attribute: created_at") && !draft.contains("date_attribute: expires_at"))
         let seen = try job.retention("inspect", "prices.sqlite")
-        #expect(seen.output.contains("all of them lie ahead"), "\(seen.output)")
+        #expect(seen.output.contains("all of them are in the"), "\(seen.output)")
     }
 
     /// Tables as others have them, and the date by which a rule is proposed; nil: none is.
@@ -169,7 +169,7 @@ struct InitTests {
         let end = try check(made.output, in: folder)
         #expect(end.status == 0, "\(made.output)\n\(end)")
         // The model says the formats: none is written down.
-        #expect(!made.output.contains("date_format:") && made.output.contains("The store itself says the format"))
+        #expect(!made.output.contains("date_format:") && made.output.contains("The store declares the format"))
     }
 
     @Test func theDraftOfTheProjectsOwnStoresPasses() throws {

@@ -110,7 +110,7 @@ struct LedgerJobTests {
     @Test func verifyTellsAChangedRecord() throws {
         let job = try twoRuns()
         let whole = try job.retention("log", "--verify")
-        #expect(whole.status == 0 && whole.output.hasPrefix("The ledger is whole: 4 links, 2 runs."), "\(whole)")
+        #expect(whole.status == 0 && whole.output.hasPrefix("The ledger is intact: 4 links, 2 runs."), "\(whole)")
         let head = try #require(whole.output.firstMatch(of: /The last link is ([0-9a-f]{64})\./)).1
         #expect(try job.retention("run", "--format", "json").output.contains("\"ledger_hash\": \"") && head.count == 64)
         try job.change("UPDATE run_rule SET deleted = 3 WHERE run_number = 1", in: "retention.ledger.sqlite")

@@ -113,14 +113,14 @@ struct TellingTests {
         try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
         #expect(try job.retention("run").status == 66)
         let text = try job.text("report.json")
-        #expect(text.contains("\"exit_code\": 66") && text.contains("the store is not there"), "\(text)")
+        #expect(text.contains("\"exit_code\": 66") && text.contains("store not found"), "\(text)")
         // What is not known is null; the run is in the ledger under its identifier.
         #expect(text.contains("\"engine\": null"), "\(text)")
         let run = try #require(try job.log().first)
         #expect(run.outcome == "failed" && run.exitCode == 66 && text.contains("\"run\": \"\(run.run)\""), "\(text)")
-        #expect(run.failure?.contains("the store is not there") == true)
+        #expect(run.failure?.contains("store not found") == true)
         let shown = try job.retention("log").output
-        #expect(shown.contains("failed: prices.sqlite: the store is not there"), "\(shown)")
+        #expect(shown.contains("failed: prices.sqlite: store not found"), "\(shown)")
     }
 
     @Test func aRunThatFindsAnotherAtWorkHasNoRecordOfItsOwn() throws {

@@ -105,7 +105,7 @@ extension PostgresConnection {
         guard !scope.key.isEmpty else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "\(scope.table.name) has no primary key, so that its rows cannot be told apart")
+                message: "\(scope.table.name) has no primary key, so that its rows cannot be distinguished")
         }
         return scope.key
     }

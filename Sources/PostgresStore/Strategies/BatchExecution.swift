@@ -62,7 +62,7 @@ extension PostgresWriter {
         return try counts(of: foresight, request.relationships, nil)
     }
 
-    /// Throws if rows that would stay point at rows that would go.
+    /// Throws if rows that would stay point at rows that would be deleted.
     private func refusePointing(_ request: DeleteWork) throws {
         let obstacles = try foreseenCounts(request).obstacles
         guard !obstacles.isEmpty else { return }
@@ -72,7 +72,7 @@ extension PostgresWriter {
         throw StoreError(
             .constraint, store: name,
             message:
-                "rows of \(request.fetchRequest.entity) that would go are pointed at by \(list.joined(separator: ", "))",
+                "rows of \(request.fetchRequest.entity) that would be deleted are referenced by \(list.joined(separator: ", "))",
             hint: "delete those first")
     }
 

@@ -68,7 +68,7 @@ extension PostgresConnection {
             error.kind, store: error.store,
             message: "\(leaf.name), which an earlier run has detached, cannot be attached to \(table.name) again: "
                 + error.message, engineCode: error.engineCode,
-            hint: "its rows are still there: attach it to \(table.name) or drop it by hand")
+            hint: "its rows are still there: attach it to \(table.name) or drop it")
     }
 
     /// The tables that a run has detached and that hold rows of a table nobody sees there.

@@ -10,7 +10,9 @@ extension PostgresConnection {
         let table = scope.table
         guard let guards else { return "\(table.name) is not divided into partitions" }
         if request.wantsObjectIDs { return "a digest needs the key of every row" }
-        if request.maxRows != nil { return "`max_rows` bounds what goes, and more rows may arrive in a partition" }
+        if request.maxRows != nil {
+            return "`max_rows` limits the deleted rows, and more rows may arrive in a partition"
+        }
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
         if request.keepLast != nil { return "`keep_last` chooses among the rows of a partition" }
         if table.isDistributed { return "\(table.name) is distributed" }

@@ -11,7 +11,7 @@ extension BatchDelete {
         guard !leaves.isEmpty, scope.table.windowObstacle == nil else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "\(scope.table.name) cannot be gone through by the places of its rows",
+                message: "\(scope.table.name) cannot be read in the order of its rows' places",
                 hint: "use the technique range or whole")
         }
         if scope.table.isPartitioned {
@@ -20,7 +20,7 @@ extension BatchDelete {
             if let reason = try connection.guards(of: scope.table)?.leafObstacle {
                 throw StoreError(
                     .unsupported, store: connection.name,
-                    message: "\(scope.table.name) cannot be gone through partition by partition: \(reason)",
+                    message: "\(scope.table.name) cannot be read partition by partition: \(reason)",
                     hint: "use the technique range")
             }
         }

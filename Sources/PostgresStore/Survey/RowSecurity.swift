@@ -11,7 +11,7 @@ extension PostgresConnection {
         for source in Set(keys.map(\.source)).sorted() {
             if let child = try self.table(source), try isRowSecurityActive(child) {
                 return "row security of \(source) hides rows from this user that point at rows of \(table.name): "
-                    + "what becomes of them cannot be foretold"
+                    + "what happens to them cannot be predicted"
             }
         }
         guard try isRowSecurityActive(table) else { return nil }

@@ -51,7 +51,7 @@ extension PostgresStore {
             return isDate
                 ? "\(table.name).\(attribute.name) is a date of the server's own (native), not "
                     + "\(request.date.encoding.rawValue)"
-                : "\(table.name).\(attribute.name) is no date type of the server, which native is for"
+                : "\(table.name).\(attribute.name) is not a date type of the server; native needs one"
         }
         if table.isPartitioned, let foreign = try leaves(of: table).first(where: \.isForeign) {
             return
@@ -59,12 +59,12 @@ extension PostgresStore {
                 + "one transaction; give the other server a policy of its own and name the other partitions in rules"
         }
         if request.wantsObjectIDs, table.entity.primaryKey.isEmpty {
-            return "\(table.name) has no primary key, which digest: true needs to tell the deleted rows apart"
+            return "\(table.name) has no primary key, which digest: true needs to distinguish the deleted rows"
         }
         if table.isDistributed, let key = table.entity.incomingRelationships.first {
             return
-                "\(key.source) refers to \(table.name), which is distributed: what its foreign keys take along cannot be "
-                + "foretold or counted"
+                "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
+                + "predicted or counted"
         }
         return nil
     }

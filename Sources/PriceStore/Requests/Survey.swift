@@ -16,7 +16,7 @@ public struct SurveyRequest: Hashable, Sendable {
     public var preceding: [BatchDeleteRequest]
     /// What becomes of the rows that point at rows which go.
     public var relationships: BatchDeleteRequest.RelationshipRule
-    /// How long the store may be locked by one rebuild or statement; zero: rows go in short batches only.
+    /// How long the store may be locked by one rebuild or statement; zero: rows are deleted in short batches only.
     public var maxLock = Self.defaultMaxLock
     /// The engine's own name of the way in which rows are to go, for tests and measurements. Nil: the engine chooses.
     public var technique: String?
@@ -111,7 +111,7 @@ public struct Survey: Hashable, Sendable {
     public struct Obstacle: Hashable, Sendable {
         /// What makes a relationship an obstacle.
         public enum Objection: Hashable, Sendable {
-            /// The source rows point at rows that would go, and their key, or the request, forbids it.
+            /// The source rows point at rows that would be deleted, and their key, or the request, forbids it.
             case pointing
             /// The source rows would lose a reference, and a constraint, an index or another reference of theirs does not
             /// let them.
@@ -120,9 +120,9 @@ public struct Survey: Hashable, Sendable {
             case denyRule
             /// The rows at the other end must have the row that would go.
             case mandatoryInverse
-            /// The source rows point at rows that would go, and the model has no inverse that would clear it.
+            /// The source rows point at rows that would be deleted, and the model has no inverse that would clear it.
             case noInverse
-            /// The source rows hold numbers that may point at rows that would go: the store has no model that tells.
+            /// The source rows hold numbers that may point at rows that would be deleted: the store has no model that tells.
             case unproven
         }
 

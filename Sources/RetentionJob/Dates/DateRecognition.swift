@@ -19,7 +19,7 @@ package struct DateRecognition: Hashable, Sendable {
         case unsure
         /// The values are of two or more formats or shapes.
         case mixed
-        /// The name or the type speaks of a date, but no format reads the values.
+        /// The name or the type suggests a date, but no format reads the values.
         case none
     }
 
@@ -52,7 +52,7 @@ package struct DateRecognition: Hashable, Sendable {
     /// Whether the store, the name or the type says that the values are dates.
     package var isNamedAsDate: Bool
 
-    /// Judges an attribute by its values, its name and its type; nil: nothing speaks of a date.
+    /// Judges an attribute by its values, its name and its type; nil: nothing suggests a date.
     ///
     /// - Parameters:
     ///   - samples: values from across the entity; NULL does not count.
@@ -101,7 +101,7 @@ package struct DateRecognition: Hashable, Sendable {
         return try reader.sample(entity: entity.name, attribute: date.name, limit: sampleCount)
     }
 
-    /// What a sample of a rule's date attribute looks like; nil: the sample is empty, or nothing speaks of a date.
+    /// What a sample of a rule's date attribute looks like; nil: the sample is empty, or nothing suggests a date.
     init?(rule: Rule, _ attribute: Attribute, samples: [StoreValue], clock: Instant) {
         guard !rule.isFormatStored, !samples.isEmpty else { return nil }
         self.init(attribute, samples: samples, clock: clock)

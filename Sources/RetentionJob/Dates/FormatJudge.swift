@@ -23,7 +23,7 @@ struct FormatJudge {
             return best.plausibleCount >= 3 && !isDense ? .sure : .likely
         }
         guard words.hint != nil else {
-            // Any whole numbers can be read as something: with neither a name nor a type that speaks of a date, they must
+            // Any whole numbers can be read as something: with neither a name nor a type that suggests a date, they must
             // lie in the last 20 years, in a format that small numbers do not fit.
             guard isStrong, ![.unixDays, .iso8601].contains(best.encoding), rivals.isEmpty || !words.speaksOfElse else {
                 return nil
@@ -113,15 +113,15 @@ struct FormatJudge {
     var reason: String {
         var parts = ["\(best.plausibleCount) of \(values.count) sampled values are dates in it, such as " + example]
         if words.speaksOfElse {
-            parts.append("its name speaks of something else than a date")
+            parts.append("its name suggests something other than a date")
         } else if words.hint == nil, !best.isWrittenOut {
-            parts.append("its name and type say nothing of a date")
+            parts.append("neither its name nor its type suggests a date")
         }
-        if words.contradicts(best.encoding) { parts.append("its name speaks of another unit") }
+        if words.contradicts(best.encoding) { parts.append("its name suggests another unit") }
         if best.pastCount == 0 {
-            parts.append("all of them lie ahead of the clock")
+            parts.append("all of them are in the future")
         } else if best.pastCount < best.plausibleCount {
-            parts.append("\(best.plausibleCount - best.pastCount) of these lie ahead of the clock")
+            parts.append("\(best.plausibleCount - best.pastCount) of these are in the future")
         }
         if best.pastCount > 0, !isRecent, best.encoding != .iso8601 {
             parts.append("the newest is more than 20 years old")
@@ -166,9 +166,9 @@ extension DateRecognition {
             + "; a rule can read only one of these formats"
     }
 
-    /// Why no format is known although a name or a type speaks of a date, as a sentence without a full stop.
+    /// Why no format is known although a name or a type suggests a date, as a sentence without a full stop.
     static func reason(hint: String, values: [StoreValue], regular: [StoreValue]) -> String {
-        let speaks = "its \(hint) speaks of a date, but "
+        let speaks = "its \(hint) suggests a date, but "
         guard let first = values.first else { return speaks + "it has no values" }
         guard !regular.isEmpty else {
             return speaks + "its only values stand for no date, such as \(SafeText.example(first))"

@@ -26,7 +26,7 @@ struct JSONObjectParser {
                 let name = try string()
                 guard take(":") else { throw BadLine("broken JSON: a colon is expected after a name") }
                 guard !members.contains(where: { $0.name == name }) else {
-                    throw BadLine("the name '\(name)' is there twice")
+                    throw BadLine("the name '\(name)' occurs twice")
                 }
                 members.append(PendingRecord.Member(name: name, value: try value()))
             } while take(",")

@@ -11,7 +11,7 @@ package struct PendingPattern {
         /// The real path of its folder.
         var folder: String
         var name: String
-        /// As messages name it: relative to the configuration's folder where it lies below that.
+        /// As messages name it: relative to the policy's folder where it lies below that.
         var displayName: String
 
         var path: String { "\(folder)/\(name)" }

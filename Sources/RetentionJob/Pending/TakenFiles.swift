@@ -70,7 +70,7 @@ struct TakenFiles {
                 throw StoreError(
                     .inputOutput, store: reader.name,
                     message:
-                        "the table \(entityName), which tells which pending files are saved, was changed by others",
+                        "the table \(entityName), which records the imported pending files, was changed by another program",
                     hint: "see which rows of the pending files are saved, then remove the table")
             }
             return Entry(

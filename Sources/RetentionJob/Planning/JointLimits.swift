@@ -3,7 +3,7 @@ import RetentionPolicy
 
 /// Judges what the rules of a plan delete together: each of them may be harmless alone.
 ///
-/// An entity loses rows by its own rules and by cascades from others. If no readable row would stay, or more would go
+/// An entity loses rows by its own rules and by cascades from others. If no readable row would be left, or more would go
 /// than a rule's `max_fraction` allows, the first rule with which that is so is refused, and the plan is made again without
 /// it. The rules before it are carried out: together they do not take too much.
 struct JointLimits {
@@ -92,7 +92,7 @@ struct JointLimits {
             taker.index,
             Refusal(
                 .wouldEmptyEntity,
-                reason: "refusing to delete from \(rule.entity): no readable row of \(entity) would stay, because "
+                reason: "refusing to delete from \(rule.entity): no readable row of \(entity) would be left, because "
                     + "\(shares(takers[...place])). Do new rows still arrive?",
                 wayPast: "if \(entity) may be emptied, write allow_empty: true in "
                     + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or give --accept "
@@ -146,11 +146,11 @@ struct JointLimits {
                 Refusal(
                     .tooLargeFraction,
                     reason: "refusing to delete from \(rule.entity): \(Figures.grouped(gone)) of "
-                        + "\(Figures.count(readable, "readable row"))\(share) of \(step.rule.entity) would go, more than "
+                        + "\(Figures.count(readable, "readable row"))\(share) of \(step.rule.entity) would be deleted, more than "
                         + "max_fraction of \(step.rule.name) allows (\(limit)), because "
                         + shares(takers.prefix { $0.index <= taker.index }),
                     wayPast:
-                        "to let it pass, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or give "
+                        "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or give "
                         + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
             )
         }

@@ -4,18 +4,18 @@ import RetentionPolicy
 /// Rows that a rule would delete as old, and that are live rows in another format.
 ///
 /// The newest row does not tell: a single row in the declared format, or none of the last year, hides all others. So the
-/// rows that would go are judged themselves.
+/// rows that would be deleted are judged themselves.
 package struct MisreadRows: Hashable, Sendable {
     /// The format in which they are live.
     let encoding: DateEncoding
     /// How many of the rows that were looked at are live in it.
     let rowCount: Int
-    /// How many rows that would go were looked at.
+    /// How many rows that would be deleted were looked at.
     let sampledCount: Int
     /// The newest of their dates in that format.
     let newest: Instant
 
-    /// Judges values of rows; nil: the rows that would go are not half live in any other format, or a tenth of them have a
+    /// Judges values of rows; nil: the rows that would be deleted are not half live in any other format, or a tenth of them have a
     /// date of the last 20 years in the declared format.
     ///
     /// - Parameters:
@@ -60,7 +60,7 @@ package struct MisreadRows: Hashable, Sendable {
         return MisreadRows(values, date: date, cutoff: cutoff, clock: clock)
     }
 
-    /// The values of rows that would go.
+    /// The values of rows that would be deleted.
     private static func going(_ values: [StoreValue], _ date: DateAttribute, _ cutoff: Instant) -> [StoreValue] {
         values.filter {
             date.encoding.read($0, zone: date.zone).start.map { $0 >= date.earliest && $0 < cutoff } ?? false

@@ -23,7 +23,7 @@ package enum PolicyAdvice {
             }
             guard let other else { return nil }
             let (name, covering) = (rules[index].name, rules[other].name)
-            let loss = rules[index].keepLast == nil ? "" : ", and what its keep_last spares goes by that one"
+            let loss = rules[index].keepLast == nil ? "" : ", including the rows that its keep_last keeps"
             return Diagnostic(
                 .advice, at: rules[index].marks.value("name"),
                 "every row that '\(name)' deletes is deleted by '\(covering)', too\(loss); remove '\(name)', or give "

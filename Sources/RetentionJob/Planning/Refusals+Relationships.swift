@@ -10,9 +10,9 @@ extension Refusals {
         if let refusal = fixedReference(first) ?? modelDenies(first) { return refusal }
         let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
         var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "points" : "point")"
-        reason += " at rows that would go"
+        reason += " at rows that would be deleted"
         if survey.obstacles.count > 1 {
-            reason += ", and \(Figures.count(survey.obstacles.count - 1, "other relationship")) likewise"
+            reason += ", and \(Figures.count(survey.obstacles.count - 1, "other relationship")) too"
         }
         if rule.relationships == .deny {
             return refusal(.relationshipDenied, reason + ", which relationships: deny forbids")
@@ -21,7 +21,7 @@ extension Refusals {
             return Refusal(
                 .relationshipDenied,
                 reason: begin(reason + ", and that reference cannot be set to NULL or must not be changed"),
-                wayPast: Self.delete(first, "write relationships: cascade in the rule, so that they go too"),
+                wayPast: Self.delete(first, "write relationships: cascade in the rule, which deletes them too"),
                 isAcceptable: false)
         }
         // The rule's own word is only about what points at its own entity.
@@ -29,10 +29,10 @@ extension Refusals {
         let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
         let choices =
             "write relationships: nullify in the rule (those rows stay and lose the reference) or "
-            + "relationships: cascade (they go too)"
+            + "relationships: cascade (which deletes them too)"
         return Refusal(
             .relationshipDenied,
-            reason: begin(reason + ", and the key is declared ON DELETE \(declared), so that the store forbids it"),
+            reason: begin(reason + ", and the key is declared ON DELETE \(declared), which the store enforces"),
             wayPast: isOwn ? Self.delete(first, choices) : "this cannot be accepted; delete those rows first",
             isAcceptable: false)
     }
@@ -41,11 +41,13 @@ extension Refusals {
     private func fixedReference(_ obstacle: Survey.Obstacle) -> Refusal? {
         guard obstacle.objection == .fixedReference else { return nil }
         let key = "\(obstacle.relationship.source) (\(obstacle.relationship.sourceAttributes.joined(separator: ", ")))"
-        let choice = rule.relationships == .cascade ? "" : "write relationships: cascade in the rule (they go too), or "
+        let choice =
+            rule.relationships == .cascade
+            ? "" : "write relationships: cascade in the rule (which deletes them too), or "
         return Refusal(
             .relationshipDenied,
             reason: begin(
-                "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would go, and a "
+                "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would be deleted, and a "
                     + "constraint or a unique index of the table does not allow it, or another reference of such a row "
                     + "points at nothing"),
             wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
@@ -70,12 +72,12 @@ extension Refusals {
         return Refusal(
             .relationshipDenied,
             reason: begin(
-                "\(Figures.count(survey.expiredCount + survey.cascadedCount, "row")) refer to each other and must go in "
+                "\(Figures.count(survey.expiredCount + survey.cascadedCount, "row")) refer to each other and must be deleted in "
                     + "one statement, which would lock the store for about \(Figures.duration(lock)), longer than "
                     + "limits.max_lock allows (\(Figures.duration(allowed)))"),
             wayPast:
                 "this cannot be accepted; raise limits.max_lock, or write relationships: nullify in the rule, which "
-                + "goes in batches", isAcceptable: false)
+                + "deletes in batches", isAcceptable: false)
     }
 
     /// What a Core Data model, or its want of a way back, forbids; nil: the obstacle is a key of the schema.
@@ -84,7 +86,7 @@ extension Refusals {
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
         let ends = "\(Figures.count(obstacle.rowCount, "row")) of \(relationship.destination)"
         let others = survey.obstacles.count - 1
-        let more = others > 0 ? "; \(Figures.count(others, "other relationship")) likewise" : ""
+        let more = others > 0 ? "; \(Figures.count(others, "other relationship")) too" : ""
         switch obstacle.objection {
         case .pointing, .fixedReference: return nil
         case .denyRule where rule.relationships == .deny && relationship.deleteRule != .restrict:
@@ -112,8 +114,8 @@ extension Refusals {
             return Refusal(
                 .relationshipDenied,
                 reason: begin(
-                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may point at rows that would go, and without a "
-                        + "model nobody can tell" + more),
+                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may point at rows that would be deleted, and without a "
+                        + "model it is unknown" + more),
                 wayPast: "this cannot be accepted; give the model's .mom file as `store: { path:, model: }`",
                 isAcceptable: false)
         case .noInverse:
@@ -121,7 +123,7 @@ extension Refusals {
             return Refusal(
                 .relationshipDenied,
                 reason: begin(
-                    "\(rows) of \(name) \(obstacle.rowCount == 1 ? "points" : "point") at rows that would go, and the "
+                    "\(rows) of \(name) \(obstacle.rowCount == 1 ? "points" : "point") at rows that would be deleted, and the "
                         + "model has no inverse that would clear it" + more),
                 wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule, or delete "
                     + "those rows first, with a rule for \(relationship.source) before this one", isAcceptable: false)

@@ -23,7 +23,7 @@ package struct Refusals {
     package var hasRowsSinceLastRun: Bool
     /// What a sample of the date attribute looks like; nil: it was not looked at.
     package var recognition: DateRecognition?
-    /// The rows that would go and are live in another format; nil: there are none, or nobody looked.
+    /// The rows that would be deleted and are live in another format; nil: there are none, or nobody looked.
     package var misread: MisreadRows?
 
     package init(
@@ -86,7 +86,7 @@ package struct Refusals {
     // MARK: The dates
 
     /// Judged on the newest value before `earliest` is applied, on the newest that the rule believes, since a value that
-    /// stands for "never" may hide it, on a sample, and on rows that would go. Not where the store itself says it.
+    /// stands for "never" may hide it, on a sample, and on rows that would be deleted. Not where the store itself says it.
     private func wrongUnit() -> Refusal? {
         guard !rule.isFormatStored, date.encoding != .native else { return nil }
         let believed = survey.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
@@ -98,7 +98,7 @@ package struct Refusals {
         guard let misread else { return nil }
         return refusal(
             .wrongUnit,
-            "\(misread.rowCount) of \(Figures.count(misread.sampledCount, "sampled row")) that would go are recent in "
+            "\(misread.rowCount) of \(Figures.count(misread.sampledCount, "sampled row")) that would be deleted are recent in "
                 + "\(misread.encoding.rawValue), up to \(Self.day(misread.newest)), and hardly any of them is less than 20 "
                 + "years old in \(date.encoding.rawValue). Is date_format right?")
     }
@@ -110,7 +110,7 @@ package struct Refusals {
         else { return nil }
         return refusal(
             .wrongUnit,
-            "the values of \(rule.dateAttribute) are no plausible dates in \(date.encoding.rawValue), but in "
+            "the values of \(rule.dateAttribute) are not plausible dates in \(date.encoding.rawValue), but in "
                 + "\(encoding.rawValue) they are (\(recognition.reason)). Is date_format right?")
     }
 
@@ -167,13 +167,13 @@ package struct Refusals {
         let rows =
             survey.expiredAloneCount == 1
             ? "its only readable row is" : "all \(Figures.grouped(survey.expiredAloneCount)) readable rows are"
-        var reason = "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would go"
+        var reason = "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would be deleted"
         let cascaded = survey.cascadedCounts[rule.entity.lowercased()] ?? 0
         if cascaded > 0 {
             reason =
-                "no readable row would stay: \(Figures.count(survey.expiredAloneCount, "row")) "
+                "no readable row would be left: \(Figures.count(survey.expiredAloneCount, "row")) "
                 + "\(survey.expiredAloneCount == 1 ? "is" : "are") older than the cutoff \(cutoff.toSecond.rfc3339), and "
-                + "\(Figures.count(cascaded, "newer row")) \(cascaded == 1 ? "goes" : "go") with them by a cascade"
+                + "\(Figures.count(cascaded, "newer row")) \(cascaded == 1 ? "is" : "are") deleted with them by a cascade"
         }
         return Refusal(
             .wouldEmptyEntity, reason: begin(reason + ". Do new rows still arrive?"),
@@ -185,7 +185,7 @@ package struct Refusals {
         guard let limit = rule.limits.maxRows, survey.expiredCount > limit else { return nil }
         return refusal(
             .tooManyRows,
-            "\(Figures.count(survey.expiredCount, "row")) would go, more than max_rows allows (\(Figures.grouped(limit)))"
+            "\(Figures.count(survey.expiredCount, "row")) would be deleted, more than max_rows allows (\(Figures.grouped(limit)))"
         )
     }
 
@@ -196,7 +196,7 @@ package struct Refusals {
         let share = Figures.percent(survey.expiredCount, of: readable).map { " (\($0))" } ?? ""
         return refusal(
             .tooLargeFraction,
-            "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(readable, "readable row"))\(share) would go, "
+            "\(Figures.grouped(survey.expiredCount)) of \(Figures.count(readable, "readable row"))\(share) would be deleted, "
                 + "more than max_fraction allows (\(limit))")
     }
 
@@ -206,7 +206,7 @@ package struct Refusals {
         guard let last = memory.lastRun, ClockGuard.isMovedBack(clock: clock, memory: memory) else { return nil }
         return refusal(
             .clockMovedBack,
-            "the system clock says \(clock.toSecond.rfc3339), but a run has ended at \(last.toSecond.rfc3339) already. Is the clock right?"
+            "the system clock says \(clock.toSecond.rfc3339), but the last run ended at \(last.toSecond.rfc3339). Is the clock right?"
         )
     }
 
@@ -238,7 +238,7 @@ package struct Refusals {
     func refusal(_ code: RefusalCode, _ reason: String) -> Refusal {
         Refusal(
             code, reason: begin(reason),
-            wayPast: "to let it pass, write accept: [\(code.rawValue)] in the rule, or give --accept \(code.rawValue) "
+            wayPast: "to accept it, write accept: [\(code.rawValue)] in the rule, or give --accept \(code.rawValue) "
                 + "for one run")
     }
 }

@@ -25,7 +25,7 @@ package enum SchemaAdvice {
             let reference = relationship.sourceAttributes.joined(separator: ", ")
             advice.append(
                 "\(relationship.source) (\(reference)) refers to \(relationship.destination) and has no index, so that "
-                    + "each row that goes costs a search through all of \(relationship.source): "
+                    + "each deleted row costs a search through all of \(relationship.source): "
                     + createIndex(on: relationship.source, relationship.sourceAttributes))
         }
         return advice

@@ -88,14 +88,14 @@ package enum StoreCheck {
             return [
                 Diagnostic(
                     .advice, at: policy.store.mark,
-                    "the file keeps the room of deleted rows for new ones; to have it given back to the file system "
+                    "the file keeps the space of deleted rows for new ones; to return it to the file system "
                         + cure)
             ]
         }
         return [
             Diagnostic(
                 .warning, at: rule.marks.value("reclaim"),
-                "the file was not made for incremental reclaim, and keeps the room of deleted rows; \(cure)")
+                "the file was not created for incremental reclaim, and keeps the space of deleted rows; \(cure)")
         ]
     }
 

@@ -121,7 +121,7 @@ package struct RunReport: Sendable {
     package var store: String
     package var engine: String
     package var pending = Pending()
-    /// Whether the configuration names pending files at all.
+    /// Whether the policy names pending files at all.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
     /// The size of the store when rows began to go, in bytes; nil: none had to.

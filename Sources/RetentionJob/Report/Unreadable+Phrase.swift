@@ -5,9 +5,9 @@ extension Survey.Unreadable {
     package var reportPhrase: String {
         switch self {
         case .null: "no value"
-        case .wrongType: "a value of another type than the format's"
+        case .wrongType: "a value of the wrong type"
         case .notADate: "not a date in the declared format"
-        case .sentinel: "a value that stands for no date"
+        case .sentinel: "a placeholder for no date"
         case .beforeEarliest: "a date before `earliest`"
         case .afterLatest: "a date after `latest`"
         }

@@ -65,7 +65,7 @@ package final class Run {
         } catch let error as PolicyError {
             mistake = error
             status.hasPolicyError = true
-            report.failure = "the configuration does not fit the store; nothing was deleted"
+            report.failure = "the policy does not match the store; nothing was deleted"
         } catch {
             end(because: error)
         }
@@ -122,11 +122,11 @@ package final class Run {
         do {
             let result = try writer.reclaim(
                 ReclaimRequest(mode: mode, mayContinue: { self.mayContinue }, didFree: pauseAfterSlice))
-            if let warning = result.warning { warn("room not reclaimed", warning) }
+            if let warning = result.warning { warn("space not reclaimed", warning) }
             if signal() != nil { noteInterruption(rowsRemain: false) }
         } catch  where error.kind == .busy {
             // Every row that had to go is gone; the next run tries again.
-            warn("room not reclaimed", error.description)
+            warn("space not reclaimed", error.description)
         } catch {
             end(because: error)
         }
@@ -250,6 +250,6 @@ package final class Run {
     }
 
     static func text(of error: any Error) -> String {
-        (error as? StoreError)?.description ?? "a defect in the program: \(error)"
+        (error as? StoreError)?.description ?? "an internal error: \(error)"
     }
 }

@@ -30,13 +30,13 @@ package final class RunLock {
         package var description: String {
             switch self {
             case .held(let path, let processID?):
-                "another run is at work on this store: process \(processID) holds \(path); try again later"
+                "another run is using this store: process \(processID) holds \(path); try again later"
             case .held(let path, nil):
-                "another run is at work on this store and holds \(path); try again later"
+                "another run is using this store and holds \(path); try again later"
             case .permission(let path, let reason):
                 "the lock file \(path) cannot be opened: \(reason); the run needs to write in the store's folder"
             case .cannotCreate(let path, let reason):
-                "the lock file \(path) cannot be made: \(reason)"
+                "the lock file \(path) cannot be created: \(reason)"
             case .inputOutput(let path, let reason):
                 "the lock file \(path) cannot be locked: \(reason)"
             }
@@ -136,7 +136,7 @@ package final class RunLock {
         switch errno {
         case EACCES, EPERM, EROFS: .permission(path: path, reason: reason(errno))
         case EIO: .inputOutput(path: path, reason: reason(errno))
-        case ELOOP: .cannotCreate(path: path, reason: "a symbolic link stands there")
+        case ELOOP: .cannotCreate(path: path, reason: "a symbolic link is in its place")
         default: .cannotCreate(path: path, reason: reason(errno))
         }
     }

@@ -8,7 +8,7 @@ package struct RunStatus: Hashable, Sendable {
     package var failures: [StoreError.Kind] = []
     /// Trouble of an unknown kind: a defect.
     package var hasDefect = false
-    /// Whether the configuration does not fit the store.
+    /// Whether the policy does not match the store.
     package var hasPolicyError = false
     /// Whether the budget was spent with rows remaining.
     package var isBudgetSpent = false

@@ -24,8 +24,8 @@ package struct PolicyDraft {
             "# A policy for \(comment(inspection.store)), made by `retention init`. It deletes nothing as it is.",
             "#",
             "# 1. For each rule that you want, write an age after max_age, such as 90d, 2y or 1y6mo. Remove the other rules.",
-            "# 2. retention check            shows what is still missing or does not fit.",
-            "# 3. Set enabled: true, and ask retention run --dry-run what would be deleted.",
+            "# 2. retention check            shows what is missing or does not match.",
+            "# 3. Set enabled: true, and see with retention run --dry-run what would be deleted.",
             "#",
             "# All keys are described in docs/configuration.md.",
             "version: 1",
@@ -89,14 +89,14 @@ package struct PolicyDraft {
         case .declared, .sure, .likely: break
         }
         if recognition.isInFuture {
-            return "all of its dates lie ahead: it says when something ends, not how old a row is"
+            return "all of its dates are in the future: it says when something ends, not how old a row is"
         }
         if AttributeWords(date.attribute).role == .other {
             return "its name does not say how old a row is: it may be the date of a birth, a hire, an end or a deadline"
         }
         guard recognition.isNamedAsDate || date.recognition.encoding == .iso8601 else {
             return "its values look like \(recognition.encoding?.rawValue ?? ""), but neither its name nor its type "
-                + "speaks of a date"
+                + "suggests a date"
         }
         return date.newest == nil && entity.rowCount != 0 ? "none of its rows has a date that can be read" : nil
     }
@@ -160,7 +160,7 @@ package struct PolicyDraft {
     ) -> [String] {
         var notes: [String] = []
         switch date.recognition.certainty {
-        case .declared: notes.append("The store itself says the format: \(date.recognition.encoding?.rawValue ?? "").")
+        case .declared: notes.append("The store declares the format: \(date.recognition.encoding?.rawValue ?? "").")
         case .sure: notes.append("The format is sure: \(date.recognition.reason).")
         case .likely: notes.append("The format is likely: \(date.recognition.reason).")
         case .unsure, .mixed, .none: break
@@ -176,12 +176,12 @@ package struct PolicyDraft {
         if let obstacle = date.indexObstacle {
             notes.append("No index serves \(date.attribute.name), and each run reads all rows: \(obstacle).")
         } else if date.index == nil {
-            notes.append("No index leads by \(date.attribute.name): each run reads all rows.")
+            notes.append("No index begins with \(date.attribute.name): each run reads all rows.")
         }
         for reference in entity.references { notes.append(reference.sentence + ".") }
         if let model = entity.entity.model {
             if !model.subentities.isEmpty {
-                notes.append("The rows of \(model.subentities.joined(separator: ", ")) are meant, too.")
+                notes.append("The rows of \(model.subentities.joined(separator: ", ")) are included.")
             }
             for relationship in model.relationships where [.cascade, .deny].contains(relationship.deleteRule) {
                 notes.append(
@@ -243,7 +243,7 @@ extension Relationship.DeleteRule {
     /// What becomes of the rows that refer to a row which goes.
     fileprivate var draftText: String {
         switch self {
-        case .cascade: "its rows go, too"
+        case .cascade: "its rows are deleted, too"
         case .nullify: "its reference becomes NULL"
         case .setDefault: "its reference becomes the default"
         case .restrict, .noAction: "a row that it points at cannot be deleted"

@@ -143,21 +143,22 @@ package struct LedgerVerification: Hashable, Sendable {
         if linkCount == 0, case let runs = try count(LedgerRow.runEntityName), runs > 0 {
             return fault(
                 .removed,
-                "the chain is gone: \(Figures.count(runs, "run")) \(runs == 1 ? "is" : "are") recorded, and no "
-                    + "link stands for \(runs == 1 ? "it" : "them")")
+                "the chain is missing: \(Figures.count(runs, "run")) \(runs == 1 ? "is" : "are") recorded, and no "
+                    + "link records \(runs == 1 ? "it" : "them")")
         }
         var seen: Set<Int64> = []
         for run in try LedgerRecords.names(reader) {
             guard begun.contains(run.number), seen.insert(run.number).inserted else {
-                return fault(.added, "\(run.text) was added: no link stands for it")
+                return fault(.added, "\(run.text) was added: no link records it")
             }
             if unended[run.number] == false {
-                return fault(.changed, "\(run.text) says \(run.outcome), and no link stands for its end")
+                return fault(.changed, "\(run.text) says \(run.outcome), and no link records its end")
             }
         }
         for rule in try reader.fetch(FetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"]) {
             guard let number = rule.first?.number, seen.contains(number) else {
-                return fault(.added, "a rule of run number \(rule.first?.number ?? 0) was added: there is no such run")
+                return fault(
+                    .added, "a rule of run number \(rule.first?.number ?? 0) was added: that run does not exist")
             }
         }
     }
@@ -165,7 +166,7 @@ package struct LedgerVerification: Hashable, Sendable {
     private static func faultOfWitness(_ witness: String, _ trimmed: Int?) -> Fault {
         var message =
             "no link has the hash \(witness): an older copy of the ledger was put in its place, its end was cut off, or "
-            + "it was written anew"
+            + "it was rewritten"
         if trimmed != nil { message += "; or the hash is older than the ledger keeps runs" }
         return Fault(kind: .removed, message: message)
     }
@@ -182,14 +183,14 @@ package struct LedgerVerification: Hashable, Sendable {
             lines.append("Links before it, as they were written: \(Figures.grouped(linkCount)).")
         } else if let head {
             lines.append(
-                "The ledger is whole: \(Figures.count(linkCount, "link")), \(Figures.count(runCount, "run")).")
+                "The ledger is intact: \(Figures.count(linkCount, "link")), \(Figures.count(runCount, "run")).")
             lines.append("The last link is \(head).")
             switch countAfterWitness {
             case nil: break
-            case 0?: lines.append("Its hash is the one that was given.")
+            case 0?: lines.append("Its hash is the given one.")
             case let count?:
                 lines.append(
-                    "The hash that was given is that of an earlier link; \(Figures.count(count, "link")) "
+                    "The given hash is that of an earlier link; \(Figures.count(count, "link")) "
                         + "\(count == 1 ? "was" : "were") added since.")
             }
         } else {

@@ -44,7 +44,7 @@ package final class RunLedger: RunRecorder {
                 try writer.createEntity(entity)
             } catch  where error.kind == .permission || error.kind == .missing {
                 throw StoreError(
-                    .cannotCreate, store: writer.name, message: "the ledger cannot be made: \(error.message)",
+                    .cannotCreate, store: writer.name, message: "the ledger cannot be created: \(error.message)",
                     engineCode: error.engineCode, hint: "give `ledger` a path that can be written, or `none`")
             }
         }

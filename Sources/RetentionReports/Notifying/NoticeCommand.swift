@@ -34,7 +34,7 @@ package struct NoticeCommand {
     package func run(input: String, variables: [(String, String)] = []) -> String? {
         guard let program = words.first else { return nil }
         // A file that has no name: the command may read it or not, and nobody has to wait for it.
-        guard let file = tmpfile() else { return "\(program): its input cannot be made: \(Self.reason(errno))" }
+        guard let file = tmpfile() else { return "\(program): its input cannot be created: \(Self.reason(errno))" }
         defer { fclose(file) }
         let descriptor = fileno(file)
         guard LogSink.writeAll(Array(input.utf8), to: descriptor), lseek(descriptor, 0, SEEK_SET) == 0 else {
@@ -81,7 +81,7 @@ package struct NoticeCommand {
         while true {
             let ended = waitpid(child, &status, WNOHANG)
             if ended == child { break }
-            if ended < 0, errno != EINTR { return "\(program): its end cannot be told: \(Self.reason(errno))" }
+            if ended < 0, errno != EINTR { return "\(program): its exit status is unknown: \(Self.reason(errno))" }
             guard waited < timeLimit else {
                 kill(-child, SIGKILL)
                 _ = waitpid(child, &status, 0)

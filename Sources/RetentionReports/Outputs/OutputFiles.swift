@@ -93,7 +93,7 @@ package struct OutputFiles {
                 found.append(
                     Diagnostic(
                         at: source.marks.value("files"),
-                        "taken files cannot be moved: \(done.path) \(facts.isLink ? "is a symbolic link" : "is no folder")"
+                        "taken files cannot be moved: \(done.path) \(facts.isLink ? "is a symbolic link" : "is not a folder")"
                     ))
             }
         }

@@ -111,7 +111,7 @@ package struct InspectionReport {
         }
         if !recognition.sentinels.isEmpty, recognition.encoding != nil {
             notes.append(
-                "\(date.attribute.name): left out as values that stand for no date: "
+                "\(date.attribute.name): left out as placeholders for no date: "
                     + recognition.sentinels.prefix(3).map { SafeText.example($0) }.joined(separator: ", ")
                     + (recognition.sentinels.count > 3 ? ", …" : ""))
         }

@@ -26,7 +26,7 @@ package struct LogReport {
     package func table(
         width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false, usesBlocks: Bool = false
     ) -> String {
-        guard !runs.isEmpty else { return "No run is recorded that matches.\n" + openGapText }
+        guard !runs.isEmpty else { return "No recorded run matches.\n" + openGapText }
         let trend = TrendReport(runs: runs, usesBlocks: usesBlocks, width: tableWidth).lines
         let lines =
             tableLines(width: width, tableWidth: tableWidth, usesColour: usesColour)
@@ -137,7 +137,7 @@ package struct LogReport {
     private func unfinished(_ run: LedgerRun) -> String {
         let process = SafeText.line("process \(run.process.pid) on \(run.process.host)")
         return run.outcome == .crashed
-            ? "CRASHED: \(process) ended without a record; whole batches were deleted up to then, the next run goes on"
+            ? "CRASHED: \(process) ended without a record; whole batches were deleted up to then, the next run continues"
             : "running: \(process)"
     }
 

@@ -23,7 +23,7 @@ extension CoreDataSchema {
                     chains: chains, columns: columns)
                 guard let link = resolver.link() else {
                     entities[key]?.unsupported =
-                        "it cannot be told where its relationship \(relationship.name) is stored"
+                        "it is unknown where its relationship \(relationship.name) is stored"
                     continue
                 }
                 if entity.ambiguous[relationship.name.lowercased()] != nil

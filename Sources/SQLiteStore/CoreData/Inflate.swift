@@ -139,7 +139,7 @@ struct Inflate {
             firstOfLength += count
             symbolsBefore += count
         }
-        throw damage("bits that are no symbol")
+        throw damage("bits that are not a symbol")
     }
 
     private func makeRoom(for count: Int) throws(ModelArchiveError) {

@@ -15,7 +15,7 @@ struct KeyedArchive {
         list = try PropertyList(bytes)
         guard let objects = list.value("$objects", of: list.top), case .array(let table) = list.objects[objects],
             let top = list.value("$top", of: list.top), let root = list.value("root", of: top)
-        else { throw ModelArchiveError("the property list is no keyed archive: it lacks $objects or $top") }
+        else { throw ModelArchiveError("the property list is not a keyed archive: it lacks $objects or $top") }
         self.table = table
         guard case .uid(let index) = list.objects[root], table.indices.contains(index) else {
             throw ModelArchiveError("the archive is damaged: its outermost object is not there")
@@ -35,14 +35,16 @@ struct KeyedArchive {
         guard var member = try member(key, of: object) else { return nil }
         // A mutable string is an object with the text in it.
         member = list.value("NS.string", of: member) ?? member
-        guard case .string(let text) = list.objects[member] else { throw damage(object, "its \(key) is no text") }
+        guard case .string(let text) = list.objects[member] else { throw damage(object, "its \(key) is not text") }
         guard text.utf8.count <= 1000 else { throw damage(object, "its \(key) is longer than 1000 bytes") }
         return text
     }
 
     func integer(_ key: String, of object: Int) throws(ModelArchiveError) -> Int64? {
         guard let member = try member(key, of: object) else { return nil }
-        guard case .integer(let number) = list.objects[member] else { throw damage(object, "its \(key) is no integer") }
+        guard case .integer(let number) = list.objects[member] else {
+            throw damage(object, "its \(key) is not an integer")
+        }
         return number
     }
 
@@ -70,14 +72,16 @@ struct KeyedArchive {
         guard let dictionary = try member(key, of: object) else { return [] }
         if let values = list.value("NS.objects", of: dictionary) { return try elements(values, of: dictionary) }
         guard let slots = try member("values", of: dictionary), let values = list.value("NS.objects", of: slots) else {
-            throw damage(object, "its \(key) is no dictionary")
+            throw damage(object, "its \(key) is not a dictionary")
         }
         let empty = try member("emptyToken", of: dictionary)
         return try elements(values, of: slots).filter { $0 != empty }
     }
 
     private func elements(_ array: Int, of object: Int) throws(ModelArchiveError) -> [Int] {
-        guard case .array(let elements) = list.objects[array] else { throw damage(object, "its elements are no array") }
+        guard case .array(let elements) = list.objects[array] else {
+            throw damage(object, "its elements are not an array")
+        }
         var targets: [Int] = []
         targets.reserveCapacity(elements.count)
         for element in elements { targets.append(try resolved(element)) }

@@ -105,7 +105,7 @@ extension SQLiteConnection {
                 throw StoreError(
                     .unsupported, store: name,
                     message:
-                        "\(scope.table.name).\(attribute.name) cannot be set: it is no attribute that is stored by itself"
+                        "\(scope.table.name).\(attribute.name) cannot be set: it is not a stored attribute"
                 )
             }
             guard !value.isNull || !attribute.isRequired else {
@@ -165,7 +165,7 @@ extension SQLiteConnection {
                 .unsupported, store: name,
                 message: "there is no next key for \(table): its greatest one in Z_PRIMARYKEY, or in the table, is the "
                     + "largest possible number, or none",
-                hint: "the program that owns the store has to mend it")
+                hint: "the program that owns the store has to fix it")
         }
         return last + 1
     }

@@ -36,7 +36,7 @@ struct PropertyList {
         let headerSize = 8
         let trailerSize = 32
         guard bytes.starts(with: Array("bplist0".utf8)) else {
-            throw ModelArchiveError("it is no binary property list: it does not begin with bplist00")
+            throw ModelArchiveError("not a binary property list: it does not begin with bplist00")
         }
         let trailer = bytes.count - trailerSize
         guard trailer >= headerSize else {
@@ -177,7 +177,7 @@ private struct ObjectReader {
         guard low == 0xF else { return low }
         let marker = try take(1).first ?? 0
         guard marker >> 4 == 1, marker & 0xF <= 3, let count = BigEndian.count(try take(1 << Int(marker & 0xF))) else {
-            throw damage("a count that is no number")
+            throw damage("a count that is not a number")
         }
         return count
     }

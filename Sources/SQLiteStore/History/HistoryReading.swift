@@ -105,7 +105,7 @@ extension SQLiteStore {
     private func missingHistory() -> StoreError {
         StoreError(
             .historyMissing, store: name, message: "a part of the history behind the token is deleted",
-            hint: "reset the contexts, fetch anew and begin with a new token")
+            hint: "reset the contexts, fetch again and start with a new token")
     }
 
     private func damagedHistory() -> StoreError {

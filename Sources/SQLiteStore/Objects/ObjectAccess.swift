@@ -69,7 +69,7 @@ extension SQLiteWriter {
     ) throws -> ObjectID {
         let (outcome, key) = try insertManaged(values, .fail, scope, db)
         if let key { return objectID(scope, [key]) }
-        var reason = "it is there already"
+        var reason = "it already exists"
         if case .rejected(let text) = outcome { reason = text }
         throw StoreError(.constraint, store: name, message: "a row of \(scope.table.name) cannot be saved: \(reason)")
     }

@@ -68,7 +68,7 @@ extension SQLiteConnection {
             if case .groups = try keptRows(keepLast, entity: scope, db) {
                 throw StoreError(
                     .methodUnfit, store: name,
-                    message: "a copy cannot tell the rows that a rule keeps in each of many groups")
+                    message: "a copy cannot apply keep_last per group")
             }
         }
     }

@@ -28,7 +28,7 @@ final class LockLimit {
         throw StoreError(
             .methodUnfit, store: store,
             message: "the store would have been locked for longer than \(allowed.inUnits)",
-            hint: "raise limits.max_lock, or set it to 0, so that rows go in batches")
+            hint: "raise limits.max_lock, or set it to 0, so that rows are deleted in batches")
     }
 
     /// Carries out work whose statements on a connection end when the time is over.

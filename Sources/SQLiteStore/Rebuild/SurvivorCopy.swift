@@ -109,7 +109,7 @@ final class SurvivorCopy {
             var told = StoreError(
                 error, store: store.name,
                 doing: "a row that stays breaks a constraint of its table, so that no copy can hold it")
-            told.hint = "mend the row, or set limits.max_lock to 0, so that rows go in batches"
+            told.hint = "fix the row, or set limits.max_lock to 0, so that rows are deleted in batches"
             throw told
         }
     }
@@ -164,7 +164,7 @@ final class SurvivorCopy {
         if let most = request.fetchRequest.fetchLimit, deletedCount > most {
             throw StoreError(
                 .methodUnfit, store: store.name,
-                message: "a rebuild would delete \(deletedCount) rows where at most \(most) may go")
+                message: "a rebuild would delete \(deletedCount) rows, more than the \(most) allowed")
         }
     }
 

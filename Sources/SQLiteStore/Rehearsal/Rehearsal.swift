@@ -191,7 +191,7 @@ extension SQLiteConnection {
                 arguments), db)
     }
 
-    /// What replacing does beyond the row itself cannot be foretold.
+    /// What replacing does beyond the row itself cannot be predicted.
     fileprivate func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
         guard row.onConflict == .replace else { return }
         guard table.entity.updateTriggers.isEmpty else {

@@ -3,7 +3,7 @@ import PriceStore
 
 /// What stands in the way of a delete that was followed through its foreign keys.
 extension SQLiteConnection {
-    /// Rows that stay and point at rows that would go, where the schema or the rule forbids it.
+    /// Rows that stay and point at rows that would be deleted, where the schema or the rule forbids it.
     func obstacles(
         _ request: SurveyRequest, _ doomed: DoomedRows, step: Int, _ db: Database
     ) throws -> [Survey.Obstacle] {

@@ -98,7 +98,7 @@ struct ChosenRows {
         guard obstacles.isEmpty else {
             throw StoreError(
                 .constraint, store: connection.name,
-                message: "rows of \(scope.table.name) that would go are pointed at by "
+                message: "rows of \(scope.table.name) that would be deleted are referenced by "
                     + obstacles.joined(separator: ", "),
                 hint: "delete those first, or ask for cascade or nullify")
         }

@@ -28,7 +28,7 @@ extension BatchDelete {
         let index = (path == .date ? statement.access?.index : nil).map { "the index \($0)" } ?? "an index"
         throw StoreError(
             .inputOutput, store: connection.name,
-            message: "\(index) of \(scope.table.name) is damaged: it names rows whose values in the table are others",
+            message: "\(index) of \(scope.table.name) is damaged: its values differ from those in the table",
             engineCode: "SQLITE_CORRUPT_INDEX", hint: "run REINDEX on the store, then try again")
     }
 }

@@ -43,7 +43,7 @@ final class SQLiteDeletion: Deletion {
         do throws(StoreError) {
             if hasBatches, findings.expiredCount > 0, try writer.hasCompany() {
                 throw StoreError(
-                    .methodUnfit, store: writer.name, message: "another program uses the store by now")
+                    .methodUnfit, store: writer.name, message: "another process is using the store")
             }
             return try deletePart(bounds)
         } catch {

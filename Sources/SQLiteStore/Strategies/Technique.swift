@@ -24,7 +24,7 @@ enum Technique: String, Hashable, CaseIterable {
     /// Whether the rows are found by the index on their date.
     var usesDateIndex: Bool { self == .range || self == .sorted }
 
-    /// Whether rows go in batches of a limited number.
+    /// Whether rows are deleted in batches of a limited number.
     var isInBatches: Bool { !isRebuild && self != .whole }
 
     /// What reports say of it.

@@ -53,10 +53,10 @@ struct TechniqueChoice {
             reason = "rows do not lie in the order of their dates"
         }
         guard facts.isMost else { return }
-        let share = facts.isAll ? "all rows go" : "\(Int(facts.part * 100)) % of the rows go"
+        let share = facts.isAll ? "all rows are deleted" : "\(Int(facts.part * 100)) % of the rows are deleted"
         let candidates: [Technique] = facts.isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
         guard !facts.hasCompany else {
-            reason = [reason, "other programs use the store"].compactMap(\.self).joined(separator: "; ")
+            reason = [reason, "other processes are using the store"].compactMap(\.self).joined(separator: "; ")
             return
         }
         // A statement for all rows, too, has most pages of the table in the journal or WAL.
@@ -72,7 +72,7 @@ struct TechniqueChoice {
             }
             technique = candidate
             predictedLock = lock
-            reason = "\(share), no other program uses the store, a lock of about \(lock.inTenths)"
+            reason = "\(share), no other process is using the store, a lock of about \(lock.inTenths)"
             return
         }
     }

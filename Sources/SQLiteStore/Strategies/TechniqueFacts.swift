@@ -17,10 +17,10 @@ extension SQLiteConnection {
             survey.techniqueObstacles[.sorted] = reason
         }
         if request.keepLast?.groupedBy.isEmpty == false {
-            survey.techniqueObstacles[.rebuild] = "a copy cannot tell the rows that keep_last keeps in each group"
+            survey.techniqueObstacles[.rebuild] = "a copy cannot apply keep_last per group"
         }
         if request.wantsObjectIDs {
-            survey.techniqueObstacles[.rebuild] = "a copy does not tell which rows it leaves out, as a digest needs"
+            survey.techniqueObstacles[.rebuild] = "a copy does not report the deleted rows, which a digest needs"
         }
         survey.possibleTechniques = ([.whole, .range, .sorted, byKey] + Technique.allCases.filter(\.isRebuild))
             .filter { survey.techniqueObstacles[$0] == nil }
@@ -50,14 +50,14 @@ extension SQLiteConnection {
         if let managed = table.managed, let schema = try catalog.coreData(db),
             schema.needsObjects(managed, relationships)
         {
-            let reason = "relationships, files or a history of the model decide what goes with a row"
+            let reason = "relationships, files or a history of the model decide what is deleted with a row"
             return [.rebuild: reason, .rebuildInPlace: reason]
         }
         var obstacles: [Technique: String] = [:]
         if table.entity.incomingRelationships.contains(where: { $0.source.lowercased() == table.name.lowercased() }) {
             obstacles[.rebuildInPlace] = "its rows refer to each other, and are looked for by its indexes"
         } else if relationships.deleteRule != nil, !table.entity.incomingRelationships.isEmpty {
-            obstacles[.rebuildInPlace] = "relationships: \(relationships.rawValue) goes in batches"
+            obstacles[.rebuildInPlace] = "relationships: \(relationships.rawValue) deletes in batches"
         }
         if let reason = try copyObstacle(table, db) {
             obstacles[.rebuild] = reason
@@ -69,7 +69,7 @@ extension SQLiteConnection {
 
     /// Why a copy without the rows would not be what a delete leaves, or nil.
     private func copyObstacle(_ table: SQLiteTable, _ db: Database) throws -> String? {
-        if try HistoryTables.exist(db) { return "the store keeps a history, which has to tell of every row" }
+        if try HistoryTables.exist(db) { return "the store keeps a history, which has to record every row" }
         if let key = table.entity.incomingRelationships.first { return "\(key.source) points at its rows" }
         if let trigger = table.entity.deleteTriggers.first { return "its trigger \(trigger) would not fire" }
         var reserved: Int32 = -1

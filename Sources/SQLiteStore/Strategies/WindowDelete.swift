@@ -4,7 +4,7 @@ extension BatchDelete {
     /// Deletes the rows that the predicate names among the next rows in key order, as many as the limit says.
     ///
     /// For tables without a date index: the table is gone through once, a window a batch, unless its key gives the rows
-    /// of each group by date. Rows go in the order of
+    /// of each group by date. Rows are deleted in the order of
     /// their keys, which need not be that of their dates.
     mutating func window() throws -> BatchContinuation? {
         if let place = try groups() { return place }

@@ -53,8 +53,8 @@ import Testing
     static let bad: [BadSample] = [
         .init(line: "[1]", reason: "not a JSON object"), .init(line: "1", reason: "not a JSON object"),
         .init(line: "{\"a\":[1]}", reason: "a nested value"), .init(line: "{\"a\":{}}", reason: "a nested value"),
-        .init(line: "{\"a\":1,\"a\":2}", reason: "the name 'a' is there twice"),
-        .init(line: "{\"a\":1,\"\\u0061\":2}", reason: "the name 'a' is there twice"),
+        .init(line: "{\"a\":1,\"a\":2}", reason: "the name 'a' occurs twice"),
+        .init(line: "{\"a\":1,\"\\u0061\":2}", reason: "the name 'a' occurs twice"),
         .init(line: "{\"a\":1", reason: "broken JSON: a comma or a closing brace is expected"),
         .init(line: "{\"a\":1,}", reason: "broken JSON: a name in quotes is expected"),
         .init(line: "{a:1}", reason: "broken JSON: a name in quotes is expected"),

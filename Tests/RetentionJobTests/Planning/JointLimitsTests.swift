@@ -95,7 +95,7 @@ import Testing
         #expect(try codes(file, [.prices()]) == [nil])
         let found = try refusals(file, [notes, .prices()])
         #expect(found.map { $0?.code } == [nil, .wouldEmptyEntity])
-        #expect(found[1]?.message.contains("no readable row of note would stay") == true)
+        #expect(found[1]?.message.contains("no readable row of note would be left") == true)
         // In the other order it is the rule on the notes that takes the last ones.
         #expect(try codes(file, [.prices(), notes]) == [nil, .wouldEmptyEntity])
         #expect(
@@ -121,7 +121,7 @@ import Testing
         // Only a rule of the entity itself says that it may be emptied.
         let found = try refusals(file, [.prices { $0.allowEmpty = true }, notes])
         #expect(found.map { $0?.code } == [.wouldEmptyEntity, nil])
-        #expect(found[0]?.message.contains("no readable row of note would stay") == true)
+        #expect(found[0]?.message.contains("no readable row of note would be left") == true)
         #expect(
             try codes(file, [.prices { $0.accept = [.wouldEmptyEntity] }, notes]) == [.wouldEmptyEntity, nil])
         #expect(try codes(file, [.prices { $0.allowEmpty = true }, notes], accept: [.wouldEmptyEntity]) == [nil, nil])
@@ -139,7 +139,7 @@ import Testing
         let found = try refusals(file, [.prices()])
         #expect(found[0]?.code == .wouldEmptyEntity)
         #expect(found[0]?.message.contains("2 rows are older") == true)
-        #expect(found[0]?.message.contains("3 newer rows go with them by a cascade") == true)
+        #expect(found[0]?.message.contains("3 newer rows are deleted with them by a cascade") == true)
     }
 
     @Test func valuesThatAStoreMayTakeForEqualAreNotDisjoint() {

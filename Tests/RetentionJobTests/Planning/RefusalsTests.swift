@@ -255,7 +255,7 @@ import Testing
         #expect(
             message == """
                 refusing to delete from FxRate: the newest of 8,200 rows reads as 1970-01-21 in unix_milliseconds; in \
-                unix_seconds it is 2026-11-20. Is date_format right? To let it pass, write accept: [wrong_unit] in the \
+                unix_seconds it is 2026-11-20. Is date_format right? To accept it, write accept: [wrong_unit] in the \
                 rule, or give --accept wrong_unit for one run
                 """)
     }

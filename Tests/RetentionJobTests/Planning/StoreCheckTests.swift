@@ -166,7 +166,7 @@ import Testing
 
     @Test(arguments: [
         ("NULL", "10 rows with no value"), ("100000 + i", "10 rows with a date before `earliest`, such as 100000"),
-        ("0", "10 rows with a value that stands for no date, such as 0"),
+        ("0", "10 rows with a placeholder for no date, such as 0"),
     ])
     func aColumnWithoutAnyReadableDateIsTold(value: String, kind: String) throws {
         let file = try PriceFile()

@@ -27,7 +27,7 @@ import Testing
         Row("no permission", 77) { $0.failures = [.permission] },
         Row("the disk full", 74) { $0.failures = [.inputOutput] },
         Row("the store replaced", 74) { $0.failures = [.replaced] },
-        Row("the ledger cannot be made", 73) { $0.failures = [.cannotCreate] },
+        Row("the ledger cannot be created", 73) { $0.failures = [.cannotCreate] },
         Row("a defect", 70) { $0.hasDefect = true },
         Row("a defect of the engine", 70) { $0.failures = [.defect] },
         Row("the server cannot be reached", 69) { $0.failures = [.unreachable] },

@@ -30,7 +30,9 @@ struct RunStrategyTests {
         let file = try largeFile()
         let planned = try bench.dryRun(file, rule()).rules[0]
         #expect(planned.method == "rebuild by copy-back")
-        #expect(planned.methodReason?.hasPrefix("95 % of the rows go, no other program uses the store") == true)
+        #expect(
+            planned.methodReason?.hasPrefix("95 % of the rows are deleted, no other process is using the store") == true
+        )
         #expect(planned.expired == 57_000)
         let report = try bench.run(file, rule())
         #expect(report.rules[0].method == "rebuild by copy-back")
@@ -75,7 +77,7 @@ struct RunStrategyTests {
         #expect(report.rules[0].method == "range batches")
         #expect(
             report.rules[0].methodReason
-                == "rebuild by copy-back was given up: another program uses the store by now")
+                == "rebuild by copy-back was given up: another process is using the store")
         #expect(report.rules[0].deleted == 57_001)
         #expect(report.rules[0].outcome == .completed)
         #expect(report.rules[0].lockElapsed == nil)

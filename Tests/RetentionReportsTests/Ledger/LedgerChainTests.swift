@@ -33,7 +33,7 @@ struct LedgerChainTests {
         // Four starts, three ends, and one word on the run that died.
         #expect(verification.linkCount == 8 && verification.runCount == 4)
         #expect(try verification.head == file.ledger().chainHead())
-        #expect(verification.text.hasPrefix("The ledger is whole: 8 links, 4 runs.\n"))
+        #expect(verification.text.hasPrefix("The ledger is intact: 8 links, 4 runs.\n"))
     }
 
     @Test(arguments: [

@@ -181,7 +181,7 @@ struct RunLedgerTests {
         let file = try LedgerFile()
         _ = try SQLiteWriter(path: file.path, create: true)
         #expect(try file.runs().isEmpty)
-        #expect(LogReport([]).table() == "No run is recorded that matches.\n")
+        #expect(LogReport([]).table() == "No recorded run matches.\n")
     }
 
     @Test func tableHasALineForEachRuleAndHidesNothingHostile() throws {

@@ -167,7 +167,7 @@ struct CoreDataKeyTests {
     func aJoinTableThatIsNotCertainIsRefused(sql: String) throws {
         let store = try voters(sql.replacing("DROP COLUMN $BY", with: "RENAME COLUMN $BY TO x"))
         let survey = try SQLiteReader(path: store.path).survey(CoreDataStoreTests.survey("User"))
-        #expect(survey.unsupported?.contains("cannot be told where its relationship") == true, "\(survey)")
+        #expect(survey.unsupported?.contains("it is unknown where its relationship") == true, "\(survey)")
         #expect(throws: StoreError.self) {
             try SQLiteWriter(path: store.path).execute(
                 BatchDeleteRequest(fetchRequest: CoreDataStoreTests.expired("User"), resultType: .count))

@@ -71,10 +71,10 @@ struct ModelArchiveTests {
         Bend("the archive is damaged: it refers to object 999, but has 27 objects") {
             $0.set("NSEntities", of: ArchiveSample.model, to: .uid(999))
         },
-        Bend("the archive is damaged at object 1: its NSEntities is no dictionary") {
+        Bend("the archive is damaged at object 1: its NSEntities is not a dictionary") {
             $0.set("NSEntities", of: ArchiveSample.model, to: .integer(3))
         },
-        Bend("the archive is damaged at object 2: its elements are no array") {
+        Bend("the archive is damaged at object 2: its elements are not an array") {
             $0.set("NS.objects", of: ArchiveSample.entities, to: .integer(3))
         },
         Bend("the archive is damaged at object 4: an entity without a name") {
@@ -83,7 +83,7 @@ struct ModelArchiveTests {
         Bend("the archive is damaged at object 4: a second entity 'Item'") {
             $0.set("NSEntityName", of: ArchiveSample.note, to: .string("Item"))
         },
-        Bend("the archive is damaged at object 3: its NSEntityName is no text") {
+        Bend("the archive is damaged at object 3: its NSEntityName is not text") {
             $0.set("NSEntityName", of: ArchiveSample.item, to: .integer(3))
         },
         Bend("the archive is damaged at object 3: its NSEntityName is longer than 1000 bytes") {
@@ -98,7 +98,7 @@ struct ModelArchiveTests {
         Bend("the archive is damaged at object 6: its NSIsTransient is neither true nor false") {
             $0.set("NSIsTransient", of: ArchiveSample.itemDate, to: .string("yes"))
         },
-        Bend("the archive is damaged at object 6: its NSFlagsKey is no integer") {
+        Bend("the archive is damaged at object 6: its NSFlagsKey is not an integer") {
             $0.set("NSFlagsKey", of: ArchiveSample.itemDate, to: .string("16"))
         },
         Bend("the archive is damaged at object 7: the relationship 'folder' has no delete rule that is known") {
@@ -142,7 +142,7 @@ struct ModelArchiveTests {
     }
 
     @Test func otherFilesAreNoModels() {
-        #expect(throws: ModelArchiveError("the property list is no keyed archive: it lacks $objects or $top")) {
+        #expect(throws: ModelArchiveError("the property list is not a keyed archive: it lacks $objects or $top")) {
             try ManagedObjectModel.read(archive: ListSample.dictionary([("a", .integer(1))]).bytes)
         }
         #expect(throws: ModelArchiveError.self) { try ManagedObjectModel.read(archive: Array("SQLite format 3".utf8)) }

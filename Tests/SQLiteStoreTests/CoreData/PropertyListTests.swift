@@ -44,8 +44,8 @@ struct PropertyListTests {
 
     @Test func namesTheDamage() {
         let cases: [([UInt8], String)] = [
-            ([], "it is no binary property list: it does not begin with bplist00"),
-            (Array("<?xml version=\"1.0\"?>".utf8), "it is no binary property list: it does not begin with bplist00"),
+            ([], "not a binary property list: it does not begin with bplist00"),
+            (Array("<?xml version=\"1.0\"?>".utf8), "not a binary property list: it does not begin with bplist00"),
             (Array("bplist00".utf8), "the property list ends early, at byte 8"),
             (list(objects: [9], offsets: [8], offsetSize: 0), "the sizes at its end do not fit"),
             (list(objects: [9], offsets: [8], referenceSize: 9), "the sizes at its end do not fit"),
@@ -65,9 +65,9 @@ struct PropertyListTests {
             ),
             (
                 list(objects: [0x5F, 0x13, 0xFF, 255, 255, 255, 255, 255, 255, 255], offsets: [8]),
-                "a count that is no number"
+                "a count that is not a number"
             ),
-            (list(objects: [0xAF, 0x53], offsets: [8]), "a count that is no number"),
+            (list(objects: [0xAF, 0x53], offsets: [8]), "a count that is not a number"),
             (list(objects: [0xA1, 1], offsets: [8]), "at byte 8: a reference to an object that is not there"),
             (list(objects: [0x87] + [UInt8](repeating: 255, count: 8), offsets: [8]), "a reference that is too large"),
             // Two objects that are the same bytes: many of them would be larger than the list.
