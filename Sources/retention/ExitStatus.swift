@@ -37,10 +37,8 @@ struct ExitStatus: Hashable {
         guard let width else { return lines }
         return lines.flatMap { line in
             guard TextWidth.of(line) > width else { return [line] }
-            let isHint = line.hasPrefix("  ")
-            return TextWidth.wrap(line, width: max(40, width), indent: 2).enumerated().map { index, part in
-                index == 0 && isHint ? "  " + part : part
-            }
+            guard line.hasPrefix("  ") else { return TextWidth.wrap(line, width: max(40, width), indent: 2) }
+            return TextWidth.wrap(line, width: max(40, width) - 2).map { "  " + $0 }
         }
     }
 

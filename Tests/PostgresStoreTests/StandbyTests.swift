@@ -83,7 +83,7 @@ struct StandbyTests {
         try other.execute("SELECT count(*) FROM q")
         usleep(200_000)
         let pause = try connection.wantedPause()
-        #expect(pause?.isUntilOver == false && pause?.reason.contains("a transaction of others") == true)
+        #expect(pause?.isUntilOver == false && pause?.reason.contains("another transaction") == true)
         // For the other one it is no other's.
         #expect(try other.wantedPause() == nil)
         try other.execute("COMMIT")

@@ -61,7 +61,7 @@ struct RelationshipRuleTests {
         #expect {
             try writer.execute(request(.deny))
         } throws: {
-            ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("pointed at by 3 rows of c (p)")
+            ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("referenced by 3 rows of c (p)")
         }
         #expect(try store.rows("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM c)") == ["3|5"])
         try store.change { try $0.execute(sql: "DELETE FROM g; DELETE FROM c WHERE p <> 'c'") }
@@ -137,7 +137,7 @@ struct RelationshipRuleTests {
         let store = try tree(action)
         #expect {
             try store.writer().execute(request(.deny))
-        } throws: { "\($0)".contains("pointed at by 1 row of p (up)") }
+        } throws: { "\($0)".contains("referenced by 1 row of p (up)") }
         #expect(try store.rows("SELECT count(*) FROM p") == ["6"])
     }
 
