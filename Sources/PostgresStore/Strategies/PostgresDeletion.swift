@@ -12,12 +12,9 @@ final class PostgresDeletion: Deletion {
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
-        work = DeleteWork(
-            fetchRequest: FetchRequest(
-                entity: request.entity, predicate: request.deletion,
-                sortDescriptors: [SortDescriptor(request.date.name)], includesSubentities: request.includesSubentities),
-            resultType: request.wantsObjectIDs ? .objectIDs : .count, technique: findings.technique,
-            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
+        work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
+        work.fetchRequest.sortDescriptors = [SortDescriptor(request.date.name)]
+        work.technique = findings.technique
         outline = findings.outline
     }
 
@@ -27,18 +24,13 @@ final class PostgresDeletion: Deletion {
         // Windows as small as the few rows that are left to delete would be very many.
         if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
         let result = try writer.execute(part)
-        let hasMoved =
-            result.deletedCount > 0 || result.cascadedCount > 0 || result.continuation != work.continuation
-        work.continuation = result.continuation
-        return DeletionPart(result, hasMore: result.continuation != nil && hasMoved)
+        defer { work.continuation = result.continuation }
+        return DeletionPart(result, from: work.continuation)
     }
 
     func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
         work.continuation = nil
-        var rows = work.request.fetchRequest
-        rows.sortDescriptors = []
-        for other in others { rows.predicate = rows.predicate && .notTrue(other) }
-        return try writer.count(rows)
+        return try writer.count(work.request.fetchRequest.besides(others))
     }
 }
 

@@ -51,13 +51,7 @@ package struct Plan: Sendable {
         package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
 
         /// The rule's delete as one request; nil unless the step is planned.
-        package var wholeDelete: BatchDeleteRequest? {
-            request.map {
-                BatchDeleteRequest(
-                    fetchRequest: FetchRequest(entity: $0.entity, predicate: $0.deletion),
-                    relationships: $0.relationships == .deny ? .asDeclared : $0.relationships)
-            }
-        }
+        package var wholeDelete: BatchDeleteRequest? { request.map { BatchDeleteRequest($0) } }
 
         /// The size of batches and what comes between them, where the rows are deleted in that way.
         package func batch(_ outline: DeletionOutline) -> Rule.BatchSetting {

@@ -13,9 +13,7 @@ extension Run {
         guard let request = step.request, var outline = step.outline else { return }
         let began = setup.uptime()
         let others = leftBehind(plan.steps[..<index], of: request.entity)
-        let residue = others.reduce(FetchRequest(entity: request.entity, predicate: request.deletion)) {
-            FetchRequest(entity: $0.entity, predicate: $0.predicate && .notTrue($1))
-        }
+        let residue = BatchDeleteRequest(request).fetchRequest.besides(others)
         let expiredCount = step.survey.expiredCount
         if expiredCount > 0, mayContinue {
             setup.observer?.runDidBegin(rule: step.rule.name, expiredCount: expiredCount)

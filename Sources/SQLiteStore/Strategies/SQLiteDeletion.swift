@@ -22,13 +22,10 @@ final class SQLiteDeletion: Deletion {
     }
 
     private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
-        var work = DeleteWork(
-            fetchRequest: FetchRequest(
-                entity: request.entity, predicate: request.deletion,
-                sortDescriptors: [SortDescriptor(request.date.name)], includesSubentities: request.includesSubentities),
-            resultType: request.wantsObjectIDs ? .objectIDs : .count, technique: technique,
-            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
+        var work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
+        work.fetchRequest.sortDescriptors = [SortDescriptor(request.date.name)]
         work.ignoresUnknownHistory = request.ignoresUnknownHistory
+        work.technique = technique
         work.maxLock = request.maxLock
         if technique.isRebuild {
             work.expectedCount = findings.expiredCount
@@ -71,10 +68,8 @@ final class SQLiteDeletion: Deletion {
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
         writer.changes.deletedCount += result.deletedCount
-        let hasMoved =
-            result.deletedCount > 0 || result.cascadedCount > 0 || result.continuation != work.continuation
-        work.continuation = result.continuation
-        return DeletionPart(result, hasMore: result.continuation != nil && hasMoved)
+        defer { work.continuation = result.continuation }
+        return DeletionPart(result, from: work.continuation)
     }
 
     func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
@@ -87,10 +82,7 @@ final class SQLiteDeletion: Deletion {
         {
             return 0
         }
-        var rows = work.request.fetchRequest
-        rows.sortDescriptors = []
-        for other in others { rows.predicate = rows.predicate && .notTrue(other) }
-        return try writer.count(rows)
+        return try writer.count(work.request.fetchRequest.besides(others))
     }
 }
 

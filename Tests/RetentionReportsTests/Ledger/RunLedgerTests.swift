@@ -9,21 +9,10 @@ import Testing
 struct RunLedgerTests {
     private let hour: Int64 = 3_600_000_000
 
-    /// A report of a run that started some hours after the sample's instant and took an hour.
     private func report(_ id: String, hour start: Int64, rules: [RunReport.RuleReport] = [ReportSample.gold])
         -> RunReport
     {
-        var report = RunReport(
-            runID: id, mode: .run, asOf: ReportSample.asOf,
-            started: ReportSample.asOf.advanced(byMicroseconds: start * hour),
-            config: "retention.yaml", configSHA256: "3f2a91c0", store: "prices.sqlite", engine: "sqlite")
-        report.finished = report.started.advanced(byMicroseconds: hour)
-        report.rules = rules.map { rule in
-            var rule = rule
-            if rule.outcome == .planned { rule.outcome = .completed }
-            return rule
-        }
-        return report
+        LedgerFile.report(id, hour: start, rules: rules)
     }
 
     private func record(_ report: RunReport, in ledger: RunLedger) throws {
