@@ -107,7 +107,7 @@ let package = Package(
 
         // Tests mirror Sources; StoreConformance holds the laws that every engine obeys.
         .target(
-            name: "StoreConformance", dependencies: ["PriceStore"], path: "Tests/StoreConformance",
+            name: "StoreConformance", dependencies: ["PriceStore", "TestSupport"], path: "Tests/StoreConformance",
             swiftSettings: settings),
         // What several test targets use: a small store, kept log records, the same random numbers in every run.
         .target(

@@ -36,7 +36,7 @@ public struct PostgresAddress: Hashable, Sendable {
         }
     }
 
-    /// What libpq is told. The password file's first line goes over a password in the URL.
+    /// The connection parameters for libpq. The first line of the password file overrides a password in the URL.
     func parameters() throws(StoreError) -> [(name: String, value: String)] {
         var parameters = [
             (name: "dbname", value: url), (name: "fallback_application_name", value: "retention \(getpid())"),
@@ -55,7 +55,7 @@ public struct PostgresAddress: Hashable, Sendable {
                 message: "the password file \(path) cannot be read: \(String(cString: strerror(errno)))")
         }
         defer { fclose(file) }
-        // As libpq refuses such a file of its own.
+        // libpq refuses such a password file too.
         guard fstat(fileno(file), &status) == 0, status.st_mode & 0o007 == 0 else {
             throw StoreError(
                 .permission, store: displayName, message: "the password file \(path) can be read by every user",

@@ -2,9 +2,9 @@ public import PriceStore
 
 /// A PostgreSQL database that is only read: the store of a dry run.
 ///
-/// Every transaction is read-only and sees one state of the database. New rows can be given to it all the same, for the
-/// entities that were named when it was opened: they go into temporary tables of the session, checked by copies of the
-/// store's own constraints, and all counts then are as if they were in the store.
+/// Every transaction is read-only and sees one state of the database. New rows can still be rehearsed, for the entities
+/// that were named when it was opened: they are inserted into temporary tables of the session, with copies of the
+/// store's own constraints, and all counts are then as if they were in the store.
 public final class PostgresReader: PostgresStore, StoreInserter {
     /// Opens a database for reading.
     ///

@@ -9,7 +9,7 @@ public class PostgresStore: PostgresConnection {
     /// `postgresql`.
     public var engine: String { "postgresql" }
 
-    /// The names of all tables, views and foreign tables that are nobody's partition.
+    /// The names of all tables, views and foreign tables that are not partitions.
     public func entityNames() throws(StoreError) -> [String] {
         try run("reading the schema") { try visibleNames() }
     }

@@ -1,6 +1,6 @@
 public import PriceStore
 
-/// New rows that a dry run foretells: a temporary table beside a real one.
+/// New rows that a dry run predicts: a temporary table beside a real one.
 struct ShadowTable {
     /// The temporary table, in SQL.
     let table: String
@@ -18,15 +18,20 @@ extension PostgresConnection {
             try execute("BEGIN READ WRITE")
             for entity in entities {
                 // What is not there, or no table, is told by whoever checks the policy.
-                guard let table = try table(entity), table.entity.kind == .table, shadows[table.number] == nil else {
-                    continue
-                }
+                guard let table = try table(entity), table.entity.kind == .table, shadows[table.number] == nil,
+                    try !isSharded(table)
+                else { continue }
                 shadows[table.number] = try makeShadow(of: table)
             }
             try execute("COMMIT")
         } catch {
             throw StoreError(error, store: name, doing: "preparing to rehearse pending rows")
         }
+    }
+
+    /// Citus does not join the rows of several servers with those of a temporary table by their places.
+    func isSharded(_ table: PostgresTable) throws -> Bool {
+        try table.isDistributed && exists(CitusSQL.isSharded(table.number))
     }
 
     private func makeShadow(of table: PostgresTable) throws -> ShadowTable {
@@ -68,6 +73,13 @@ extension PostgresReader {
     ) throws(StoreError) -> InsertOutcome {
         do {
             let table = try requireTable(entity)
+            if try isSharded(table) {
+                throw StoreError(
+                    .unsupported, store: name,
+                    message: "a dry run cannot count the pending rows of \(table.name): it is distributed "
+                        + "(unsupported_schema)",
+                    hint: "a run saves the rows")
+            }
             guard let shadow = shadows[table.number] else {
                 throw StoreError(
                     .unsupported, store: name,

@@ -1,3 +1,4 @@
+@preconcurrency import Glibc
 public import PriceStore
 
 /// The lock of a run: an advisory lock of the session, so that runs on two hosts exclude each other, and the lock of a
@@ -8,9 +9,14 @@ extension PostgresConnection {
     /// The two numbers of the lock: "rete" and "ntio" as bytes.
     private static let key = "1919251557, 1853122927"
 
-    func lockRun() throws(StoreError) {
+    /// Takes the lock of a run.
+    ///
+    /// - Parameter former: the server's process that held it for this run before its connection was lost; the server may not
+    ///   have noticed.
+    func lockRun(insteadOf former: Int? = nil) throws(StoreError) {
         do {
             holdsRunLock = false
+            if let former { try endSession(former) }
             // One that died a moment ago may still be noticed.
             guard try rows(SQLFragment("SELECT pg_try_advisory_lock(\(Self.key))")).first?[0] != "t" else {
                 holdsRunLock = true
@@ -29,6 +35,16 @@ extension PostgresConnection {
         } catch {
             throw StoreError(error, store: name, doing: "taking the lock of a run")
         }
+    }
+
+    /// Ends a session of this run that still holds the lock, and waits for it.
+    private func endSession(_ process: Int) throws {
+        let isHeld: SQLFragment =
+            "SELECT 1 FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid WHERE l.locktype = 'advisory' AND l.granted "
+            + "AND l.classid = 1919251557 AND l.objid = 1853122927 AND a.application_name = "
+            + .bound("retention \(getpid())", "text") + " AND l.pid = " + .bound("\(process)", "int4")
+        guard try exists(isHeld) else { return }
+        try execute("SELECT pg_terminate_backend(\(process), 5000)")
     }
 
     private static func message(_ holder: [String?]?) -> String {

@@ -27,14 +27,18 @@ extension StoreError {
         case "3D000": return .missing
         case "53300", "55P03", "57014", "55006", "40001", "40P01": return .busy
         case "57P01", "57P02", "57P03", "57P05": return .unreachable
+        // A limit of the server's configuration, as of decompressed rows.
+        case "53400": return .unsupported
         case "53100", "53200", "XX001", "XX002": return .inputOutput
         case "42P01", "42703", "3F000": return .unknownName
+        // A coordinator tells a worker that it cannot reach as an internal error.
+        case "XX000" where fault.message.contains("connection"): return .unreachable
         default: break
         }
         switch code.prefix(2) {
         case "08": return .unreachable
         case "23", "P0", "38", "39", "44", "09", "27": return .constraint
-        case "22", "42", "0A", "2B", "25": return .unsupported
+        case "22", "42", "0A", "2B", "25", "55": return .unsupported
         case "53", "54", "58": return .inputOutput
         default: return fault.isConnectionLost ? .unreachable : .defect
         }
@@ -50,6 +54,8 @@ extension StoreError {
         case (_, "25006"): "this server is a standby, or set to read only: name the primary in `store`"
         case (_, "42501"): "give this user SELECT and DELETE on the table"
         case (_, "55P03"): "another session holds a lock on the table; try again later, or raise store.busy_timeout"
+        case (_, "53400"):
+            "see the limit that the message names, such as timescaledb.max_tuples_decompressed_per_dml_transaction"
         case (_, "53100"): "the server's disk is full; what was committed before stays committed"
         case (_, "53300"): "the server has no connection left; try again later"
         default: nil

@@ -1,19 +1,19 @@
 public import PriceStore
 
-/// New rows that the store takes in itself, without objects, in one transaction.
+/// New rows that the store inserts itself, without objects, in one transaction.
 ///
-/// It runs no validation beyond the store's own constraints, and saves all rows or none. Attributes that a row does not
-/// name take the store's default.
+/// No validation runs beyond the constraints of the store, and all rows are saved or none. Missing attributes use the
+/// defaults of the store.
 public struct BatchInsertRequest {
     /// Where the rows come from.
     public enum Source {
         /// All of them, as dictionaries.
         case objects([[String: StoreValue]])
-        /// A handler that makes one at a time, so that memory stays bounded however many there are.
+        /// A handler that makes one row at a time, so memory is bounded.
         case handler(RowHandler)
     }
 
-    /// What becomes of the row that a handler was given.
+    /// What happens with the row that a handler filled.
     public enum Step: Hashable, Sendable {
         /// It is filled: save it, and come again.
         case insert
@@ -21,16 +21,16 @@ public struct BatchInsertRequest {
         case stop
     }
 
-    /// Fills one row, which is empty at first. What it throws undoes the whole request.
+    /// Fills one row, which is empty at first. If it throws, the whole request is rolled back.
     public typealias RowHandler = (_ row: inout [String: StoreValue]) throws -> Step
 
     /// The entity's name.
     public var entity: String
     /// Where the rows come from.
     public var source: Source
-    /// What to do with a row whose primary or unique key is there already.
+    /// What to do with a row whose primary or unique key already exists.
     public var onConflict: ConflictPolicy
-    /// What the result tells.
+    /// What the result contains.
     public var resultType: BatchResultType
 
     /// Makes a request that saves an array of rows.
@@ -58,11 +58,11 @@ public struct BatchInsertRequest {
 
 /// What a batch insert did.
 public struct BatchInsertResult: Hashable, Sendable {
-    /// Rows that are in the store now, as new rows or over old ones; always told.
+    /// Rows that were inserted or replaced; always counted.
     public var insertedCount: Int
-    /// Rows that were left out because their key was there already, as asked.
+    /// Rows that were ignored because their key already exists.
     public var ignoredCount: Int
-    /// The IDs of the rows that are in the store now, in order, if they were asked for; else empty.
+    /// The IDs of the inserted or replaced rows, in order, if they were requested; otherwise empty.
     public var objectIDs: [ObjectID]
 
     /// Makes a result; engines do.

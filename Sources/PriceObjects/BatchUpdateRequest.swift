@@ -7,13 +7,13 @@ public import PriceStore
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
-    /// Whether rows of the entity's sub-entities are meant too; see `FetchRequest.includesSubentities`.
+    /// Whether rows of sub-entities are included; see `FetchRequest.includesSubentities`.
     public var includesSubentities = true
     /// The rows to change.
     public var predicate: Predicate
     /// The attributes to set, and their values.
     public var propertiesToUpdate: [String: StoreValue]
-    /// What the result tells.
+    /// What the result contains.
     public var resultType: BatchResultType
 
     /// Makes a request that sets attributes of the rows that a predicate names.
@@ -30,9 +30,9 @@ public struct BatchUpdateRequest: Hashable, Sendable {
 
 /// What a batch update did.
 public struct BatchUpdateResult: Hashable, Sendable {
-    /// Rows that were found and set, whether or not a value differed; always told.
+    /// Rows that were found and set, even if no value changed; always counted.
     public var updatedCount: Int
-    /// The IDs of these rows, if they were asked for; else empty. Where an attribute of the key was set, the new ones.
+    /// The IDs of these rows, if they were requested; otherwise empty. If an attribute of the key was set, the new IDs.
     public var objectIDs: [ObjectID]
 
     /// Makes a result; engines do.

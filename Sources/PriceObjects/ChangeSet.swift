@@ -1,16 +1,16 @@
 public import PriceStore
 
-/// Which rows a save or a batch request has added, changed and deleted.
+/// The rows that a save or a batch request inserted, updated and deleted.
 ///
-/// It can be sent to any thread: a context elsewhere is brought up to date with it, see
-/// ``StoreContext/mergeChanges(fromRemoteContextSave:into:)``. Rows that went because a relationship cascaded are not
-/// named, but for a change set that was made of a history.
+/// It can be sent to any thread to update a context there, see
+/// ``StoreContext/mergeChanges(fromRemoteContextSave:into:)``. It does not contain rows that a cascade deleted, unless
+/// it was made from a history.
 public struct ChangeSet: Hashable, Sendable {
     /// Rows that are new.
     public var inserted: [ObjectID]
-    /// Rows of which attributes were set.
+    /// Rows with changed attributes.
     public var updated: [ObjectID]
-    /// Rows that are gone.
+    /// Rows that were deleted.
     public var deleted: [ObjectID]
 
     /// Makes a change set.

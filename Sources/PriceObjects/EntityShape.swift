@@ -1,6 +1,6 @@
 import PriceStore
 
-/// An entity and the places of its attributes in a row's values.
+/// An entity and the positions of its attributes in a row's values.
 final class EntityShape {
     let entity: Entity
     /// The attributes' names, in the store's order.
@@ -17,7 +17,7 @@ final class EntityShape {
             numbered.map { ($0.lowercased(), $1) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// The place of an attribute; nil: there is none of that name.
+    /// The position of an attribute; nil if there is none of that name.
     func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.lowercased()] }
 
     /// A row's values by name.

@@ -1,12 +1,12 @@
 import PriceStore
 
-/// A place in the history of a store: behind one transaction and before the next.
+/// A position in the history of a store, between two transactions.
 ///
-/// It names the store by an identifier that the store itself holds, not by its path: a file that was moved keeps its
-/// tokens. A token is good for as long as the store keeps all transactions behind it, also after a restart: write its
-/// ``description`` down, or encode it.
+/// It identifies the store by an identifier in the store itself, not by its path: a file that was moved keeps its
+/// tokens. A token is valid as long as the store keeps all later transactions, also after a restart. Store its
+/// ``description``, or encode it.
 public struct HistoryToken: Hashable, Sendable {
-    /// The identifier that the store was given when it began to keep its history: 32 hexadecimal digits.
+    /// The identifier that the store got when it began to keep a history: 32 hexadecimal digits.
     public let historyIdentifier: String
     /// The number of the transaction before the place; 0: the place is before the first one.
     public let transactionNumber: Int64
@@ -22,7 +22,7 @@ extension HistoryToken: LosslessStringConvertible {
     /// The identifier and the number, with a colon between.
     public var description: String { "\(historyIdentifier):\(transactionNumber)" }
 
-    /// Reads a ``description``; nil: it is none.
+    /// Reads a ``description``; nil if it is not one.
     public init?(_ description: String) {
         let parts = description.split(separator: ":", omittingEmptySubsequences: false)
         guard parts.count == 2, parts[0].utf8.count == 32,

@@ -1,15 +1,15 @@
 public import PriceStore
 
-/// A transaction that a store remembers: who changed which rows, and when.
+/// A transaction in the history of a store: who changed which rows, and when.
 public struct HistoryTransaction: Hashable, Sendable {
-    /// The place behind the transaction: history is read on from here.
+    /// The position after the transaction: reading continues here.
     public let token: HistoryToken
     /// When the transaction made its first change, by the clock of the program that made it.
     public let instant: Instant
-    /// Who made it, as the program named itself.
+    /// Who made it, as set by the program.
     public let author: String
-    /// What changed, in order. A row that was changed more than once is named as often; one that got another key is
-    /// named twice, as deleted and as inserted. Never empty.
+    /// The changes, in order. A row that was changed more than once occurs as often; a row whose key changed occurs
+    /// twice, as deleted and as inserted. Never empty.
     public let changes: [HistoryChange]
 
     /// Makes a transaction; engines do.

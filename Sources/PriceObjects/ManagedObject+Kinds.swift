@@ -47,9 +47,9 @@ extension ManagedObject {
         }
     }
 
-    /// A date in the attribute's format, the first instant of the time that it stands for; nil: NULL.
+    /// A date in the attribute's format: the first instant of the time that it represents; nil: NULL.
     ///
-    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is no date of that format.
+    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is not a date of that format.
     public func instant(
         for attribute: String, encoding: DateEncoding, zone: CalendarZone = .utc
     ) throws -> Instant? {

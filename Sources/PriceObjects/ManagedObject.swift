@@ -1,13 +1,12 @@
 public import PriceStore
 
-/// A row as a program holds it: new and not saved yet, or read from the store, with changes that are not saved yet.
+/// A row in memory: new and not saved yet, or read from the store, with unsaved changes.
 ///
-/// An object belongs to the context that made it, and with it to one thread; neither can be sent to another (the
-/// compiler refuses it). Send its ``objectID`` instead, and ask a context over there for ``StoreContext/object(with:)``.
+/// An object belongs to the context that created it, and so to one thread; neither can be sent to another (the compiler
+/// refuses it). Send its ``objectID`` instead, and use ``StoreContext/object(with:)`` of a context there.
 ///
-/// Reading an attribute may read the row from the store: then the object was a fault, see ``isFault``. Every access
-/// throws once the object is deleted, or once its context has let go of it, so that what it returns is never what the
-/// row once was.
+/// Reading an attribute may read the row from the store if the object is a fault, see ``isFault``. Every access throws
+/// once the object is deleted or its context has released it, so stale values are never returned.
 public final class ManagedObject {
     /// What has become of an object.
     enum State {
@@ -18,8 +17,8 @@ public final class ManagedObject {
         /// A row of the store that the next save deletes.
         case markedDeleted
         /// Deleted, here or elsewhere.
-        case gone
-        /// Its context has let go of it.
+        case deleted
+        /// Its context has released it.
         case detached
     }
 
@@ -27,8 +26,8 @@ public final class ManagedObject {
     public let entity: String
     /// Which row it is; nil: it was not saved yet.
     public internal(set) var objectID: ObjectID?
-    /// What the program set and did not save; of a new object, all that was set. What a new object does not name takes
-    /// the store's default.
+    /// The values that the program set and did not save; of a new object, all values that were set. Missing attributes
+    /// of a new object use the defaults of the store.
     public internal(set) var changedValues: [String: StoreValue]
 
     weak var context: StoreContext?
@@ -64,20 +63,20 @@ public final class ManagedObject {
     /// Whether attributes of the row were set and not saved yet.
     public var isUpdated: Bool { state == .saved && !changedValues.isEmpty }
 
-    /// Whether the object is marked deleted, or its row is known to be gone: after a save, a merge, a refresh or an
-    /// attempt to read it. It stays so for good, but for a ``StoreContext/refresh(_:mergeChanges:)`` that takes back
-    /// the mark of an object that is not saved yet.
-    public var isDeleted: Bool { state == .markedDeleted || state == .gone }
+    /// Whether the object is marked deleted, or its row is known to be deleted: after a save, a merge, a refresh or an
+    /// attempt to read it. This is final, except that ``StoreContext/refresh(_:mergeChanges:)`` can remove the mark
+    /// before it is saved.
+    public var isDeleted: Bool { state == .markedDeleted || state == .deleted }
 
     /// Whether the object has unsaved changes.
     public var hasChanges: Bool { isInserted || isUpdated || state == .markedDeleted }
 
-    /// Whether the row's values are not in memory: they are read from the store when one is asked for. Objects are
-    /// faults after ``StoreContext/object(with:)``, after a save, and after a merge that named them.
+    /// Whether the row's values are not in memory. They are read from the store when needed. Objects are faults after
+    /// ``StoreContext/object(with:)``, after a save, and after a merge that named them.
     public var isFault: Bool { state == .saved && snapshot == nil }
 
-    /// The value of an attribute: what the program set, else what the store has. Of a new object NULL where nothing
-    /// was set.
+    /// The value of an attribute: the value that the program set, otherwise the value in the store. Of a new object
+    /// NULL if no value was set.
     ///
     /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, or the entity has no such attribute;
     ///   `StoreError` if the row has to be read and cannot be.
@@ -94,15 +93,15 @@ public final class ManagedObject {
         return changedValues[shape.names[place]] ?? snapshot[place]
     }
 
-    /// The value of an attribute, as ``value(for:)`` gives it.
+    /// The value of an attribute, as ``value(for:)`` returns it.
     public subscript(attribute: String) -> StoreValue {
         get throws { try value(for: attribute) }
     }
 
-    /// Sets an attribute; the store has it after the next save. Setting the value that was read takes the change back.
+    /// Sets an attribute. The next save writes it to the store. Setting the value that was read undoes the change.
     ///
-    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, or the entity has no such attribute, or
-    ///   it cannot be set; `StoreError` if the row has to be read and cannot be. Nothing was set then.
+    /// - Throws: ``ManagedObjectError`` if the object is deleted or detached, if the entity has no such attribute, or
+    ///   if it cannot be set; `StoreError` if the row has to be read and cannot be. Then nothing is set.
     public func setValue(_ value: StoreValue, for attribute: String) throws {
         let context = try liveContext()
         if isInserted {
@@ -123,7 +122,7 @@ public final class ManagedObject {
             changedValues[found.name] = value == snapshot[place] ? nil : value
             if wasUpdated != isUpdated { context.didChangeUpdated(self) }
         }
-        context.tellEdit(of: self)
+        context.notifyEdit(of: self)
     }
 
     /// The context that the object may be used with; throws if it is deleted or detached.

@@ -2,11 +2,11 @@ public import PriceStore
 
 /// Why an object cannot be read, changed or deleted.
 public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of trouble.
+    /// The kind of error.
     public enum Kind: String, Hashable, Sendable {
-        /// The object is marked deleted, or its row is gone.
+        /// The object is marked deleted, or its row is deleted.
         case deleted
-        /// The object belongs to no context any more: the context was reset, let go, or forgot it after a save.
+        /// The object belongs to no context: the context was reset or released, or released the object after a save.
         case detached
         /// The object belongs to another context.
         case otherContext
@@ -14,20 +14,20 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case unknownAttribute
         /// The attribute cannot be set: the store computes it, or it is part of a saved object's primary key.
         case readOnlyAttribute
-        /// The value is of another kind than the one asked for.
+        /// The value has another type than the requested one.
         case wrongKind
     }
 
-    /// The kind of trouble.
+    /// The kind of error.
     public let kind: Kind
     /// The object's entity.
     public let entity: String
-    /// The attribute, where one is concerned.
+    /// The attribute, if there is one.
     public let attribute: String?
     /// The object's ID; nil: it was never saved.
     public let objectID: ObjectID?
 
-    /// The trouble in words, without values.
+    /// A description of the error, without values.
     public var description: String {
         let attribute = attribute ?? ""
         return switch kind {

@@ -1,20 +1,20 @@
 public import PriceStore
 
-/// What a save does with an object whose row was changed or deleted by others since the object was read.
+/// What a save does with an object whose row another connection changed or deleted after the object was read.
 public enum MergePolicy: String, Hashable, Sendable, CaseIterable {
-    /// Nothing is saved, and the save throws a ``MergeConflictError`` that tells all conflicts.
+    /// Nothing is saved, and the save throws a ``MergeConflictError`` with all conflicts.
     case error
-    /// What the store has is kept. Attribute by attribute: one that others changed keeps the store's value, one that
-    /// only the object changed is saved. An object whose row is gone is deleted. An object that was marked deleted
-    /// stays, with the store's values.
+    /// The store wins, attribute by attribute: attributes that others changed keep the store's value, and attributes
+    /// that only the object changed are saved. An object whose row is deleted is deleted. An object that was marked
+    /// deleted stays, with the store's values.
     case storeWins
-    /// What the object has is saved. Attribute by attribute: one that the object changed gets its value, one that only
-    /// others changed keeps the store's. An object whose row is gone is inserted again, with all its values; where the
-    /// key is no attribute it then has another ID. An object that was marked deleted goes.
+    /// The object wins, attribute by attribute: attributes that the object changed are saved, and attributes that only
+    /// others changed keep the store's value. An object whose row is deleted is inserted again, with all its values; it
+    /// has another ID if the key is not an attribute. An object that was marked deleted is deleted.
     case objectWins
 }
 
-/// An object that was changed or deleted while others changed or deleted its row.
+/// An object that was changed or deleted while another connection changed or deleted its row.
 public struct MergeConflict: Hashable, Sendable {
     /// The row.
     public let objectID: ObjectID
@@ -24,10 +24,10 @@ public struct MergeConflict: Hashable, Sendable {
     public let changedValues: [String: StoreValue]
     /// What the row held when the object was read.
     public let readValues: [String: StoreValue]
-    /// What the row holds now; nil: it is gone.
+    /// What the row holds now; nil: it is deleted.
     public let storeValues: [String: StoreValue]?
 
-    /// The attributes that others changed since, in order of name; empty if the row is gone.
+    /// The attributes that others changed since, sorted by name; empty if the row is deleted.
     public var attributesChangedInStore: [String] {
         guard let storeValues else { return [] }
         return readValues.keys.filter { storeValues[$0] != readValues[$0] }.sorted()
@@ -41,19 +41,19 @@ public struct MergeConflictError: Error, Hashable, Sendable, CustomStringConvert
     /// All conflicts of the save.
     public let conflicts: [MergeConflict]
 
-    /// How many objects of which entities are in conflict, and what to do; no values.
+    /// How many objects of which entities have conflicts, and what to do; without values.
     public var description: String {
-        var counts: [String: (changed: Int, gone: Int)] = [:]
+        var counts: [String: (changed: Int, deleted: Int)] = [:]
         for conflict in conflicts {
             if conflict.storeValues == nil {
-                counts[conflict.objectID.entity, default: (0, 0)].gone += 1
+                counts[conflict.objectID.entity, default: (0, 0)].deleted += 1
             } else {
                 counts[conflict.objectID.entity, default: (0, 0)].changed += 1
             }
         }
         let parts = counts.sorted { $0.key < $1.key }.flatMap { entity, count in
             (count.changed > 0 ? ["\(count.changed) of \(entity) changed"] : [])
-                + (count.gone > 0 ? ["\(count.gone) of \(entity) deleted"] : [])
+                + (count.deleted > 0 ? ["\(count.deleted) of \(entity) deleted"] : [])
         }
         return "\(store): nothing was saved, because others changed the same rows since they were read: "
             + "\(parts.joined(separator: ", ")); refresh the objects, or choose another merge policy"

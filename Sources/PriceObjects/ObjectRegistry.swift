@@ -2,7 +2,8 @@ import PriceStore
 
 /// The objects of a context that are rows of the store, one for each ID.
 ///
-/// It does not keep them: an object that nobody else holds goes. Objects with unsaved changes are kept by the context.
+/// References are weak: an object without another owner is released. The context itself keeps objects with unsaved
+/// changes.
 struct ObjectRegistry {
     private struct Entry {
         weak var object: ManagedObject?
@@ -11,13 +12,13 @@ struct ObjectRegistry {
     private var entries: [ObjectID: Entry] = [:]
     private var sweepCount = 1024
 
-    /// The object of an ID; nil: nobody holds one.
+    /// The object of an ID; nil if none is in memory.
     subscript(id: ObjectID) -> ManagedObject? { entries[id]?.object }
 
-    /// All objects that somebody holds.
+    /// All objects in memory.
     var objects: [ManagedObject] { entries.values.compactMap(\.object) }
 
-    /// Adds an object; entries of objects that went are cleared away from time to time.
+    /// Adds an object. Entries of released objects are removed from time to time.
     mutating func add(_ object: ManagedObject, _ id: ObjectID) {
         if entries.count >= sweepCount {
             entries = entries.filter { $0.value.object != nil }
@@ -34,7 +35,7 @@ struct ObjectRegistry {
     mutating func removeAll() { self = ObjectRegistry() }
 }
 
-/// Objects with unsaved changes of one kind, in the order in which they came. An object is in one list at most.
+/// Objects with unsaved changes of one kind, in the order of their first change. An object is in at most one list.
 struct ChangedObjects {
     private var slots: [ManagedObject?] = []
     private(set) var count = 0

@@ -1,20 +1,20 @@
 public import PriceStore
 
-/// What has just changed in the objects of a context.
+/// Which objects of a context changed.
 ///
-/// It names objects by ID, so that it can be sent to any thread; on the context's own thread
-/// ``StoreContext/object(with:)`` gives the objects.
+/// It identifies objects by ID, so it can be sent to any thread. On the context's own thread
+/// ``StoreContext/object(with:)`` returns the objects.
 public struct ObjectsDidChange: Hashable, Sendable {
     /// What the context did.
     public enum Cause: String, Hashable, Sendable {
         /// An object was inserted, changed or marked deleted and is not saved yet. A new object has no ID before it is
-        /// saved: ``StoreContext/insertedObjects`` has it.
+        /// saved; it is in ``StoreContext/insertedObjects``.
         case edit
         /// Changes were saved.
         case save
-        /// Changes that were made elsewhere, or by a batch request, were taken over.
+        /// Changes of another context, another process or a batch request were merged.
         case merge
-        /// An object was read anew.
+        /// An object was read again.
         case refresh
         /// The context forgot all its objects.
         case reset
@@ -22,13 +22,13 @@ public struct ObjectsDidChange: Hashable, Sendable {
 
     /// What the context did.
     public var cause: Cause
-    /// Rows that are new; those that a merge tells of need not be held by the context.
+    /// New rows. After a merge the context need not hold objects of them.
     public var inserted: [ObjectID]
     /// Objects with other values than before.
     public var updated: [ObjectID]
     /// Objects that are deleted; before a save, objects that are marked deleted.
     public var deleted: [ObjectID]
-    /// Objects whose values are read anew when they are next asked for, because something else may have changed them.
+    /// Objects whose values are read again when needed, because they may have changed.
     public var refreshed: [ObjectID]
 
     /// Makes a notification; contexts do.
@@ -44,18 +44,18 @@ public struct ObjectsDidChange: Hashable, Sendable {
     }
 }
 
-/// An observer of a context; it observes until it is cancelled or let go.
+/// An observer of a context. It observes until it is cancelled or released.
 public final class ChangeObservation {
     private var isCancelled = false
     private let body: (ObjectsDidChange) -> Void
 
     init(_ body: @escaping (ObjectsDidChange) -> Void) { self.body = body }
 
-    /// Ends the observation. Nothing is told from here on.
+    /// Ends the observation. The observer is not called again.
     public func cancel() { isCancelled = true }
 
     /// Tells the observer; false: it is cancelled.
-    func tell(_ change: ObjectsDidChange) -> Bool {
+    func notify(_ change: ObjectsDidChange) -> Bool {
         guard !isCancelled else { return false }
         body(change)
         return true
@@ -64,7 +64,7 @@ public final class ChangeObservation {
 
 @available(*, unavailable) extension ChangeObservation: Sendable {}
 
-/// All who want to know of a context's changes.
+/// The observers of a context.
 struct ChangeObservers {
     private struct Observer {
         weak var observation: ChangeObservation?
@@ -83,7 +83,7 @@ struct ChangeObservers {
         return stream
     }
 
-    /// Hands a notification to the streams, and gives the observers that are to be told.
+    /// Sends a notification to the streams, and returns the observers to call.
     mutating func send(_ change: ObjectsDidChange) -> [ChangeObservation] {
         streams.removeAll { if case .terminated = $0.yield(change) { true } else { false } }
         observers.removeAll { $0.observation == nil }

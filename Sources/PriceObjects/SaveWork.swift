@@ -10,14 +10,14 @@ struct SaveWork {
     private var inserts: [ManagedObject]
     private var updates: [(ManagedObject, values: [String: StoreValue])] = []
     private var deletes: [ManagedObject] = []
-    /// Objects whose row went elsewhere and that are inserted again.
+    /// Objects whose row another connection deleted and that are inserted again.
     private var insertsAgain: [ManagedObject] = []
 
     /// Objects that are rows now, with their IDs.
     private(set) var inserted: [(ManagedObject, ObjectID)] = []
     /// Objects whose attributes were set.
     private(set) var updated: [ManagedObject] = []
-    /// Objects whose rows are gone, by this save or before.
+    /// Objects whose rows are deleted, by this save or before.
     private(set) var deleted: [ManagedObject] = []
     /// Objects that keep the store's values.
     private(set) var kept: [ManagedObject] = []
@@ -52,7 +52,7 @@ struct SaveWork {
         var byEntity: [String: [ManagedObject]] = [:]
         for object in objects {
             if object.snapshot == nil {
-                // Never read, so that nothing can have changed since.
+                // Never read, so there is nothing to compare.
                 if object.state == .markedDeleted { deletes.append(object) } else { addUpdate(object) }
             } else {
                 byEntity[object.entity, default: []].append(object)
@@ -91,7 +91,7 @@ struct SaveWork {
     /// A delete of a row that is not what it was when the object was read.
     private mutating func decideDelete(_ object: ManagedObject, _ row: [StoreValue]?, _ names: [String]) {
         guard row != nil else {
-            // Both wanted it gone, and it is.
+            // Both deleted the row.
             deleted.append(object)
             return
         }
@@ -127,7 +127,7 @@ struct SaveWork {
                 readValues: dictionary(object.snapshot ?? []), storeValues: row.map(dictionary)))
     }
 
-    /// Inserts the row of an object anew, as the object has it.
+    /// Inserts the row of an object again.
     private mutating func insertAgain(_ object: ManagedObject) throws {
         guard let shape = object.shape, let snapshot = object.snapshot else { return }
         var values: [String: StoreValue] = [:]
@@ -142,7 +142,7 @@ struct SaveWork {
         if try writer.updateObject(id, set: values, ifStill: [:]) {
             updated.append(object)
         } else {
-            // Gone since it was compared: a trigger of this very save must have taken it.
+            // Deleted after the comparison: a trigger of this save must have deleted it.
             addConflict(object, nil, object.shape?.names ?? [])
         }
     }
@@ -193,7 +193,7 @@ struct SaveWork {
         return failures.isEmpty ? nil : ValidationError(store: writer.name, failures: failures)
     }
 
-    /// Objects in their order, but entities that refer to others of the list before (or behind) those.
+    /// Objects in their order, but entities that refer to others in the list come before them (or after them).
     private func ordered(_ objects: [ManagedObject], referringFirst: Bool) throws -> [ManagedObject] {
         var byEntity: [String: [ManagedObject]] = [:]
         var entities: [String] = []

@@ -1,19 +1,19 @@
 public import PriceStore
 
 extension StoreContext {
-    /// The deletion of the rows that a request names, part by part. Each part refuses to begin while this context holds
-    /// unsaved changes of the entity, which it would not see; what it deletes is merged into the contexts.
+    /// The deletion of the rows that a request names, part by part. A part throws if this context has unsaved changes
+    /// of the entity, because the deletion would not see them. Its deletes are merged into the contexts.
     ///
     /// - Parameters:
     ///   - request: what to delete.
-    ///   - contexts: other contexts of the same store and thread that are to know.
+    ///   - contexts: other contexts of the same store and thread to update.
     /// - Throws: `StoreError`: of kind `unsupported` if the store is only a rehearsal, or its schema does not allow it.
     public func deletion(
         of request: SurveyRequest, mergingInto contexts: [StoreContext] = []
     ) throws(StoreError) -> any Deletion {
         var request = request
         let contexts = [self] + contexts.filter { $0 !== self }
-        // Where nobody holds an object, nobody needs to know which rows are deleted.
+        // Without objects in memory the IDs of deleted rows are not needed.
         let merges = contexts.contains { !$0.registry.objects.isEmpty || !$0.observers.isEmpty }
         if merges { request.wantsObjectIDs = true }
         let deletion = try writer("a rehearsal deletes nothing").deletion(of: request)

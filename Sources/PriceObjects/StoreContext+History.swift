@@ -1,20 +1,20 @@
 public import PriceStore
 
 extension StoreContext {
-    /// The place behind the last transaction that the store remembers; nil: it keeps no history.
+    /// The position after the last transaction in the history; nil if the store keeps no history.
     ///
-    /// Ask for it before the first fetch: what is fetched later is at least as new as the place.
+    /// Read it before the first fetch: then everything that is fetched is at least as new as the position.
     public func currentHistoryToken() throws(StoreError) -> HistoryToken? {
         try (inserter as? any StoreHistory)?.currentHistoryToken()
     }
 
-    /// The next transactions behind a place, in order: those of this program and of all others.
+    /// The next transactions after a position, in order: those of this program and of all others.
     ///
     /// - Parameters:
-    ///   - token: the place; nil: before the oldest transaction that is kept.
+    ///   - token: the position; nil: before the oldest transaction in the history.
     ///   - limit: how many transactions at most.
-    /// - Returns: transactions, all in memory. There may be fewer than the limit before the end of the history; none: it
-    ///   has no more.
+    /// - Returns: transactions, all in memory; empty at the end of the history. There may be fewer than the limit
+    ///   before the end.
     /// - Throws: `StoreError` as ``StoreHistory/history(after:limit:)`` does.
     public func history(after token: HistoryToken?, limit: Int = 100) throws(StoreError) -> [HistoryTransaction] {
         guard let store = inserter as? any StoreHistory else {
@@ -25,18 +25,18 @@ extension StoreContext {
         return try store.history(after: token, limit: limit)
     }
 
-    /// Brings contexts up to date with a part of the history, as ``mergeChanges(fromRemoteContextSave:into:)`` does.
+    /// Updates contexts with a part of the history, as ``mergeChanges(fromRemoteContextSave:into:)`` does.
     ///
-    /// A context may be given transactions that it knows already, its own among them: objects are read again and stay
-    /// what they are. For that, an object whose row was deleted by the history is looked up: if a row of its key is there
-    /// now, the object is read anew; if it has unsaved changes it is left alone, and its save finds out whether the row
-    /// is still the one that was read.
+    /// The part may contain transactions that a context already knows, including its own. So an object whose row the
+    /// history deleted is looked up first. If a row with its key exists now, the object is read again, unless it has
+    /// unsaved changes; then its save compares the row.
     ///
-    /// The cost is that of a merge, and a look-up of the held objects that the history calls deleted.
+    /// The cost is that of a merge, and a lookup of each object in memory that the history deleted.
     /// - Parameters:
-    ///   - history: transactions in their order.
+    ///   - history: transactions in order.
     ///   - contexts: contexts of the same store; all belong to this thread.
-    /// - Throws: `StoreError` if rows cannot be read. All other contexts are brought up to date then; the same
+    /// - Throws: `StoreError` if rows cannot be read. All other contexts are updated then, and the same history can be
+    ///   merged again.
     ///   history can be merged again.
     public static func merge(history: [HistoryTransaction], into contexts: [StoreContext]) throws {
         let changes = ChangeSet(history)
@@ -51,8 +51,8 @@ extension StoreContext {
         if let failure { throw failure }
     }
 
-    /// The changes without the deletes of held objects of whose key a row is there now: those without unsaved changes
-    /// are to be read anew, the others are not mentioned.
+    /// The changes without deletes of objects in memory whose key exists in the store now. Objects without unsaved
+    /// changes are read again instead.
     private func withoutRowsThatAreThere(_ changes: ChangeSet) throws(StoreError) -> ChangeSet {
         let suspects = changes.deleted.filter { id in
             guard let object = held(id) else { return false }
@@ -80,7 +80,7 @@ extension StoreContext {
                     let request = FetchRequest(entity: entity, predicate: .objectIDs(part))
                     there.formUnion(try inserter.fetchObjectIDs(request))
                 } catch {
-                    // The entity may be gone, or have another key than in its past: then none of the rows is there.
+                    // The entity may have been dropped, or its key may have changed: then none of the rows exists.
                     guard error.kind == .unknownName || error.kind == .unsupported else { throw error }
                 }
             }

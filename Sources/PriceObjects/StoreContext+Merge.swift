@@ -1,21 +1,20 @@
 import PriceStore
 
 extension StoreContext {
-    /// Brings contexts up to date with changes that were made by another context, a batch request or another process.
+    /// Updates contexts with changes of another context, a batch request or another process.
     ///
-    /// Objects of deleted rows are deleted, with their unsaved changes, and say so when touched; objects of changed rows
-    /// are read anew when next asked for. An object with unsaved changes keeps them over the row's new values, which
-    /// are read at once, and which the next save takes as known. Objects of entities that the deletes can reach through
-    /// relationships are read anew too, since rows may have gone or lost references with them. Each context then tells
-    /// its observers.
+    /// Objects of deleted rows are deleted, with their unsaved changes. Objects of changed rows are read again when
+    /// needed. An object with unsaved changes keeps them: its row is read immediately, and the next save compares with
+    /// these values. Objects of entities that the deletes can reach through relationships are read again too, because
+    /// their rows may have been deleted or changed. Then each context notifies its observers.
     ///
-    /// The cost is one look-up for each ID and a pass over the held objects; for deletes no row is read.
+    /// The cost is one lookup for each ID and one pass over the objects in memory. For deletes no row is read.
     ///
     /// - Parameters:
-    ///   - changes: what changed; IDs that a context holds no object of cost a look-up only.
-    ///   - contexts: the contexts; all belong to this thread. A context elsewhere is sent the change set.
-    /// - Throws: `StoreError` if the row of an object with unsaved changes cannot be read. All else is
-    ///   merged then, into all contexts, and the object's save will find the conflict.
+    ///   - changes: what changed; an ID without an object in memory costs only a lookup.
+    ///   - contexts: the contexts; all belong to this thread. Send the change set to other threads.
+    /// - Throws: `StoreError` if the row of an object with unsaved changes cannot be read. Everything else is merged
+    ///   then, in all contexts, and the save of the object finds the conflict.
     public static func mergeChanges(
         fromRemoteContextSave changes: ChangeSet, into contexts: [StoreContext]
     ) throws {
@@ -26,9 +25,9 @@ extension StoreContext {
         if let failure { throw failure }
     }
 
-    /// Brings this context up to date, and tells its observers.
+    /// Updates this context and notifies its observers.
     func merge(_ changes: ChangeSet) throws(StoreError) {
-        var told = ObjectsDidChange(.merge, inserted: changes.inserted)
+        var notice = ObjectsDidChange(.merge, inserted: changes.inserted)
         var entities: Set<String> = []
         var lastEntity = ""
         for id in changes.deleted {
@@ -39,45 +38,45 @@ extension StoreContext {
             }
             guard let object = held(id), let id = object.objectID else { continue }
             forget(object)
-            told.deleted.append(id)
+            notice.deleted.append(id)
         }
         var changed: [ManagedObject] = []
         for id in changes.updated + changes.inserted {
             guard let object = held(id), let id = object.objectID else { continue }
             if object.isUpdated { changed.append(object) } else { becomeFault(object) }
-            told.updated.append(id)
+            notice.updated.append(id)
         }
-        told.refreshed = refreshReach(ofDeletesIn: entities)
+        notice.refreshed = refreshReach(ofDeletesIn: entities)
         do {
-            let gone = try readAgain(changed)
-            told.updated.removeAll { gone.contains($0) }
-            told.deleted += gone
+            let deleted = try readAgain(changed)
+            notice.updated.removeAll { deleted.contains($0) }
+            notice.deleted += deleted
         } catch {
-            // The objects keep what they were read with, so that their save finds the conflict.
-            tell(told)
+            // The objects keep the values that they were read with, so their save finds the conflict.
+            notify(notice)
             throw error
         }
-        tell(told)
+        notify(notice)
     }
 
-    /// The object of an ID that another context, another process or a program's own hand made.
+    /// The object of an ID that another context, another process or the program itself created.
     func held(_ id: ObjectID) -> ManagedObject? {
         if let object = registry[id] { return object }
         guard id.storeIdentifier == nil else { return nil }
         return registry[canonical(id)]
     }
 
-    /// Reads an object's row anew.
+    /// Reads an object's row again.
     ///
-    /// If the row is gone, the object is deleted and says so when touched.
+    /// If the row is deleted, the object is deleted.
     /// - Parameters:
-    ///   - object: an object of this context. Nothing happens to a new one or a deleted one.
-    ///   - mergeChanges: whether the object keeps its unsaved changes over the row's new values, which the next save
-    ///     then takes as known. If not, they are lost, a mark of deletion with them.
+    ///   - object: an object of this context. New and deleted objects are not changed.
+    ///   - mergeChanges: whether the object keeps its unsaved changes; the next save then compares with the new values.
+    ///     Otherwise unsaved changes and a mark of deletion are lost.
     /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none, `StoreError` if the row
     ///   cannot be read.
     public func refresh(_ object: ManagedObject, mergeChanges: Bool) throws {
-        if object.state == .inserted || object.state == .gone { return }
+        if object.state == .inserted || object.state == .deleted { return }
         guard object.state != .detached, object.context === self else {
             throw object.error(object.state == .detached || object.context == nil ? .detached : .otherContext)
         }
@@ -87,14 +86,14 @@ extension StoreContext {
             object.changedValues = [:]
             object.state = .saved
         }
-        let gone = try readAgain([object])
+        let deleted = try readAgain([object])
         let ids = [object.objectID].compactMap(\.self)
-        tell(ObjectsDidChange(.refresh, deleted: gone, refreshed: gone.isEmpty ? ids : []))
+        notify(ObjectsDidChange(.refresh, deleted: deleted, refreshed: deleted.isEmpty ? ids : []))
     }
 
-    /// Reads the rows of saved objects anew and keeps their changes; returns the IDs of those whose rows are gone.
+    /// Reads the rows of saved objects again and keeps their changes; returns the IDs of deleted rows.
     private func readAgain(_ objects: [ManagedObject]) throws(StoreError) -> [ObjectID] {
-        var gone: [ObjectID] = []
+        var deleted: [ObjectID] = []
         for (entity, objects) in Dictionary(grouping: objects, by: \.entity) {
             let shape = try shape(entity)
             var rest = objects[...]
@@ -111,16 +110,16 @@ extension StoreContext {
                         object.snapshot = row
                     } else {
                         forget(object)
-                        gone.append(id)
+                        deleted.append(id)
                     }
                 }
             }
         }
-        return gone
+        return deleted
     }
 
-    /// Turns unchanged objects into faults whose rows may have gone or changed with deletes in other entities: the
-    /// store's relationships cascade and nullify, and do not tell which rows they touched. Returns their IDs.
+    /// Makes unchanged objects faults if deletes in other entities may have deleted or changed their rows by
+    /// relationships, which the store does not report. Returns their IDs.
     func refreshReach(ofDeletesIn entities: Set<String>) -> [ObjectID] {
         // The deletes have happened: if the schema cannot be read now, every object may be concerned.
         let reached = try? reach(ofDeletesIn: entities)
@@ -143,9 +142,9 @@ extension StoreContext {
         }
     }
 
-    /// The entities, in lower case, whose rows may have gone or changed with deletes in these.
+    /// The entities, in lower case, whose rows may be deleted or changed by deletes in these.
     ///
-    /// Relationships count whatever their delete rule: a batch delete can ask for another one.
+    /// Delete rules do not matter, because a batch delete can override them.
     private func reach(ofDeletesIn entities: Set<String>) throws(StoreError) -> Set<String> {
         var reached: Set<String> = []
         var waiting = Array(entities)

@@ -3,26 +3,26 @@ import PriceStore
 extension StoreContext {
     /// Saves all changes in one transaction: new objects, then changed ones, then deletes.
     ///
-    /// First the objects are validated, without a look at the store: an attribute that must have a value has one. Then,
-    /// inside the transaction, each changed or deleted object that was read is compared with its row: if others changed
-    /// or deleted the row since, that is a conflict, which ``mergePolicy`` decides. A row that others deleted and the
-    /// context deletes too is none, nor is the delete of an object that was never read. Relationships follow the delete
-    /// rules that the store declares; where one forbids a delete, nothing is saved.
+    /// First the objects are validated, without the store: required attributes must have a value. Then, inside the
+    /// transaction, each changed or deleted object that was read is compared with its row. If another connection
+    /// changed or deleted the row since, that is a conflict, which ``mergePolicy`` resolves. It is not a conflict if
+    /// both deleted the row, or if an object is deleted that was never read. Relationships follow the delete rules of
+    /// the store; if one forbids a delete, nothing is saved.
     ///
-    /// Afterwards new objects have their IDs, and all saved objects are faults: their values are read again when asked
-    /// for, with what the store made of them. Objects of entities that the deletes can reach through relationships
-    /// become faults too. Deleted objects say so when touched.
+    /// After a save new objects have their IDs, and all saved objects are faults: their values are read again when
+    /// needed, including values that the store computed. Objects of entities that the deletes can reach through
+    /// relationships become faults too.
     ///
-    /// - Returns: the rows that changed, for other contexts: see ``mergeChanges(fromRemoteContextSave:into:)``.
-    /// - Throws: ``ValidationError``, ``MergeConflictError``, `StoreError`; nothing was saved then, and the context
-    ///   holds its changes still.
+    /// - Returns: the changed rows, for other contexts: see ``mergeChanges(fromRemoteContextSave:into:)``.
+    /// - Throws: ``ValidationError``, ``MergeConflictError``, `StoreError`; then nothing is saved, and the context
+    ///   keeps its changes.
     @discardableResult
     public func save() throws -> ChangeSet {
         guard hasChanges else { return ChangeSet() }
         let writer = try writer("a rehearsal saves no objects: use save(onConflict:)")
         try validate()
         var work = SaveWork(self, writer)
-        // The COMMIT may fail too, so that no object is told before.
+        // The COMMIT may fail too, so objects are updated after it.
         try writer.transaction(.normal) { try work.run() }
         return didSave(work)
     }
@@ -75,8 +75,8 @@ extension StoreContext {
         var changes = ChangeSet()
         var refreshed: [ObjectID] = []
         for (object, id) in work.inserted {
-            // A row of the same key was there before and went: whoever still holds its object must not see this one.
-            if let former = registry[id], former !== object { former.end(as: .gone) }
+            // A row of the same key was deleted: its object, if still in memory, must not show the new row.
+            if let former = registry[id], former !== object { former.end(as: .deleted) }
             if let formerID = object.objectID, formerID != id { registry.remove(formerID) }
             object.objectID = id
             becomeFault(object)
@@ -97,20 +97,20 @@ extension StoreContext {
                 registry.remove(id)
                 changes.deleted.append(id)
             }
-            object.end(as: .gone)
+            object.end(as: .deleted)
         }
         inserted.removeAll()
         updated.removeAll()
         deleted.removeAll()
         refreshed += refreshReach(ofDeletesIn: Set(work.deleted.map(\.entity)))
-        tell(
+        notify(
             ObjectsDidChange(
                 .save, inserted: changes.inserted, updated: changes.updated, deleted: changes.deleted,
                 refreshed: refreshed))
         return changes
     }
 
-    /// Has an object's values read anew when they are asked for.
+    /// Makes an object a fault.
     func becomeFault(_ object: ManagedObject) {
         object.snapshot = nil
         object.shape = nil

@@ -5,7 +5,7 @@ extension StoreContext {
     public struct SaveResult: Hashable, Sendable {
         /// Objects that are in the store now.
         public var savedCount = 0
-        /// Objects whose key was there already and that were left out, as asked.
+        /// Objects that were ignored because their key already exists.
         public var ignoredCount = 0
         /// Objects that the store refused.
         public var rejectedCount = 0
@@ -14,19 +14,18 @@ extension StoreContext {
         public init() {}
     }
 
-    /// Saves all new objects in one transaction and forgets them: the way to bring many rows into a store in bounded
-    /// memory.
+    /// Saves all new objects in one transaction and releases them, to import many rows with bounded memory.
     ///
-    /// Nothing is validated beforehand: the store judges each row. The objects get no ID; those that the program still
-    /// holds belong to no context any more.
+    /// No validation runs: the store checks each row. The objects get no ID. Objects that the program still holds
+    /// belong to no context.
     ///
     /// - Parameters:
-    ///   - onConflict: what to do with an object whose primary or unique key is there already.
-    ///   - rejecting: called with each object that the store refuses, and why; the others are saved. Nil: the first
-    ///     refusal is thrown and nothing is saved.
+    ///   - onConflict: what to do with an object whose primary or unique key already exists.
+    ///   - rejecting: called with each object that the store rejects, and the reason; the others are saved. Nil: the
+    ///     first rejection is thrown and nothing is saved.
     /// - Returns: how many objects were saved, ignored and rejected.
-    /// - Throws: `StoreError`, of kind `unsupported` if the context holds changed or deleted objects as well; the
-    ///   context then still holds all its objects and the store is as it was.
+    /// - Throws: `StoreError`, of kind `unsupported` if the context also has changed or deleted objects; then the
+    ///   context keeps all its objects and the store is unchanged.
     @discardableResult
     public func save(
         onConflict: ConflictPolicy, rejecting: ((ManagedObject, String) -> Void)? = nil
@@ -62,11 +61,11 @@ extension StoreContext {
         }
         inserted.forEach { $0.end(as: .detached) }
         inserted.removeAll()
-        tell(ObjectsDidChange(.save))
+        notify(ObjectsDidChange(.save))
         return result
     }
 
-    /// Saves all new objects as one list, where they are of one entity and the store takes lists; nil: nothing was saved.
+    /// Saves all new objects as one list, if they have one entity and the store accepts lists; nil: nothing was saved.
     private func saveTogether(_ onConflict: ConflictPolicy) throws -> SaveResult? {
         var rows: [[String: StoreValue]] = []
         var entities: Set<String> = []

@@ -1,15 +1,14 @@
 public import PriceStore
 
-/// A place for the objects that a program works with and for changes that are not in the store yet, and the door
-/// through which batch requests go.
+/// Holds the objects of a program and their unsaved changes, and executes batch requests.
 ///
-/// There is one object for each row: whoever asks a context for the row gets the same object, as long as somebody holds
-/// it. A context keeps objects with unsaved changes; of others it only knows as long as the program holds them.
+/// There is one object for each row: all requests for the row return the same object, as long as it is in memory. A
+/// context keeps objects with unsaved changes; it holds only weak references to others.
 ///
-/// **Save before a batch request.** Fetches and batch requests work on the store alone: they do not see what a context
-/// has not saved. An object that was marked done and not saved is not done for a request that deletes what is done: it
-/// survives the request, and its row no longer fits what the program shows. So save first, then execute; the context
-/// refuses a batch request on an entity of which it holds unsaved changes, unless told that it is meant.
+/// **Save before a batch request.** Fetches and batch requests work on the store only: they do not see unsaved changes.
+/// If an object was marked done but not saved, a request that deletes what is done does not delete its row, and the row
+/// no longer matches what the program shows. So save first, then execute. The context refuses a batch request on an
+/// entity of which it has unsaved changes, unless the caller allows it.
 ///
 /// ```swift
 /// if context.hasChanges { try context.save() }
@@ -21,7 +20,7 @@ public import PriceStore
 /// and delete, all results and all errors are `Sendable`.
 public final class StoreContext {
     let inserter: any StoreInserter
-    /// What a save does with objects whose rows others have changed; by default it throws.
+    /// What a save does with objects whose rows others have changed; the default throws.
     public var mergePolicy = MergePolicy.error
 
     var registry = ObjectRegistry()
@@ -40,7 +39,7 @@ public final class StoreContext {
 
     /// Objects that were inserted and not saved yet, in order.
     public var insertedObjects: [ManagedObject] { inserted.objects }
-    /// Objects of which attributes were set and not saved yet, in the order of their first change.
+    /// Objects with unsaved changes, in the order of their first change.
     public var updatedObjects: [ManagedObject] { updated.objects }
     /// Objects that are marked deleted and not saved yet, in order.
     public var deletedObjects: [ManagedObject] { deleted.objects }
@@ -48,23 +47,23 @@ public final class StoreContext {
     /// Whether something waits to be saved.
     public var hasChanges: Bool { !inserted.isEmpty || !updated.isEmpty || !deleted.isEmpty }
 
-    /// Adds a new object, which is in the store after the next save. Nothing is checked before.
+    /// Adds a new object, which the next save inserts. Nothing is checked before.
     @discardableResult
     public func insert(entity: String, values: [String: StoreValue] = [:]) -> ManagedObject {
         let object = ManagedObject(entity: entity, values: values, in: self)
         inserted.append(object)
-        tellEdit(of: object)
+        notifyEdit(of: object)
         return object
     }
 
     /// The objects of the rows that a request finds, in its order, with all their attributes in memory.
     ///
-    /// The predicate, the order and the limit are evaluated in the store, on what is saved: an object whose unsaved
-    /// changes would meet the predicate is not found, and one whose unsaved changes no longer meet it is. The objects
-    /// keep their unsaved changes, and with them the values that a save compares the row with; all others get the values
-    /// that were read just now. Objects that are marked deleted are left out, so that there may be fewer than the limit.
+    /// The predicate, the order and the limit are evaluated in the store, on saved values. Unsaved changes have no
+    /// effect on which objects are found. The objects keep their unsaved changes, and the values that a save compares
+    /// the row with. All others get the values that were just read. Objects that are marked deleted are left out, so
+    /// there may be fewer than the limit.
     ///
-    /// One statement; all objects are held in memory.
+    /// It executes one statement and holds all objects in memory.
     /// - Throws: `StoreError`.
     public func fetch(_ request: FetchRequest) throws -> [ManagedObject] {
         let shape = try shape(request.entity)
@@ -86,13 +85,13 @@ public final class StoreContext {
         return objects
     }
 
-    /// The IDs of the rows that a request finds, in its order. No objects are made: with ``object(with:)`` and
-    /// ``delete(_:)`` this is the way to delete many objects in a save.
+    /// The IDs of the rows that a request finds, in its order. No objects are created. Use it with ``object(with:)``
+    /// and ``delete(_:)`` to delete many objects in a save.
     public func fetchObjectIDs(_ request: FetchRequest) throws -> [ObjectID] {
         try inserter.fetchObjectIDs(request)
     }
 
-    /// The object of a row. The store is not asked: if there is no such row, the object says so when it is touched.
+    /// The object of a row. The store is not read: if there is no such row, accessing the object throws.
     public func object(with id: ObjectID) -> ManagedObject {
         if let known = registry[id] { return known }
         let id = canonical(id)
@@ -108,7 +107,7 @@ public final class StoreContext {
     /// - Throws: ``ManagedObjectError`` if the object belongs to another context or to none.
     public func delete(_ object: ManagedObject) throws {
         switch object.state {
-        case .markedDeleted, .gone: return
+        case .markedDeleted, .deleted: return
         case .detached: throw object.error(.detached)
         case .inserted, .saved: break
         }
@@ -117,13 +116,13 @@ public final class StoreContext {
         }
         if object.isInserted {
             inserted.remove(object)
-            object.end(as: .gone)
+            object.end(as: .deleted)
         } else {
             if object.isUpdated { updated.remove(object) }
             object.state = .markedDeleted
             deleted.append(object)
         }
-        tellEdit(of: object)
+        notifyEdit(of: object)
     }
 
     /// Forgets all objects and all changes that were not saved. Objects that the program still holds belong to no
@@ -136,15 +135,15 @@ public final class StoreContext {
         updated.removeAll()
         deleted.removeAll()
         shapes.removeAll()
-        tell(ObjectsDidChange(.reset))
+        notify(ObjectsDidChange(.reset))
     }
 
-    /// The notifications of this context from now on, for a task that may run anywhere. They are kept until they are
-    /// taken, and end with the context.
+    /// The notifications of this context from now on, for a task on any thread. They are buffered until they are read,
+    /// and end with the context.
     public func changes() -> AsyncStream<ObjectsDidChange> { observers.addStream() }
 
-    /// Has each change told on the context's own thread, right after it was made, until the observation is cancelled or
-    /// let go.
+    /// Calls the body with each change, on the context's own thread, immediately after it was made, until the
+    /// observation is cancelled or released.
     public func observeChanges(_ body: @escaping (ObjectsDidChange) -> Void) -> ChangeObservation {
         let observation = ChangeObservation(body)
         observers.add(observation)
@@ -156,7 +155,7 @@ public final class StoreContext {
 @available(*, unavailable) extension StoreContext: Sendable {}
 
 extension StoreContext {
-    /// The attributes of an entity and their places; asked of the store once.
+    /// The attributes of an entity and their positions; read from the store once.
     func shape(_ entity: String) throws(StoreError) -> EntityShape {
         if let known = shapes[entity] { return known }
         guard let found = try inserter.entity(named: entity) else {
@@ -194,11 +193,11 @@ extension StoreContext {
         if object.isUpdated { updated.append(object) } else { updated.remove(object) }
     }
 
-    /// Marks an object whose row is gone, and has nothing more to do with it.
+    /// Marks an object whose row is deleted, and releases it.
     func forget(_ object: ManagedObject) {
         updated.remove(object)
         deleted.remove(object)
-        object.end(as: .gone)
+        object.end(as: .deleted)
         if let id = object.objectID { registry.remove(id) }
     }
 
@@ -211,15 +210,15 @@ extension StoreContext {
     }
 
     /// Tells observers of an unsaved change.
-    func tellEdit(of object: ManagedObject) {
+    func notifyEdit(of object: ManagedObject) {
         guard !observers.isEmpty else { return }
         let ids = [object.objectID].compactMap(\.self)
-        tell(ObjectsDidChange(.edit, updated: object.isDeleted ? [] : ids, deleted: object.isDeleted ? ids : []))
+        notify(ObjectsDidChange(.edit, updated: object.isDeleted ? [] : ids, deleted: object.isDeleted ? ids : []))
     }
 
     /// Tells all observers.
-    func tell(_ change: ObjectsDidChange) {
+    func notify(_ change: ObjectsDidChange) {
         guard !observers.isEmpty else { return }
-        for observation in observers.send(change) where !observation.tell(change) { observers.remove(observation) }
+        for observation in observers.send(change) where !observation.notify(change) { observers.remove(observation) }
     }
 }

@@ -1,14 +1,15 @@
 package import PriceStore
 
-/// The instant before which a row is expired.
+/// The instant before which rows are expired.
 package enum Cutoff {
-    /// The cutoff of a max age: years and months are taken off first (clamped to the month's end), then weeks and days,
-    /// in local time, then hours, minutes and seconds as exact time.
+    /// The cutoff of a max age: years and months are subtracted first (clamped to the end of the month), then weeks and
+    /// days, in local time, then hours, minutes and seconds as exact time.
     ///
-    /// Never later than `asOf`. An age beyond all dates gives ``Instant/distantPast``, before which nothing is expired.
+    /// Never later than `asOf`. An age that reaches before all dates gives ``Instant/distantPast``, before which
+    /// nothing is expired.
     /// - Parameters:
     ///   - align: Moves the cutoff back to the latest start of an hour, day, week (Monday) or month in the zone; nil:
-    ///     it stays.
+    ///     it is not moved.
     ///   - zone: The zone of the calendar units and of `align`.
     package static func instant(
         asOf: Instant, maxAge: MaxAge, align: Rule.Alignment?, zone: CalendarZone
@@ -16,7 +17,7 @@ package enum Cutoff {
         var cutoff = asOf
         let months = Int128(maxAge.years) * 12 + Int128(maxAge.months)
         let days = Int128(maxAge.weeks) * 7 + Int128(maxAge.days)
-        // Only then: a local time that is repeated would not come back as itself.
+        // Without calendar units no local time is involved: one that is repeated in autumn could become another instant.
         if months != 0 || days != 0 {
             var civil = zone.civil(of: asOf)
             guard let date = civil.date.before(months: months, days: days) else { return .distantPast }
@@ -31,8 +32,8 @@ package enum Cutoff {
 
     /// The latest start of a calendar unit that is not after an instant.
     ///
-    /// Where clocks are set back across the start of a unit, the local time alone would say that the earlier unit has
-    /// begun again, and a longer age could give a later cutoff: so the next start is tried first, then this one, then
+    /// If clocks are set back across the start of a unit, the local time alone would say that the earlier unit has
+    /// begun again, and a longer age could give a later cutoff. So the next start is tried first, then this one, then
     /// the one before.
     private static func start(of unit: Rule.Alignment, at instant: Instant, zone: CalendarZone) -> Instant {
         let civil = zone.civil(of: instant)
@@ -45,7 +46,7 @@ package enum Cutoff {
 }
 
 extension CivilDate {
-    /// The date that is some months, then some days, earlier; nil: it is earlier than dates go.
+    /// The date that is some months, then some days, earlier; nil if it is too early.
     fileprivate func before(months: Int128, days: Int128) -> CivilDate? {
         let month = Int128(year) * 12 + Int128(self.month - 1) - months
         guard month >= -12 * 300_000 else { return nil }

@@ -4,7 +4,7 @@ import PriceStore
 package struct Mark: Hashable, Sendable, Comparable {
     package var line: Int
     package var column: Int
-    /// How many characters of the line are meant; at least 1.
+    /// How many characters of the line are marked; at least 1.
     package var length: Int
 
     package init(line: Int, column: Int, length: Int = 1) {
@@ -16,7 +16,8 @@ package struct Mark: Hashable, Sendable, Comparable {
     package static func < (a: Mark, b: Mark) -> Bool { (a.line, a.column) < (b.line, b.column) }
 }
 
-/// Where the keys of one mapping stand: dotted path of the key (`max_age`, `where.symbol`, `keep_last.per`) → place.
+/// The positions of the keys of one mapping: dotted path of the key (`max_age`, `where.symbol`, `keep_last.per`) →
+/// position.
 package struct Marks: Hashable, Sendable {
     /// The place of the mapping itself.
     package var whole: Mark

@@ -1,11 +1,11 @@
 import PriceStore
 
-/// Diagnostics as a terminal shows them: place, message, the line, and a caret under the part that is meant.
+/// Diagnostics for a terminal: position, message, the line, and a caret under the marked part.
 package enum DiagnosticText {
     /// The widest part of a source line that is shown, in terminal columns.
     private static let widestLine = 110
     private static let tabWidth = 4
-    /// Messages name what they are about, which in a hostile file may be a megabyte.
+    /// Messages contain names, which in a hostile file may be a megabyte long.
     private static let longestMessage = 600
 
     /// Renders diagnostics in the order given, then their number; without a line end after the last line.
@@ -14,8 +14,8 @@ package enum DiagnosticText {
     /// around the caret. Without diagnostics the text is empty.
     ///
     /// - Parameters:
-    ///   - width: the columns of a terminal, to which messages are wrapped and source lines are cut; nil: there is none.
-    ///   - paint: puts a text in the style of a severity.
+    ///   - width: the columns of a terminal, to which messages are wrapped and source lines are cut; nil: no limit.
+    ///   - paint: formats a text in the style of a severity.
     package static func render(
         _ diagnostics: [Diagnostic], source: PolicySource, width: Int? = nil,
         paint: (String, Diagnostic.Severity) -> String = { text, _ in text }
@@ -68,11 +68,11 @@ package enum DiagnosticText {
 
     /// The line as shown, and the caret line below it.
     private static func excerpt(_ line: String, _ mark: Mark, _ widest: Int) -> (text: String, caret: String) {
-        // What is far from the caret is never shown; a line of a megabyte must not be taken apart.
+        // Only the part near the caret is shown, so a line of a megabyte is not processed completely.
         let skipped = max(0, mark.column - 2 * widestLine)
         let mark = Mark(line: mark.line, column: mark.column - skipped, length: min(mark.length, widestLine))
         let nearby = line.unicodeScalars.dropFirst(skipped)
-        // What each character of the line looks like, and how many columns it takes.
+        // The displayed text and the columns of each character of the line.
         var cells = nearby.prefix(mark.column + 2 * widestLine).map(cell)
         showMasks(in: &cells, of: nearby)
         while let last = cells.last, last.text.allSatisfy({ $0 == " " }), cells.count >= mark.column + mark.length {
@@ -85,7 +85,7 @@ package enum DiagnosticText {
         var first = 0
         var last = cells.count
         if width(0..<cells.count) > widest {
-            // Keep some of what stands before the caret, then fill up behind it.
+            // Keep some of the text before the caret, then fill up after it.
             first = start
             while first > 0, width(first - 1..<start) <= widest / 3 { first -= 1 }
             last = first
@@ -106,7 +106,7 @@ package enum DiagnosticText {
         return (text, String(repeating: " ", count: indent) + "^" + String(repeating: "~", count: length - 1))
     }
 
-    /// Shows hidden characters as one mask, so that not even the length of a password is told.
+    /// Shows hidden characters as one mask, so that the length of a password is not visible.
     private static func showMasks(
         in cells: inout [(text: String, width: Int)], of scalars: some Sequence<Unicode.Scalar>
     ) {

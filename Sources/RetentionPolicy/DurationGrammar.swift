@@ -40,8 +40,8 @@ enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
 
     static func < (a: DurationUnit, b: DurationUnit) -> Bool { a.rawValue < b.rawValue }
 
-    /// The unit that a word of everyday language stands for: `days`, `hrs`.
-    static func meant(by word: String) -> DurationUnit? {
+    /// The unit of an everyday word: `days`, `hrs`.
+    static func suggestion(for word: String) -> DurationUnit? {
         var word = word.lowercased()
         if word.count > 1, word.hasSuffix("s"), word != "ms" { word.removeLast() }
         return switch word {
@@ -60,7 +60,7 @@ enum DurationUnit: Int, CaseIterable, Comparable, Sendable {
 
 /// The amounts of an age or a duration as written: `1y6mo`, `P30D`.
 struct DurationGrammar {
-    /// Longer ages and durations are refused: nobody means them, and arithmetic must never wrap around.
+    /// Longer ages and durations are errors, and arithmetic must never wrap around.
     static let longestYears: Int128 = 10_000
 
     /// The units that may be used here.
@@ -69,7 +69,8 @@ struct DurationGrammar {
     /// Reads a text into amounts, each at least 0 and not all 0, none so large that arithmetic overflows.
     func amounts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
         if text.contains(where: \.isWhitespace) {
-            let offer = meant(by: text).map { ": write \($0)" } ?? "; expected a number and a unit, as \(example)"
+            let offer =
+                suggestion(for: text).map { ": write \($0)" } ?? "; expected a number and a unit, such as \(example)"
             throw DurationMistake("'\(text)' has a space in it\(offer)")
         }
         if text.hasPrefix("-") {
@@ -91,7 +92,7 @@ struct DurationGrammar {
 
     private func plainParts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
         var parts: [(unit: DurationUnit, amount: Int)] = []
-        /// Where in `parts` an `m` stands, which means nothing until someone says minutes or months.
+        /// The index in `parts` of an `m`, which is ambiguous: minutes or months.
         var ambiguous: Int?
         var rest = text[...]
         while !rest.isEmpty {
@@ -121,7 +122,7 @@ struct DurationGrammar {
         return Dictionary(parts.map { ($0.unit, $0.amount) }) { first, _ in first }
     }
 
-    /// ISO 8601: `P1Y2M3W4DT5H6M7S`, where any part may be left out.
+    /// ISO 8601: `P1Y2M3W4DT5H6M7S`, where any part can be omitted.
     private func isoParts(of text: String) throws(DurationMistake) -> [DurationUnit: Int] {
         var parts: [DurationUnit: Int] = [:]
         var rest = text.dropFirst()
@@ -186,7 +187,7 @@ struct DurationGrammar {
     }
 
     /// What a length of time in everyday words is to be written as: `30 days`, `1 year, 6 months`. Nil: it is not clear.
-    private func meant(by text: String) -> String? {
+    private func suggestion(for text: String) -> String? {
         var parts: [(unit: DurationUnit, amount: Int)] = []
         var rest = text.lowercased()[...]
         while true {
@@ -197,7 +198,7 @@ struct DurationGrammar {
             rest = rest.dropFirst(digits.count).drop(while: \.isWhitespace)
             let word = rest.prefix(while: \.isLetter)
             rest = rest.dropFirst(word.count)
-            guard let amount = Int(digits), let unit = DurationUnit.meant(by: String(word)) else { return nil }
+            guard let amount = Int(digits), let unit = DurationUnit.suggestion(for: String(word)) else { return nil }
             parts.append((unit, amount))
         }
         let written = Self.spelled(parts)
@@ -206,8 +207,9 @@ struct DurationGrammar {
 
     private func unknownUnit(_ name: String, of text: String) -> DurationMistake {
         let list = unitList
-        if let meant = meant(by: text) {
-            return DurationMistake("'\(name)' in '\(text)' is not a unit; did you mean \(meant)? The units are \(list)")
+        if let suggestion = suggestion(for: text) {
+            return DurationMistake(
+                "'\(name)' in '\(text)' is not a unit; did you mean \(suggestion)? The units are \(list)")
         }
         return DurationMistake("'\(name)' in '\(text)' is not a unit; the units are \(list)")
     }
@@ -231,7 +233,7 @@ struct DurationGrammar {
     }
 
     private func unreadable(_ text: String) -> DurationMistake {
-        DurationMistake("'\(text)' is not a length of time; expected a number and a unit, as \(example)")
+        DurationMistake("'\(text)' is not a duration; expected a number and a unit, such as \(example)")
     }
 
     private var example: String { units.contains(.weeks) ? "30d, 1y6mo or P30D" : "90s, 10min or PT10M" }

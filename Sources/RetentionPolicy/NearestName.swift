@@ -1,13 +1,13 @@
-/// Finds the known name that a misspelt one was probably meant to be.
+/// Finds the known name that a misspelt one probably means.
 package enum NearestName {
-    /// Longer names are not compared: nobody misspells one, and the work grows with the square of the length.
+    /// Longer names are not compared, because the work grows with the square of the length.
     private static let longestName = 64
 
-    /// The name of `candidates` nearest to `name`, or nil if none is near enough to be worth offering.
+    /// The name of `candidates` nearest to `name`, or nil if none is near enough.
     ///
-    /// The same letters in another case, or with other separators, come first; then the fewest typing slips (a letter
-    /// left out, added, changed, or two swapped): at most one slip for every three letters, and at most three. A name
-    /// that is none of these but abbreviates one candidate only (`unix_milis`) is taken for that one.
+    /// The same letters in another case, or with other separators, come first; then the fewest typing errors (a letter
+    /// omitted, added, changed, or two swapped): at most one error for every three letters, and at most three.
+    /// Otherwise a name that abbreviates only one candidate (`unix_milis`) matches that one.
     package static func match(_ name: String, in candidates: [String]) -> String? {
         let wanted = Array(name.lowercased().unicodeScalars.prefix(longestName + 1))
         guard !wanted.isEmpty, wanted.count <= longestName else { return nil }
@@ -31,16 +31,16 @@ package enum NearestName {
         return best?.name ?? (abbreviated.count == 1 ? abbreviated.first : nil)
     }
 
-    /// The text `; did you mean 'x'?`, or nothing if no name is near.
-    static func suggestion(for name: String, in candidates: [String]) -> String {
-        match(name, in: candidates).map { "; did you mean '\($0)'?" } ?? ""
+    /// The text `; did you mean 'x'?`, or another one if no name is near.
+    package static func suggestion(for name: String, in candidates: [String], otherwise: String = "") -> String {
+        match(name, in: candidates).map { "; did you mean '\($0)'?" } ?? otherwise
     }
 
     private static func squeeze(_ name: [Unicode.Scalar]) -> [Unicode.Scalar] {
         name.filter { $0 != "_" && $0 != "-" && $0 != " " && $0 != "." }
     }
 
-    /// Whether the letters of a name all stand in a longer one, in the same order.
+    /// Whether all letters of a name occur in a longer one, in the same order.
     private static func isAbbreviation(_ name: [Unicode.Scalar], of candidate: [Unicode.Scalar]) -> Bool {
         var rest = candidate[...]
         for letter in name {

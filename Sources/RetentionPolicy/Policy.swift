@@ -1,6 +1,6 @@
 package import PriceStore
 
-/// What `retention.yaml` says: one store, the rules for it, and how the job reports.
+/// The contents of `retention.yaml`: one store, the rules for it, and how the job reports.
 package struct Policy: Sendable {
     /// The file as the user named it.
     package var file: PolicySource
@@ -8,7 +8,7 @@ package struct Policy: Sendable {
     package var store: StoreLocation
     /// The zone for calendar units and zone-less dates.
     package var timezone: CalendarZone = .utc
-    /// Files that are imported before anything is deleted, in file order.
+    /// Files to import before anything is deleted, in file order.
     package var pending: [PendingSource] = []
     /// Where past runs are recorded.
     package var ledger: Ledger = .besideStore
@@ -18,17 +18,17 @@ package struct Policy: Sendable {
     package var maxRuntime: Duration?
     /// How long the ledger keeps its records; nil: for ever.
     package var ledgerKeep: MaxAge? = Policy.defaultLedgerKeep
-    /// How often a run is expected; nil: nobody said.
+    /// How often a run is expected; nil: not set.
     package var expectedEvery: MaxAge?
     /// The program, and its arguments, that gets the report of a run whose exit status is not 0; empty: none.
     package var onFailure: [String] = []
     /// The program, and its arguments, that gets the report of a run whose exit status is 0; empty: none.
     package var onSuccess: [String] = []
-    /// Where figures for a monitoring system are written, an absolute path; nil: nowhere.
+    /// Figures for a monitoring system, an absolute path; nil: nowhere.
     package var metricsFile: String?
     /// The rules, in file order; at least one.
     package var rules: [Rule]
-    /// Where the keys of the file stand.
+    /// The positions of the keys in the file.
     package var marks = Marks(whole: Mark(line: 1, column: 1))
 
     package init(file: PolicySource, store: StoreLocation, rules: [Rule]) {
@@ -71,7 +71,7 @@ package struct Policy: Sendable {
         package var model: String?
         /// A file with the password for the server: an absolute path; nil: libpq finds one by itself, or needs none.
         package var passwordFile: String?
-        /// How far a standby may fall behind before batches wait for it; nil: it does not matter.
+        /// How far a standby may fall behind before batches wait for it; nil: no limit.
         package var maxReplicationLag: Duration?
         package var mark: Mark
 
@@ -93,7 +93,7 @@ package struct Policy: Sendable {
         /// An absolute path; nil: standard error.
         package var file: String?
         package var format: Format = .text
-        /// Nil: info, or warnings only where people look at a terminal.
+        /// Nil: info, or warning on a terminal.
         package var level: Level?
 
         package init(file: String? = nil, format: Format = .text, level: Level? = nil) {
@@ -115,7 +115,7 @@ package struct PendingSource: Hashable, Sendable {
     package var columns: [String: String] = [:]
     /// Attributes that the file does not have, with their value.
     package var constants: [String: StoreValue] = [:]
-    /// Taken files older than this are removed; nil: they stay.
+    /// Imported files older than this are deleted; nil: they stay.
     package var keepDone: MaxAge?
     package var onConflict: ConflictPolicy = .fail
     package var marks: Marks

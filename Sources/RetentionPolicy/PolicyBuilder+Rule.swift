@@ -1,7 +1,7 @@
 import PriceStore
 
 extension PolicyBuilder {
-    /// The rule of a group that has its defaults; nil where too much is missing.
+    /// The rule of a group after defaults are applied; nil if too much is missing.
     mutating func rule(_ group: SettingGroup) -> Rule? {
         checkDates(group)
         guard let name = group.text("name"), let entity = group.text("entity"),
@@ -32,7 +32,7 @@ extension PolicyBuilder {
         return rule
     }
 
-    /// `rows` alone is a size that stays; with a `target`, or without `rows`, the size follows the target.
+    /// `rows` alone is a fixed size. With a `target`, or without `rows`, the size follows the target.
     private static func batch(_ group: SettingGroup) -> Rule.BatchSetting {
         var setting = Rule.BatchSetting()
         let target = group.duration("target")

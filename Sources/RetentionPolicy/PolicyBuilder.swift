@@ -5,7 +5,7 @@ struct PolicyBuilder {
     var reader: SettingReader
     let source: PolicySource
 
-    /// The policy, or nil where too much is missing; the reader's diagnostics say whether it may be used.
+    /// The policy, or nil if too much is missing; the reader's diagnostics say whether it can be used.
     mutating func policy(_ root: YAMLNode) -> Policy? {
         readZoneFirst(root)
         guard var file = reader.group(root, PolicyKey.file, name: nil) else { return nil }
@@ -50,8 +50,8 @@ struct PolicyBuilder {
         return policy
     }
 
-    /// A program and its arguments. A program that is named by a path has it from the policy's folder; one
-    /// without a slash is looked for when it is needed.
+    /// A program and its arguments. A program with a slash is relative to the policy's folder; one without a slash is
+    /// searched when it is needed.
     private func command(_ file: SettingGroup, _ key: String) -> [String] {
         var words = file.texts(key)
         if let program = words.first, program.contains("/"), !program.hasPrefix("/") {
@@ -60,7 +60,7 @@ struct PolicyBuilder {
         return words
     }
 
-    /// Dates anywhere in the file are read in its zone, wherever `timezone` stands.
+    /// All dates of the file are read in its zone, so `timezone` is read first.
     private mutating func readZoneFirst(_ root: YAMLNode) {
         guard case .mapping(let pairs) = root.content,
             let pair = pairs.first(where: { $0.key == "timezone" }),
@@ -121,9 +121,9 @@ struct PolicyBuilder {
         SettingReader.isServerURL(text) ? .url(text) : .path(text)
     }
 
-    /// `url` is a server's, and so are the keys that go with it.
+    /// `url` and some other keys are for servers only.
     private mutating func checkServerKeys(_ store: SettingGroup) {
-        // A build without the engine has told that these keys are not for it.
+        // A build without the engine has already reported these keys.
         guard PolicyKey.noPostgreSQL == nil else { return }
         if store["path"] != nil, let mark = store["url"]?.keyMark {
             reader.report(mark, "'path' and 'url' name two stores; a policy has one")

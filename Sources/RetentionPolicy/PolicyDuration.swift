@@ -1,4 +1,4 @@
-/// Reads exact lengths of time: budgets and waiting times, where a day is always 24 hours.
+/// Reads exact durations: budgets and waiting times, in which a day always has 24 hours.
 package enum PolicyDuration {
     /// Reads a duration: `90s`, `10min`, `1h30min`, `PT10M`.
     ///

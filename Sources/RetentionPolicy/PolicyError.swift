@@ -1,8 +1,8 @@
-/// Why a policy file gives no policy.
+/// Why a policy file cannot be used.
 package enum PolicyError: Error, Sendable {
     /// There is no file of that name.
     case missing(path: String)
-    /// The file is there and cannot be read: the system's error number and its words.
+    /// The file exists but cannot be read: the system's error number and message.
     case unreadable(path: String, code: Int32, reason: String)
     /// What the file says is wrong; every mistake, sorted by position; at least one.
     case invalid([Diagnostic], PolicySource)

@@ -11,7 +11,7 @@ package enum PolicyFile {
     /// Paths in it are made absolute, relative to the folder that `path` names. Nothing else is opened.
     ///
     /// - Parameter path: the file; relative to the working folder, or absolute.
-    /// - Throws: ``PolicyError``: all mistakes of the file in one go, sorted by position.
+    /// - Throws: ``PolicyError`` with all mistakes of the file, sorted by position.
     package static func read(path: String) throws(PolicyError) -> Policy {
         let bytes = try contents(path)
         return try policy(bytes: bytes, path: path, baseFolder: folder(of: path))
@@ -39,7 +39,7 @@ package enum PolicyFile {
     }
 
     private static func contents(_ path: String) throws(PolicyError) -> [UInt8] {
-        // Not to wait for somebody to write into a FIFO that nobody has open.
+        // Opening a FIFO without a writer must not block.
         let file = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard file >= 0 else { throw failure(path, errno) }
         defer { close(file) }
@@ -77,7 +77,7 @@ package enum PolicyFile {
             [Diagnostic(at: Mark(line: 1, column: 1), "the file is larger than 1 MiB and is not read")], source)
     }
 
-    /// The folder of a file, absolute, without a slash at its end (but for the root).
+    /// The folder of a file, absolute, without a slash at its end (except for the root).
     private static func folder(of path: String) -> String {
         var folder = path.lastIndex(of: "/").map { String(path[..<$0]) } ?? "."
         if path.hasPrefix("/") { return folder.isEmpty ? "/" : folder }

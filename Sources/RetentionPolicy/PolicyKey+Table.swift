@@ -16,14 +16,14 @@ extension PolicyKey {
             "store", .scalarOrGroup(.storeAddress, store), required: true, "The database that holds the price points"),
         PolicyKey("timezone", .zone, "The IANA zone of calendar units and zone-less dates; default UTC"),
         PolicyKey(
-            "pending", .list(.group(pending), atLeast: 0), "Files that are imported before anything is deleted"),
+            "pending", .list(.group(pending), atLeast: 0), "Files to import before anything is deleted"),
         PolicyKey(
             "ledger", .scalarOrGroup(.wordOr(["none"], .path), ledger),
             "The ledger of past runs; default: beside the store; none: no ledger"),
         PolicyKey("log", .group(log), "Where and how the log is written; default: text on standard error"),
-        PolicyKey("metrics", .group(metrics), "Where figures for a monitoring system are written"),
-        PolicyKey("limits", .group(fileLimits), "What a whole run may take"),
-        PolicyKey("defaults", .group(inheritable), "Keys that every rule has unless it has its own"),
+        PolicyKey("metrics", .group(metrics), "Figures for a monitoring system"),
+        PolicyKey("limits", .group(fileLimits), "Limits of a whole run"),
+        PolicyKey("defaults", .group(inheritable), "Keys that all rules inherit"),
         PolicyKey("rules", .list(.group(rule), atLeast: 1), required: true, "What is deleted, in this order"),
         PolicyKey("expected_every", .age, "How often a run is expected; retention log --missed looks for gaps"),
         PolicyKey("on_failure", .command, "A command that gets the report of a run whose exit code is not 0"),
@@ -42,7 +42,8 @@ extension PolicyKey {
         PolicyKey("busy_timeout", .duration(milliseconds: true), "How long to wait for a locked store; default 5s"),
         PolicyKey("password_file", .path, unavailable: noPostgreSQL, "A file that holds the password for the server"),
         PolicyKey(
-            "model", .modelPath, "The model of a Core Data store that lacks its own: a .mom file or a .momd folder"),
+            "model", .modelPath,
+            "The model of a Core Data store that does not contain it: a .mom file or a .momd folder"),
         PolicyKey(
             "max_replication_lag", .duration(milliseconds: true), unavailable: noPostgreSQL,
             "How far a standby may fall behind before batches wait for it; default: no limit"),
@@ -50,10 +51,10 @@ extension PolicyKey {
 
     static let pending: [PolicyKey] = [
         PolicyKey("files", .pattern, required: true, "A pattern of CSV or NDJSON files"),
-        PolicyKey("entity", .text, required: true, "The entity that gets the rows"),
-        PolicyKey("columns", .named(.text), "Columns of the file and the attributes they fill; default: same names"),
+        PolicyKey("entity", .text, required: true, "The entity of the rows"),
+        PolicyKey("columns", .named(.text), "Columns of the file and their attributes; default: same names"),
         PolicyKey("constants", .named(.value), "Attributes that the file does not have, with their value"),
-        PolicyKey("keep_done", .age, "Taken files older than this are removed; default: they stay"),
+        PolicyKey("keep_done", .age, "How long imported files are kept; default: forever"),
         PolicyKey(
             "on_conflict", .word(PolicyWord.of(ConflictPolicy.self)),
             "What happens when a primary or unique key already exists; default fail"),
@@ -61,7 +62,8 @@ extension PolicyKey {
 
     static let log: [PolicyKey] = [
         PolicyKey("file", .path, "The log file; default: standard error"),
-        PolicyKey("format", .word(PolicyWord.of(Policy.LogSettings.Format.self)), "The form of a line; default text"),
+        PolicyKey(
+            "format", .word(PolicyWord.of(Policy.LogSettings.Format.self)), "The format of a record; default text"),
         PolicyKey(
             "level", .word(PolicyWord.of(Policy.LogSettings.Level.self)),
             "The minimum log level; default info (terminal: warning)"),
@@ -86,7 +88,7 @@ extension PolicyKey {
     /// The keys of a rule that `defaults` may have too.
     static let inheritable: [PolicyKey] = [
         PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),
-        PolicyKey("where", .named(.condition), "The rows the rule looks at; default: all"),
+        PolicyKey("where", .named(.condition), "The rows that the rule considers; default: all"),
         PolicyKey("keep_last", .group(keepLast), "The newest rows of each group are never deleted"),
         PolicyKey("earliest", .date, "Earlier dates are invalid; default 1971-01-01"),
         PolicyKey("latest", .date, "Later dates are invalid; default: no bound"),
@@ -95,7 +97,7 @@ extension PolicyKey {
             "Moves the cutoff back to the start of its hour, day, week or month"),
         PolicyKey(
             "relationships", .word(["as_declared", "deny", "cascade", "nullify"]),
-            "Which delete rules apply; default as_declared"),
+            "What happens to related rows; default as_declared"),
         PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
         PolicyKey("limits", .group(ruleLimits), "More than this is refused and nothing is deleted"),
         PolicyKey(
@@ -114,7 +116,7 @@ extension PolicyKey {
     ]
 
     static let ruleLimits: [PolicyKey] = [
-        PolicyKey("max_rows", .integer(1...Int.max), "The most rows that a run may delete"),
+        PolicyKey("max_rows", .integer(1...Int.max), "The largest number of rows that a run may delete"),
         PolicyKey("max_fraction", .fraction, "The largest part of the readable rows that a run may delete"),
         PolicyKey(
             "max_lock", .durationOrZero,

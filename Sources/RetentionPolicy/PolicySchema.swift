@@ -1,8 +1,8 @@
-/// The JSON Schema (draft 2020-12) of `retention.yaml`, for editors and validators: the reader's own tables of keys, told
-/// in another language.
+/// The JSON Schema (draft 2020-12) of `retention.yaml`, for editors and validators, generated from the reader's tables
+/// of keys.
 ///
-/// It takes every file that the reader takes, in a build with all engines. Some mistakes it cannot see, such as dates
-/// that contradict each other; ``PolicyFile`` sees them all.
+/// It accepts every file that the reader accepts, in a build with all engines. It does not find all mistakes, such as
+/// contradicting dates; ``PolicyFile`` finds them all.
 package enum PolicySchema {
     /// The whole schema.
     package static let document: SchemaNode = .object(
@@ -58,13 +58,13 @@ package enum PolicySchema {
             func everyRule(_ inside: SchemaNode) -> SchemaNode { ["properties": ["rules": ["items": inside]]] }
             return [
                 ["if": defaults(has), "else": everyRule(["properties": [key.name: has]])],
-                // A rule that takes over the whole mapping lacks it too.
+                // A rule that replaces the whole mapping lacks it too.
                 ["if": defaults(["not": has]), "then": everyRule(["required": [.text(key.name)]])],
             ]
         }
     }
 
-    /// A store has one address, and each kind of store has keys of its own.
+    /// A store has one address, and each kind of store has its own keys.
     private static let storeRules: [SchemaNode.Member] = [
         .init(name: "oneOf", value: [["required": ["path"]], ["required": ["url"]]]),
         .init(
@@ -196,7 +196,7 @@ package enum PolicySchema {
 }
 
 extension PolicyShape {
-    /// Whether its values are texts, of which a list may have each one once.
+    /// Whether its values are texts. A list of them can contain each one only once.
     fileprivate var isText: Bool {
         switch self {
         case .text, .word: true
@@ -218,7 +218,7 @@ extension PolicyShape {
 }
 
 extension DurationGrammar {
-    /// A regular expression for what the grammar reads; it lets pass what is longer than 10,000 years.
+    /// A regular expression for the grammar; it also accepts more than 10,000 years.
     fileprivate var pattern: String {
         let number = "0*[0-9]{1,15}"
         func parts(_ symbols: [String]) -> String { symbols.map { "(?:\(number)\($0))?" }.joined() }

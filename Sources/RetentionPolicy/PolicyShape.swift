@@ -47,7 +47,7 @@ indirect enum PolicyShape: Sendable {
     case named(PolicyShape)
     /// One or more conditions on an attribute.
     case condition
-    /// Either the scalar that stands for the mapping's most important key, or the mapping.
+    /// Either a scalar for the mapping's most important key, or the mapping.
     case scalarOrGroup(PolicyShape, [PolicyKey])
 }
 
@@ -56,7 +56,7 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
     let name: String
     /// Why it cannot be used; nil: it can.
     let unavailable: String?
-    /// Names that other programs have for it; they are offered, not taken.
+    /// Names that other programs use for it; they are suggested, not accepted.
     let otherNames: [String]
 
     init(_ name: String, unavailable: String? = nil, otherNames: [String] = []) {

@@ -1,22 +1,22 @@
 import Crypto
 
-/// The bytes of a policy file as text, with the places of its lines.
+/// The bytes of a policy file as text, with the positions of its lines.
 struct PolicyText {
     /// The bytes without a byte order mark, as the YAML parser gets them.
     let bytes: ArraySlice<UInt8>
     let source: PolicySource
     /// The position, in Unicode scalars, at which each line begins.
     private let lineStarts: [Int]
-    /// The position at which each line ends, its end not counted.
+    /// The position at which each line ends, without its line end.
     private let lineEnds: [Int]
     /// The length of the text in Unicode scalars.
     private let scalarCount: Int
     /// The lines as they are; those of the source hide passwords.
     let lines: [String]
-    /// The first thing that makes the bytes no text, if there is one.
+    /// The first invalid part of the text, if there is one.
     let mistake: Diagnostic?
 
-    /// Takes the bytes apart into lines: ends are LF, CRLF or CR. A byte order mark at the beginning is passed over.
+    /// Splits the bytes into lines, which end with LF, CRLF or CR. A byte order mark at the beginning is skipped.
     init(bytes: [UInt8], path: String) {
         let mark: [UInt8] = [0xEF, 0xBB, 0xBF]
         self.bytes = bytes.starts(with: mark) ? bytes.dropFirst(mark.count) : bytes[...]
@@ -68,7 +68,7 @@ struct PolicyText {
         mistake = trouble.map { Diagnostic(at: Self.place($0.position, in: starts), $0.message) }
     }
 
-    /// The place of a stretch of text, given as positions in Unicode scalars; of several lines, the part on the first.
+    /// The position of a range, given in Unicode scalars; of several lines, the part on the first.
     func mark(from start: Int, to end: Int) -> Mark {
         var mark = Self.place(min(start, scalarCount), in: lineStarts)
         mark.length = max(1, min(end, lineEnds[mark.line - 1]) - start)

@@ -1,6 +1,6 @@
 package import PriceStore
 
-/// One rule: which rows of which entity are kept for how long.
+/// One rule: which rows of which entity are kept, and how long.
 package struct Rule: Sendable {
     package var name: String
     package var entity: String
@@ -9,12 +9,12 @@ package struct Rule: Sendable {
     package var column: String?
     /// Nil: the store itself must say it.
     package var dateFormat: DateEncoding?
-    /// The attribute that ``column`` holds, once the store was asked; nil: it is ``dateAttribute``.
+    /// The attribute in ``column``, after the store was read; nil: it is ``dateAttribute``.
     package var dateName: String?
     /// Whether the store itself says so, too: then there is no unit to be wrong about.
     package var isFormatStored = false
     package var maxAge: MaxAge
-    /// The rows the rule looks at; ``Predicate/all`` without `where`.
+    /// The rows that the rule considers; ``Predicate/all`` without `where`.
     package var filter: Predicate = .all
     package var keepLast: KeepLastSetting?
     /// Nil: the default, 1971-01-01 in the policy's zone.
@@ -28,9 +28,9 @@ package struct Rule: Sendable {
     package var batch = BatchSetting()
     package var reclaim: ReclaimMode = .auto
     package var isEnabled = true
-    /// Whether a digest of the keys of the deleted rows goes into the ledger.
+    /// Whether the ledger records a digest of the keys of the deleted rows.
     package var recordsDigest = false
-    /// Where each key of the rule stands in the file.
+    /// The positions of the rule's keys in the file.
     package var marks: Marks
 
     package init(name: String, entity: String, dateAttribute: String, maxAge: MaxAge, marks: Marks) {
@@ -45,20 +45,22 @@ package struct Rule: Sendable {
     package struct BatchSetting: Hashable, Sendable {
         /// What comes between two batches.
         package enum Pause: Hashable, Sendable {
-            /// As long as the batch took while others are at work on the store, else nothing.
+            /// As long as the batch took while others use the store, otherwise nothing.
             case auto
             case none
             case fixed(Duration)
         }
-        /// Rows of the first batch; of every batch where there is no target.
+        /// Rows of the first batch; without a target, of every batch.
         package var rows = 5000
-        /// How long a batch should take: the number of rows follows it. Nil: it stays what it is.
+        /// How long a batch should take; the number of rows follows it. Nil: the number is fixed.
         package var target: Duration? = .milliseconds(8)
+        /// How long a batch should take while nothing else uses the store; nil: ``target``.
+        package var targetAlone: Duration?
         package var pause = Pause.auto
 
         package init() {}
 
-        /// A size that stays what it is.
+        /// A fixed size.
         package static func fixed(rows: Int) -> BatchSetting {
             var setting = BatchSetting()
             setting.rows = rows
@@ -81,7 +83,7 @@ package struct Rule: Sendable {
     /// The calendar unit to whose start the cutoff is moved back.
     package enum Alignment: String, Hashable, Sendable, CaseIterable { case hour, day, week, month }
 
-    /// Whose delete rules hold.
+    /// Which delete rules apply to related rows: those of the schema or those of the policy.
     package enum RelationshipSetting: String, Hashable, Sendable, CaseIterable {
         case asDeclared = "as_declared"
         case deny, cascade, nullify
@@ -117,6 +119,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case clockJumped = "clock_jumped"
     case relationshipDenied = "relationship_denied"
     case historyTracking = "history_tracking"
+    case rollupIncomplete = "rollup_incomplete"
     case unsupportedSchema = "unsupported_schema"
 
     /// Those that can be accepted.

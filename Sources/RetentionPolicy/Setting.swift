@@ -16,7 +16,7 @@ struct Setting: Sendable {
         case group(SettingGroup)
     }
 
-    /// Nil: there was a mistake, which has been noted.
+    /// Nil: there was a mistake, which has been reported.
     var value: Value?
     /// The place of the key; of an item of a list, of the item.
     var keyMark: Mark
@@ -28,7 +28,7 @@ struct Setting: Sendable {
 struct SettingGroup: Sendable {
     private(set) var keys: [String] = []
     private var settings: [String: Setting] = [:]
-    /// Required keys that an unknown key was probably meant to be: their absence has been told already.
+    /// Required keys that an unknown key probably means: they are not reported as missing.
     var misspelt: Set<String> = []
     var mark: Mark
 
@@ -43,8 +43,8 @@ struct SettingGroup: Sendable {
         }
     }
 
-    /// This group with what it lacks taken from `defaults`. Where both have a mapping for a key, its sub-keys are
-    /// merged in the same way, one level deep: what the group says itself always wins.
+    /// This group with missing keys taken from `defaults`. If both have a mapping for a key, its sub-keys are merged in
+    /// the same way, one level deep. The keys of the group always override.
     func merged(over defaults: SettingGroup) -> SettingGroup {
         var result = self
         for key in defaults.keys {
@@ -61,7 +61,7 @@ struct SettingGroup: Sendable {
         return result
     }
 
-    /// Where every key and value of the group stands, nested ones by dotted path, items of lists as `per[0]`.
+    /// The positions of all keys and values of the group, nested ones by dotted path, items of lists as `per[0]`.
     var marks: Marks {
         var marks = Marks(whole: mark)
         collect(into: &marks, prefix: "")

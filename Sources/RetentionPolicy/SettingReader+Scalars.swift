@@ -28,7 +28,7 @@ extension SettingReader {
         case .version:
             if case .integer(let version) = scalar.kind {
                 if version == 1 { return .integer(1) }
-                throw Complaint(message: "version \(text) of the file's format is not known here; expected 1")
+                throw Complaint(message: "version \(text) of the file format is unknown; expected 1")
             }
             throw Complaint()
         case .text: return .text(try self.text(scalar))
@@ -46,7 +46,7 @@ extension SettingReader {
         case .storeAddress: return .text(try storeAddress(scalar, name: name))
         case .serverURL:
             let url = try self.text(scalar)
-            // A build without the engine has told that the key is not for it.
+            // A build without the engine has already reported the key.
             if PolicyKey.noPostgreSQL != nil || Self.isServerURL(url) { return .text(url) }
             throw Complaint(message: "'\(name)' must begin with postgresql://")
         case .modelPath:
@@ -58,7 +58,8 @@ extension SettingReader {
             try refuseHome(pattern)
             let end = pattern.lowercased()
             if end.hasSuffix(".csv") || end.hasSuffix(".ndjson") { return .text(pattern) }
-            throw Complaint(message: "'\(pattern)' must end in .csv or .ndjson: the end says how the files are read")
+            throw Complaint(
+                message: "'\(pattern)' must end in .csv or .ndjson: the ending determines how the files are read")
         case .word(let words): return .text(try word(scalar, words, name: name))
         case .wordOr(let words, let other):
             if words.contains(where: { $0.name == text && $0.unavailable == nil }) { return .text(text) }
@@ -107,10 +108,9 @@ extension SettingReader {
             throw Complaint()
         case .zone:
             if case .text = scalar.kind, let zone = CalendarZone(identifier: text) { return .zone(zone) }
-            let near = NearestName.match(text, in: Self.wellKnownZones)
-            throw Complaint(
-                message: "'\(text)' is not a time zone known here"
-                    + (near.map { "; did you mean '\($0)'?" } ?? "; expected a name as UTC or Europe/Berlin"))
+            let hint = NearestName.suggestion(
+                for: text, in: Self.wellKnownZones, otherwise: "; expected a name such as UTC or Europe/Berlin")
+            throw Complaint(message: "'\(text)' is not a known time zone\(hint)")
         case .value: return .stored(try stored(scalar, name: name))
         case .list, .group, .named, .condition, .scalarOrGroup, .command: throw Complaint()
         }
@@ -129,7 +129,7 @@ extension SettingReader {
         }
     }
 
-    /// Text that is not blank. A number or a boolean is a mistake: the quotes that make it text are a key away.
+    /// Text that is not blank. A number or a boolean must be quoted to be text.
     private func text(_ scalar: YAMLNode.Scalar) throws(Complaint) -> String {
         switch scalar.kind {
         case .text:
@@ -152,7 +152,7 @@ extension SettingReader {
     }
 
     private func storeAddress(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
-        // libpq knows these keys; a path that begins so is not meant.
+        // These are keys of libpq: a path that begins so is not intended.
         let first = scalar.text.prefix { $0 != "=" }.filter { $0 != " " }.lowercased()
         if scalar.text.contains("="),
             ["host", "hostaddr", "port", "dbname", "user", "password", "service"].contains(first)
@@ -171,7 +171,7 @@ extension SettingReader {
         ["postgresql://", "postgres://"].contains(where: text.lowercased().hasPrefix)
     }
 
-    /// An absolute path; a relative one is taken from the policy's folder.
+    /// An absolute path; a relative one is relative to the policy's folder.
     private func path(_ scalar: YAMLNode.Scalar, name: String) throws(Complaint) -> String {
         let path = try text(scalar)
         let lowercased = path.lowercased()
@@ -200,7 +200,7 @@ extension SettingReader {
         return (baseFolder == "/" ? "" : baseFolder) + "/" + path
     }
 
-    /// Zones of the places where gold and its prices are traded, for suggestions only.
+    /// Zones of places where gold is traded, for suggestions only.
     private static let wellKnownZones = [
         "UTC", "Etc/UTC", "GMT", "Europe/London", "Europe/Berlin", "Europe/Zurich", "Europe/Paris", "Europe/Vienna",
         "Europe/Madrid", "Europe/Rome", "Europe/Amsterdam", "Europe/Brussels", "Europe/Dublin", "Europe/Lisbon",

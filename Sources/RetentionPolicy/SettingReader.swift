@@ -2,10 +2,10 @@ import PriceStore
 
 /// Checks the nodes of a policy file against the tables of keys, and notes every mistake.
 struct SettingReader {
-    /// More mistakes than this are not told one by one: such a file is no policy.
+    /// At most this many mistakes are reported.
     static let mostDiagnostics = 1000
 
-    /// The zone in which zone-less dates of the file are read.
+    /// The zone of dates in the file without an offset.
     var zone = CalendarZone.utc
     /// The folder of the policy, absolute and without a slash at its end.
     let baseFolder: String
@@ -24,7 +24,7 @@ struct SettingReader {
         guard case .mapping(let pairs) = node.content else {
             let examples = keys.prefix(3).map(\.name).joined(separator: ", ")
             let subject = name.map { "'\($0)' must be" } ?? "expected"
-            var message = "\(subject) a mapping with keys as \(examples); found \(node.described)"
+            var message = "\(subject) a mapping with keys such as \(examples); found \(node.described)"
             if case .scalar(let scalar) = node.content, PolicyKey.isMissingSpace(in: scalar.text) {
                 message = PolicyKey.missingSpace(after: scalar.text.prefix { $0 != ":" })
             }
@@ -64,7 +64,7 @@ struct SettingReader {
         }
     }
 
-    /// Says that a key is unknown, and what it may have been meant to be.
+    /// Reports an unknown key, with the key that it probably means.
     private mutating func reportUnknown(_ pair: YAMLNode.Pair, among keys: [PolicyKey], of owner: String?) -> String? {
         if owner == "defaults", PolicyKey.rule.contains(where: { $0.name == pair.key }) {
             report(pair.keyMark, "'\(pair.key)' cannot be in 'defaults'; every rule has its own")
@@ -173,7 +173,8 @@ struct SettingReader {
         case .scalar(let scalar):
             if scalar.text.contains(where: \.isWhitespace) {
                 let words = scalar.text.split(whereSeparator: \.isWhitespace).joined(separator: ", ")
-                report(node.mark, "'\(name)' is not taken apart, because no shell runs it; write a list: [\(words)]")
+                report(
+                    node.mark, "'\(name)' is not split into words, because no shell runs it; write a list: [\(words)]")
             }
             words = [Setting(value: .text(scalar.text), keyMark: node.mark, mark: node.mark)]
         case .sequence(let nodes):
@@ -233,7 +234,7 @@ extension PolicyShape {
         case .storeAddress: "the path of a SQLite file"
         case .serverURL: "a URL that begins with postgresql://"
         case .modelPath: "the path of a .mom file or a .momd folder"
-        case .pattern: "a pattern of files, as pending/*.csv"
+        case .pattern: "a pattern of files, such as pending/*.csv"
         case .word(let words): SettingReader.list(words.filter { $0.unavailable == nil }.map(\.name))
         case .wordOr(let words, let shape): SettingReader.list(words.map(\.name)) + ", or " + shape.expected
         case .flag: "true or false"
@@ -241,13 +242,13 @@ extension PolicyShape {
             range.upperBound == .max
                 ? "a whole number, at least \(range.lowerBound)"
                 : "a whole number from \(range.lowerBound) to \(range.upperBound)"
-        case .fraction: "a number greater than 0 and at most 1, as 0.5"
-        case .age: "an age, as 30d, 1y6mo or P30D"
+        case .fraction: "a number greater than 0 and at most 1, such as 0.5"
+        case .age: "an age, such as 30d, 1y6mo or P30D"
         case .duration: "a duration, as 90s or 10min"
         case .durationOrZero: "a duration, as 2s or 500ms, or 0"
-        case .date: "a date or an instant, as 2020-01-31 or 2020-01-31T12:00:00Z"
-        case .zone: "a time zone, as UTC or Europe/Berlin"
-        case .command: "a list of words, as [/usr/bin/mail, -s, retention, root]"
+        case .date: "a date or an instant, such as 2020-01-31 or 2020-01-31T12:00:00Z"
+        case .zone: "a time zone, such as UTC or Europe/Berlin"
+        case .command: "a list of words, such as [/usr/bin/mail, -s, retention, root]"
         case .value: "a text or a number"
         case .list: "a list"
         case .group, .named: "a mapping"

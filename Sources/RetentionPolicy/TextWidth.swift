@@ -1,4 +1,4 @@
-/// How many columns of a terminal a text takes.
+/// The width of a text in columns of a terminal.
 package enum TextWidth {
     /// The width of a text on one line: combining marks take none, East Asian characters and emoji two.
     package static func of(_ text: String) -> Int {
@@ -8,9 +8,9 @@ package enum TextWidth {
         }
     }
 
-    /// The text in lines of at most `width` columns, broken at spaces; a word that is longer stands alone.
+    /// The text in lines of at most `width` columns, broken at spaces; a longer word gets its own line.
     ///
-    /// - Parameter indent: the spaces before each line but the first.
+    /// - Parameter indent: the spaces before each line except the first.
     package static func wrap(_ text: String, width: Int, indent: Int = 0) -> [String] {
         let margin = String(repeating: " ", count: indent)
         var lines: [String] = []
@@ -30,7 +30,7 @@ package enum TextWidth {
         return lines
     }
 
-    /// The line as it is if it fits, else wrapped.
+    /// The line itself if it fits, otherwise wrapped.
     package static func fit(_ line: String, width: Int, indent: Int = 0) -> [String] {
         of(line) <= width ? [line] : wrap(line, width: width, indent: indent)
     }
@@ -44,7 +44,7 @@ package enum TextWidth {
         }
     }
 
-    /// Whether a terminal gives the character two columns: East Asian wide characters and emoji.
+    /// Whether a terminal shows the character in two columns: East Asian wide characters and emoji.
     static func isWide(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x1100...0x115F, 0x2E80...0x303E, 0x3041...0xA4CF, 0xAC00...0xD7A3, 0xF900...0xFAFF, 0xFE30...0xFE6F,

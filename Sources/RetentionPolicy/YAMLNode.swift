@@ -3,7 +3,7 @@ struct YAMLNode: Sendable {
     /// A scalar as written.
     struct Scalar: Hashable, Sendable {
         var text: String
-        /// Whether it was written without quotes, so that its look decides what it is.
+        /// Whether it was written without quotes, so that its form determines its type.
         var isPlain: Bool
     }
 
@@ -31,7 +31,7 @@ struct YAMLNode: Sendable {
 }
 
 extension YAMLNode.Scalar {
-    /// What a scalar is by its look.
+    /// The type of a scalar, according to its form.
     enum Kind: Hashable, Sendable {
         /// Blank, `null` or `~`.
         case null
@@ -66,7 +66,7 @@ extension YAMLNode.Scalar {
             return Int64(text).map(Kind.integer) ?? .unusableNumber
         }
         guard Self.isDecimal(digits) else { return .text }
-        // `.5` and `5.` are not taken by every reader of numbers; `0.5` and `5.0` are.
+        // Not every parser of numbers accepts `.5` and `5.`; all accept `0.5` and `5.0`.
         guard let number = Double(text) ?? Double(text.completingFirstPoint()), number.isFinite else {
             return .unusableNumber
         }

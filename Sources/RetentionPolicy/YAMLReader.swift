@@ -1,9 +1,9 @@
 @preconcurrency import CLibYAML
 
-/// Reads the one document of a policy file into located nodes.
+/// Reads the document of a policy file into nodes with positions.
 ///
-/// libyaml finds the events; everything it leaves open is decided here: depth, size, aliases, duplicate keys, a
-/// second document. A mistake that leaves the rest readable is noted and reading goes on, so that all are told at once.
+/// libyaml produces the events. Everything else is decided here: depth, size, aliases, duplicate keys, a second
+/// document. After a mistake reading continues if possible, so that all mistakes are reported at once.
 struct YAMLReader {
     /// Deeper nesting, aliases followed, is an error.
     static let deepestLevel = 64
@@ -25,7 +25,8 @@ struct YAMLReader {
 
     /// Reads the document.
     ///
-    /// - Returns: its root, or nil if there is none or it cannot be read (a diagnostic says why); and all mistakes.
+    /// - Returns: its root, or nil if there is none or it cannot be read (then there is a diagnostic); and all
+    ///   mistakes.
     static func read(_ text: PolicyText) -> (root: YAMLNode?, diagnostics: [Diagnostic]) {
         // The parser holds a pointer to itself, so it must not move.
         let parser = UnsafeMutablePointer<yaml_parser_t>.allocate(capacity: 1)
@@ -151,8 +152,8 @@ struct YAMLReader {
         }
     }
 
-    /// The node that an alias stands for, placed where the alias is. Its size counts as if it were written out, so
-    /// that aliases of aliases cannot grow beyond the bound.
+    /// The node of an alias, at the position of the alias. Its size counts as if it were written out, so that aliases
+    /// of aliases cannot exceed the limit.
     private mutating func alias(_ name: String, _ mark: Mark, level: Int) throws(Stop) -> YAMLNode {
         if openAnchors.contains(name) { throw stop(mark, "the alias '*\(name)' is inside the value it stands for") }
         guard var node = anchors[name] else {
@@ -225,7 +226,7 @@ struct YAMLReader {
             let length = String(decoding: bytes, as: UTF8.self).unicodeScalars.count
             if event.start_mark.line == event.end_mark.line, length > 0, end - start > length { start = end - length }
         case YAML_SEQUENCE_START_EVENT, YAML_MAPPING_START_EVENT:
-            // The event ends where the first item begins; the rest of the line belongs to it all the same.
+            // The event ends where the first item begins; the rest of the line belongs to it too.
             end = .max
         default: break
         }
@@ -243,7 +244,7 @@ struct YAMLReader {
             return stop(mark, "a value cannot begin with '\(scalar)'; write it in quotes")
         }
         let context = parser.context.map { String(cString: $0) }
-        let trouble = YAMLTrouble(
+        let trouble = YAMLSyntaxError(
             problem: problem, context: context, place: mark,
             contextPlace: text.mark(from: parser.context_mark.index, to: parser.context_mark.index + 1),
             lines: text.lines)

@@ -3,8 +3,8 @@ import GRDBSQLite
 public import PriceStore
 
 extension SQLiteStore {
-    /// The bytes of the pages that hold a table and its indexes; nil: it has none of its own, or SQLite cannot tell.
-    /// Entities of a Core Data model that share a table have the size of the whole table.
+    /// The bytes of the pages of a table and its indexes; nil: it has no pages, or SQLite does not know. Entities of a
+    /// Core Data model that share a table have the size of the whole table.
     ///
     /// Source: sqlite.org/dbstat.html. A virtual table that a build of SQLite may lack.
     public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {

@@ -67,7 +67,7 @@ extension SQLiteConnection {
         }
         for entry in entries {
             let (type, entryName): (String, String) = (entry[0], entry[1])
-            // SQLite's own tables and indexes; nobody else can give such a name. A virtual table has no page.
+            // SQLite's own tables and indexes; such names are reserved. A virtual table has no page.
             let isInternal = entryName.lowercased().hasPrefix("sqlite_") && ["table", "index"].contains(type)
             let isOwn = type == "table" && owner.tables.contains(entryName) && (entry[2] as Int64? ?? 0) > 0
             guard isInternal || isOwn else {

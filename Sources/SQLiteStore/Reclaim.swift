@@ -80,9 +80,3 @@ extension SQLiteWriter {
     /// About 1 MB at the usual page size: some 12 ms of lock.
     private static let slicePageCount = 100
 }
-
-extension SQLiteConnection {
-    func pragma(_ name: String, _ db: Database) throws -> Int {
-        try Int.fetchOne(db, sql: "PRAGMA main.\(name)") ?? 0
-    }
-}

@@ -21,58 +21,15 @@ public class SQLiteConnection {
 
     /// What the catalog knows; emptied when the schema changes.
     var catalog: SQLiteCatalog
-    var dateFunctions: [DateFunction.Key: DateFunction] = [:]
-    /// The function that scans count with, once there has been one.
-    var tallyFunction: TallyFunction?
     var temporaries = Temporaries()
-    var relationshipCounter: RelationshipCounter?
-    /// Whether there ever was such a count: its triggers may still be there, or be there again.
-    var hasCountedRelationships = false
-    /// Who and when the history says, where the store keeps one.
-    let historyRecorder = HistoryRecorder()
-    /// Temporary tables of keys that the statements at work refer to; see ``keyList(_:columns:_:)``.
-    var keyLists: [String] = []
-    private var temporaryCount = 0
-    /// SQLite's count of others' commits when it was last asked.
-    var dataVersion: Int?
-    /// Whether others were at work when it was last looked for them.
-    var sawCompany = false
-    /// Counts what the store's triggers delete while a delete is at work.
-    var triggerCounter: TriggerCounter?
-    /// Compiles statements with foreign keys for a reader, which has none; made when it is first needed.
-    var compiler: SQLiteConnection?
+    let functions = ConnectionFunctions()
+    var otherUsers = OtherUsers()
     /// What surveys have found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
     /// What this connection itself has changed, as far as ``ChangeMark`` must know of it.
     var changes = OwnChanges()
-    /// What is done about the WAL after each commit.
-    let walCommits = WALCommits()
-    /// Which file was opened; nil: it is only read.
-    private var identity: StoreIdentity?
-    /// How far the WAL has grown, and what is done about it.
-    var walGrowth = WALGrowth()
-
-    /// What is known of the connection's temporary tables; a rollback takes it back.
-    struct Temporaries {
-        var keptRows: [KeptRows.Key: KeptRows] = [:]
-        /// Tables that a rehearsal shadows, by lower-cased name.
-        var shadows: [String: ShadowTable] = [:]
-        var doomedRows: DoomedRows?
-        /// The table of the rows that the batch at work deletes, of each entity, by lower-cased name.
-        var chosenRows: [String: String] = [:]
-        /// Whether the store keeps its history; nil: nobody has looked.
-        var history: HistoryState?
-        /// What batches of one request on the objects of a Core Data store share.
-        var objects: BatchObjects?
-        /// What continues the history of a Core Data store in the transaction at hand.
-        var recorder: CoreDataHistory.Recorder?
-    }
-
-    /// A name for a temporary object that was never used before on this connection.
-    func temporaryName(_ kind: String) -> String {
-        temporaryCount += 1
-        return "retention_\(kind)_\(temporaryCount)"
-    }
+    /// Compiles statements with foreign keys for a reader, which has none; made when it is first needed.
+    var compiler: SQLiteConnection?
 
     static func configuration(readOnly: Bool, _ busyTimeout: Duration) -> Configuration {
         var configuration = Configuration()
@@ -119,37 +76,11 @@ public class SQLiteConnection {
         try? queue.close()
     }
 
-    /// Takes the file that is open for the store from here on.
-    func noteIdentity() throws(StoreError) {
-        identity = try run("looking at the store's file") { db in
-            do {
-                // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.
-                return try snapshot(db) {
-                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
-                    return try StoreIdentity(path: name, db)
-                }
-            } catch let error as StoreError where error.kind == .busy {
-                return try StoreIdentity(path: name, db, readsHeader: false)
-            }
-        }
-    }
-
-    /// In WAL mode a commit need not be synced: after a power failure the last batches may be there again, and the next
-    /// run deletes them again; the file is sound. What must not be lost asks for ``Durability/full``.
-    func preferFewSyncs() throws(StoreError) {
-        try run("setting the connection up") { db in
-            if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
-                try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
-                try walCommits.listen(to: db, pageSize: pragma("page_size", db))
-            }
-        }
-    }
-
     /// Runs a piece of work on the connection and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         do {
             return try queue.unsafeReentrantWrite { db in
-                let known = keyLists.count
+                let known = temporaries.keyLists.count
                 defer { dropKeyLists(beyond: known, db) }
                 return try body(db)
             }
@@ -172,22 +103,17 @@ public class SQLiteConnection {
             }
             let synchronous = try setDurability(durability, db)
             defer { if let synchronous { try? db.execute(sql: "PRAGMA main.synchronous = \(synchronous)") } }
-            defer { historyRecorder.end() }
             return try enclosed(
                 db, begin: isReadOnly ? "BEGIN DEFERRED" : "BEGIN IMMEDIATE", end: "COMMIT", undo: "ROLLBACK"
-            ) {
-                // A deferred transaction begins with its first read.
-                if isReadOnly {
-                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
-                } else {
-                    try identity?.check(path: name, db)
-                    try recordTransaction(db)
-                }
-                let value = try body()
-                try finishHistory()
-                return value
-            }
+            ) { try carryOut(body, db) }
         }
+    }
+
+    /// Carries out what a transaction is for, when it has begun.
+    func carryOut<T>(_ body: () throws -> T, _ db: Database) throws -> T {
+        // A deferred transaction begins with its first read.
+        _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
+        return try body()
     }
 
     /// Carries out several queries on one state of the store.
@@ -206,7 +132,6 @@ public class SQLiteConnection {
         }
         let known = temporaries
         let knownCatalog = catalog
-        let (knownCounter, knownTriggers) = (relationshipCounter, triggerCounter)
         do {
             let value = try body()
             try db.execute(sql: end)
@@ -215,14 +140,8 @@ public class SQLiteConnection {
             // SQLite may have rolled back by itself (disk full, I/O error): then there is nothing left to undo.
             if db.isInsideTransaction { try? db.execute(sql: undo) }
             // Tables and rows that the transaction made are gone, and so must be what is known of them.
-            temporaries = known
-            temporaries.doomedRows = nil
-            // Its tables may be gone, and the next batch makes them anew.
-            if let objects = known.objects { objects.unusedFiles = [] }
-            temporaries.objects = nil
+            temporaries.rollBack(to: known)
             catalog = knownCatalog
-            if relationshipCounter !== knownCounter { relationshipCounter = nil }
-            if triggerCounter !== knownTriggers { triggerCounter = nil }
             guard error is DatabaseError else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is undone")
         }
@@ -287,5 +206,10 @@ public class SQLiteConnection {
     private func plan(_ fragment: SQLFragment, _ db: Database) throws -> [String] {
         try Row.fetchAll(db, sql: "EXPLAIN QUERY PLAN " + fragment.text, arguments: fragment.statementArguments)
             .map { $0["detail"] as String }
+    }
+
+    /// The number that a pragma of the store tells.
+    func pragma(_ name: String, _ db: Database) throws -> Int {
+        try Int.fetchOne(db, sql: "PRAGMA main.\(name)") ?? 0
     }
 }

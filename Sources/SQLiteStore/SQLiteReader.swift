@@ -2,9 +2,9 @@ public import PriceStore
 
 /// A SQLite file that is only read: the store of a dry run.
 ///
-/// The connection is read-only; no byte of the store or its WAL changes. New rows can be given to it all the same:
-/// they go into temporary tables of the connection, checked by copies of the store's own constraints, and all counts
-/// then are as if they were in the store. Work inside ``transaction(_:_:)`` sees one state of the store throughout.
+/// The connection is read-only; no byte of the store or its WAL changes. New rows can still be rehearsed: they are
+/// inserted into temporary tables of the connection, with copies of the store's own constraints, and all counts are
+/// then as if they were in the store. Work inside ``transaction(_:_:)`` sees one state of the store.
 public final class SQLiteReader: SQLiteStore, StoreInserter {
     /// Opens a file for reading.
     ///

@@ -1,8 +1,14 @@
+import GRDB
 public import PriceObjects
 public import PriceStore
 
 /// A SQLite file that is read and changed.
 public final class SQLiteWriter: SQLiteStore, ObjectStore {
+    let wal = WriteAheadLog()
+    let historyRecorder = HistoryRecorder()
+    /// Which file was opened; nil: it was not looked at yet.
+    private var identity: StoreIdentity?
+
     /// Opens a file for reading and writing.
     ///
     /// - Parameters:
@@ -34,6 +40,49 @@ public final class SQLiteWriter: SQLiteStore, ObjectStore {
         try preferFewSyncs()
         try noteIdentity()
         if let owner { try claim(for: owner) }
+    }
+
+    /// Takes the file that is open for the store from here on.
+    private func noteIdentity() throws(StoreError) {
+        identity = try run("looking at the store's file") { db in
+            do {
+                // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.
+                return try snapshot(db) {
+                    _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
+                    return try StoreIdentity(path: name, db)
+                }
+            } catch let error as StoreError where error.kind == .busy {
+                return try StoreIdentity(path: name, db, readsHeader: false)
+            }
+        }
+    }
+
+    /// Throws, with kind `replaced`, unless the file at the path is the one that was opened.
+    func confirmIdentity() throws(StoreError) {
+        try run("looking at the store's file") { db in
+            try snapshot(db) {
+                _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
+                try identity?.check(path: name, db)
+            }
+        }
+    }
+
+    /// The same under a lock that the connection holds, and for a second connection to the file.
+    func confirmIdentity(_ db: Database, and other: SQLiteConnection) throws(StoreError) {
+        do { try identity?.check(path: name, db) } catch {
+            throw StoreError(error, store: name, doing: "looking at the file")
+        }
+        try other.confirm(identity?.number)
+    }
+
+    /// Makes sure that the file is the one that was opened, and writes the history with what `body` changes.
+    override func carryOut<T>(_ body: () throws -> T, _ db: Database) throws -> T {
+        try identity?.check(path: name, db)
+        try recordTransaction(db)
+        defer { historyRecorder.end() }
+        let value = try body()
+        try finishCoreDataHistory()
+        return value
     }
 
     /// Throws what opening the file would throw if it is not there, cannot be written or is no SQLite database. The file

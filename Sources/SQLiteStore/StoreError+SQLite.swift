@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 extension StoreError {
-    /// Gives an error of the engine its kind, its code and a hint. Errors that are told already pass unchanged.
+    /// Gives an error of SQLite its kind, its code and a hint. A ``StoreError`` passes unchanged.
     init(_ error: any Error, store: String, doing what: String) {
         if let error = error as? StoreError {
             self = error
@@ -12,7 +12,7 @@ extension StoreError {
             self.init(.defect, store: store, message: "\(what): \(error)")
             return
         }
-        // The file went between the look at its name and the write: SQLite speaks of a read-only database then.
+        // The file was removed between the check of its name and the write: SQLite then reports a read-only database.
         if error.extendedResultCode == .SQLITE_READONLY_DBMOVED {
             self = StoreIdentity.replaced(store, "its file was moved or removed")
             return

@@ -3,9 +3,9 @@
 import SwiftOverlayShims
 import PriceStore
 
-/// What can be told about a store's file before the first connection is open.
+/// Facts about a store's file before the first connection is open.
 ///
-/// Nothing here opens the file once a connection exists: closing a second descriptor of the same file would drop the
+/// Nothing here opens the file once a connection exists: closing a second descriptor of the same file would release the
 /// locks of the whole process. Source: sqlite.org/howtocorrupt.html, section 2.2.
 enum StoreFile {
     /// What the file system calls a file, whatever its name.

@@ -13,8 +13,7 @@ struct StoreIdentity {
     private static let headerLength = 100
     private static let magic = Array("SQLite format 3".utf8) + [0]
 
-    private let device: UInt64
-    private let inode: UInt64
+    let number: StoreFile.Number
     /// Whether the file has a second name, by which another program would have a WAL of its own.
     private let isLinked: Bool
     /// Empty while the file is, and until it could be read under a lock.
@@ -30,8 +29,7 @@ struct StoreIdentity {
         guard stat(path, &status) == 0 else {
             throw Self.replaced(path, "nothing is at its path any more: \(String(cString: strerror(errno)))")
         }
-        device = UInt64(status.st_dev)
-        inode = UInt64(status.st_ino)
+        number = StoreFile.Number(status)
         isLinked = status.st_nlink > 1
         header = readsHeader ? Self.header(db) : []
     }
@@ -42,7 +40,7 @@ struct StoreIdentity {
     /// go back. To be called under a lock. What a page of the WAL holds of the header is in the file after a checkpoint, and then no older.
     mutating func check(path: String, _ db: Database) throws {
         let now = try StoreIdentity(path: path, db)
-        guard now.device == device, now.inode == inode else {
+        guard now.number == number else {
             throw Self.replaced(path, "another file is at its path")
         }
         guard !now.isLinked else {

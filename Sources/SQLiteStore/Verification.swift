@@ -2,10 +2,10 @@ import GRDB
 public import PriceStore
 
 extension SQLiteStore {
-    /// Throws if the pages of an entity's table or indexes are damaged, or if an index tells other than the table.
+    /// Throws if the pages of an entity's table or indexes are damaged, or if an index does not match the table.
     ///
-    /// `quick_check` would be cheaper, but it does not compare an index with its table, and rows go by what an index
-    /// says of their dates.
+    /// `quick_check` would be cheaper, but it does not compare an index with its table, and rows are deleted by their
+    /// dates in an index.
     public func verify(entity: String) throws(StoreError) {
         try run("looking for damage in \(entity)") { db in
             guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return }

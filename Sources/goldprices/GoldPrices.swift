@@ -7,12 +7,12 @@ import PriceStore
     import Darwin
 #endif
 
-/// The command: makes gold-price stores of any size for the demo, the tests and the benchmarks.
+/// The command: creates gold-price stores of any size for the demo, the tests and the benchmarks.
 @main
 struct GoldPrices: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "goldprices",
-        abstract: "Makes a SQLite store of made-up gold prices, and a pending file for it.",
+        abstract: "Creates a SQLite store of made-up gold prices, and a pending file for it.",
         discussion: """
             The store has one table, YahooGoldPricePoint, with a point for each symbol and minute. All points, the \
             store's and then the pending file's, end just before --until; without it, before the present minute. \
@@ -20,10 +20,10 @@ struct GoldPrices: ParsableCommand {
             that name, in the tables that Core Data would make, and the model is in the store.
             """)
 
-    /// In which order rows go into the table.
+    /// The order in which rows are inserted.
     enum Order: String, CaseIterable, ExpressibleByArgument { case time, random }
 
-    @Argument(help: "The file to make.")
+    @Argument(help: "The file to create.")
     var store: String
 
     @Option(help: "How many points the store has.")
@@ -47,18 +47,18 @@ struct GoldPrices: ParsableCommand {
     @Option(help: "The order in which rows are written.")
     var order = Order.time
 
-    @Option(help: ArgumentHelp("Also make a CSV file with points newer than the store's.", valueName: "file"))
+    @Option(help: ArgumentHelp("Also create a CSV file with points newer than the store's.", valueName: "file"))
     var pending: String?
 
     @Option(help: "How many points the pending file has (default: 1440 with --pending).")
     var pendingRows: Int?
 
-    @Flag(help: "Make a store as Core Data does, with the model in it.")
+    @Flag(help: "Create a store as Core Data does, with the model in it.")
     var coreData = false
 
     @Option(
         help: ArgumentHelp(
-            "symbol: points belong to a Symbol; detail: each has a PriceDetail that goes with it; none (default: symbol).",
+            "symbol: points belong to a Symbol; detail: each has a PriceDetail that is deleted with it; none (default: symbol).",
             valueName: "shape"))
     var relationship: CoreDataShape?
 

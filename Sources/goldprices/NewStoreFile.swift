@@ -8,10 +8,10 @@
 struct NewStoreFile {
     let path: String
 
-    /// Makes the file in place of an older one.
+    /// Replaces an older file.
     ///
-    /// - Parameter fill: makes a file of the name that it is given, and closes it.
-    /// - Throws: what `fill` throws, or ``GoldPricesError``; no file of that name is left behind then.
+    /// - Parameter fill: creates a file of the given name, and closes it.
+    /// - Throws: what `fill` throws, or ``GoldPricesError``; then there is no file of that name.
     func make(_ fill: (String) throws -> Void) throws {
         let partial = path + ".part"
         remove(partial)
@@ -27,7 +27,7 @@ struct NewStoreFile {
         }
     }
 
-    /// Removes a store and what SQLite keeps beside it; files that are not there are no error.
+    /// Deletes a store and its side files, if they exist.
     private func remove(_ store: String) {
         for suffix in ["", "-wal", "-shm", "-journal"] { unlink(store + suffix) }
     }

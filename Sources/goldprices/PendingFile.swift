@@ -11,7 +11,7 @@ struct PendingFile {
     let path: String
     let symbols: [String]
 
-    /// Makes the file, under its name only when it is complete: the job takes what it finds.
+    /// Writes the file. It gets its name only when it is complete, because the job imports what it finds.
     ///
     /// - Throws: ``GoldPricesError`` if the file cannot be written.
     func write(_ points: some Sequence<PricePoint>) throws {
@@ -33,7 +33,7 @@ struct PendingFile {
             + prices.joined(separator: ",") + ",\(point.volume)\n"
     }
 
-    /// Cents, which are not negative, as a decimal number with two places.
+    /// Cents, which are not negative, as a decimal number with two decimals.
     private func decimal(_ cents: Int32) -> String {
         let rest = cents % 100
         return "\(cents / 100).\(rest < 10 ? "0" : "")\(rest)"

@@ -1,4 +1,5 @@
-/// What one symbol cost in one minute. Prices are whole cents, so that the same seed gives the same bytes everywhere.
+/// The price of one symbol in one minute. Prices are whole cents, so that the same seed gives the same bytes
+/// everywhere.
 struct PricePoint {
     /// Position in the series' list of symbols.
     var symbol: Int32

@@ -1,7 +1,7 @@
 /// Price points in time order, as a random walk of each symbol: first those of the store, then those of the pending file.
 ///
-/// Every step has one point for each symbol. The pending file begins with a step of its own, so that each of its
-/// points is newer than all of the store's.
+/// Every step has one point for each symbol. The pending file begins with a new step, so that each of its points is
+/// newer than all points of the store.
 struct PriceSeries: Sequence, IteratorProtocol {
     private let symbolCount: Int
     private let rowCount: Int
@@ -11,7 +11,7 @@ struct PriceSeries: Sequence, IteratorProtocol {
     private var step: Int64
     private var emitted = 0
 
-    /// A part of a series: which steps it has, and where it begins.
+    /// A part of a series: its steps, and where it begins.
     struct Span {
         /// Seconds since 1970-01-01T00:00:00Z of the first step.
         var firstUnixSeconds: Int64

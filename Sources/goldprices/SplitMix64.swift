@@ -1,4 +1,4 @@
-/// A small generator of pseudo-random numbers: the same seed gives the same numbers on every machine, for ever.
+/// A small generator of pseudo-random numbers: the same seed gives the same numbers on every machine.
 ///
 /// Source: Steele, Lea, Flood, "Fast splittable pseudorandom number generators", 2014.
 struct SplitMix64 {

@@ -16,7 +16,7 @@ enum StoreSchema: String, CaseIterable, ExpressibleByArgument {
     /// Whether dates are text.
     var storesText: Bool { self == .s5 }
 
-    /// The statement that makes the table.
+    /// The statement that creates the table.
     var table: String {
         let id = self == .s3 ? "" : "id INTEGER PRIMARY KEY, "
         let key = self == .s3 ? ", PRIMARY KEY (symbol, updateTime)) WITHOUT ROWID" : ")"

@@ -21,7 +21,7 @@ struct CheckCommand: ConsoleCommand {
 
     @OptionGroup var policyOption: PolicyOption
     @OptionGroup var asOfOption: AsOfOption
-    @Flag(help: "Look at the file alone; do not open the store.")
+    @Flag(help: "Check only the file; do not open the store.")
     var offline = false
 
     func run(_ console: Console) throws -> Int32 {
@@ -30,7 +30,7 @@ struct CheckCommand: ConsoleCommand {
         do {
             policy = try policyOption.read()
         } catch PolicyError.invalid(let diagnostics, let source) {
-            // The mistakes are what was asked for: they are the report.
+            // The mistakes are the report.
             try console.report(diagnostics, of: source)
             return 78
         }
@@ -69,7 +69,7 @@ struct CheckCommand: ConsoleCommand {
             found += try reader.transaction(.normal) {
                 try PendingFolder(completed).warnings(rehearsal: reader, now: clock)
                     + StoreCheck.refusals(
-                        policy: completed, reader: reader, asOf: asOf, clock: clock, told: found)
+                        policy: completed, reader: reader, asOf: asOf, clock: clock, reported: found)
             }
         }
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)

@@ -13,18 +13,18 @@ final class Console: Sendable {
     let usesColour: Bool
     /// Whether standard error is a terminal on which a line can be overwritten.
     let showsProgress: Bool
-    /// The columns that reports are wrapped to: the terminal's, or 120 where the output is no terminal.
+    /// The columns that reports are wrapped to: the terminal's, or 120 if the output is not a terminal.
     let width: Int
-    /// The columns of the terminal, to which tables are folded; nil: the output is no terminal, and a row is a line.
+    /// The columns of the terminal, to which tables are folded; nil: the output is not a terminal, and a row is a line.
     let tableWidth: Int?
     /// Whether standard error is a terminal.
     let isErrorTerminal: Bool
 
     private let progressIsShown = LockedValue(false)
 
-    /// Looks at the terminal. From here on a reader that goes away is an error of a write, no longer the end of the
-    /// process: a run must not die because its report is piped into `head`. So is a file that reaches the largest size
-    /// that is allowed (`ulimit -f`).
+    /// Reads the properties of the terminal. From now on a closed reader is a write error and does not end the process:
+    /// a run must not die because its report is piped into `head`. The same holds for the limit on file size (`ulimit
+    /// -f`).
     init() {
         signal(SIGPIPE, SIG_IGN)
         signal(SIGXFSZ, SIG_IGN)
@@ -42,7 +42,7 @@ final class Console: Sendable {
 
     /// Writes a report to standard output.
     ///
-    /// - Throws: ``CommandFailure`` if the output does not take it; a reader that went away is none.
+    /// - Throws: ``CommandFailure`` if writing fails; a closed reader is not an error.
     func report(_ text: String) throws(CommandFailure) {
         eraseProgress()
         guard !LogSink.writeAll(Array(text.utf8), to: STDOUT_FILENO), errno != EPIPE else { return }
@@ -68,13 +68,13 @@ final class Console: Sendable {
     /// The columns of standard error: what lines there are wrapped to. Nil: it is no terminal.
     var errorWidth: Int? { isErrorTerminal ? Self.columns(of: STDERR_FILENO) ?? 80 : nil }
 
-    /// Whether whoever read standard output has gone away. A pipe tells; a file or a terminal is always there.
-    var isReaderGone: Bool {
+    /// Whether the reader of standard output has closed it. Only a pipe can be closed.
+    var isReaderClosed: Bool {
         var descriptor = pollfd(fd: STDOUT_FILENO, events: 0, revents: 0)
         return poll(&descriptor, 1, 0) > 0 && descriptor.revents & Int16(POLLERR) != 0
     }
 
-    /// Writes lines for people to standard error. What fails here has nowhere else to be told.
+    /// Writes lines for people to standard error. An error here cannot be reported.
     @discardableResult
     func diagnose(_ text: String) -> Bool { diagnose(bytes: Array((text + "\n").utf8)) }
 
@@ -84,7 +84,7 @@ final class Console: Sendable {
         return LogSink.writeAll(bytes, to: STDERR_FILENO)
     }
 
-    /// The columns of a line that can be overwritten: in the last one some terminals go on to the next line.
+    /// The columns of a line that can be overwritten: some terminals wrap after the last column.
     var progressWidth: Int { max(10, (errorWidth ?? 80) - 1) }
 
     /// Shows a line that the next one overwrites, cut to the terminal's width.

@@ -2,7 +2,7 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 
-/// Trouble of a command that has no type of its own: wrong usage, a thing that is not there.
+/// An error of a command without a type of its own, such as wrong usage.
 struct CommandFailure: Error, Hashable {
     var exitCode: Int32
     /// What is wrong, without a full stop.
@@ -23,7 +23,7 @@ struct ExitStatus: Hashable {
     /// The lines for standard error.
     var lines: [String]
 
-    /// What went wrong and what to do about it, for a record; of a policy that is wrong, all lines.
+    /// The error and its hint, for a record; for an invalid policy, all lines.
     var reason: String {
         guard let first = lines.first, first.hasPrefix(Self.prefix) else { return lines.joined(separator: "\n") }
         let hints = lines.dropFirst().map { String($0.drop { $0 == " " }) }
@@ -63,7 +63,7 @@ struct ExitStatus: Hashable {
         }
     }
 
-    /// What to do about trouble whose place knows nothing better.
+    /// The hint for an error that has no better one.
     private static func nextStep(after kind: StoreError.Kind) -> String {
         switch kind {
         case .missing: "check the path; in a policy it is relative to the policy's folder"
@@ -73,7 +73,7 @@ struct ExitStatus: Hashable {
         case .methodUnfit: "raise limits.max_lock, or set it to 0, so that rows are deleted in batches"
         case .inputOutput:
             "name a SQLite file; if it is one, check it for damage, and see whether the disk is full"
-        case .constraint: "see which rows the message means: a trigger or a key of the store keeps them"
+        case .constraint: "check the rows in the message: a trigger or a constraint of the store protects them"
         case .unsupported: "retention inspect shows what is in the store"
         case .unknownName: "retention inspect shows the names of the store"
         case .cannotCreate: "check the folder and its permissions"

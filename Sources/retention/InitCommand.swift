@@ -10,27 +10,20 @@ struct InitCommand: ConsoleCommand {
         commandName: "init",
         abstract: "Writes a commented policy for a store to standard output.",
         discussion: """
-            One disabled rule for each entity with a date that says how old its rows are; only the ages are left to \
-            choose. Opens the store read-only and changes nothing.
+            Writes one disabled rule for each entity with a date that says how old its rows are; you choose the \
+            ages. Opens the store read-only and changes nothing.
 
             EXAMPLES
               retention init prices.sqlite
               retention init prices.sqlite > draft.yaml
             """)
 
-    @Argument(
-        help: ArgumentHelp("The SQLite file, as the policy names it.", valueName: "store"), completion: .file())
-    var store: String
-    @Option(
-        help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"),
-        completion: .file())
-    var model: String?
+    @OptionGroup var source: StoreOption
 
     func run(_ console: Console) throws -> Int32 {
-        let reader = try StoreOpening.reader(ofStoreNamed: store, model: model)
-        let draft = PolicyDraft(try StoreInspection.read(reader, clock: SystemClock.now()), model: model)
+        let draft = PolicyDraft(try source.inspect(), model: source.model)
         guard draft.hasRules else {
-            let name = Secrets.removed(fromURL: store)
+            let name = Secrets.removed(fromURL: source.store)
             throw CommandFailure(
                 exitCode: 65,
                 message:

@@ -18,20 +18,12 @@ struct InspectCommand: ConsoleCommand {
               retention inspect prices.sqlite --format json
             """)
 
-    @Argument(
-        help: ArgumentHelp("The SQLite file, or the URL of a PostgreSQL database.", valueName: "store"),
-        completion: .file())
-    var store: String
-    @Option(
-        help: ArgumentHelp("The compiled model of a Core Data store that lacks its own.", valueName: "file"),
-        completion: .file())
-    var model: String?
-    @Option(help: "How the report is written.")
+    @OptionGroup var source: StoreOption
+    @Option(help: "The format of the report.")
     var format = ReportFormat.text
 
     func run(_ console: Console) throws -> Int32 {
-        let reader = try StoreOpening.reader(ofStoreNamed: store, model: model)
-        let report = InspectionReport(try StoreInspection.read(reader, clock: SystemClock.now()))
+        let report = InspectionReport(try source.inspect())
         try console.report(
             format == .json
                 ? report.json

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 
-/// Files that are installed with the program, found from where the program itself lies.
+/// Files that are installed with the program, found relative to the program itself.
 enum InstalledFiles {
     /// The JSON Schema of the policy file, absolute; nil: the program was not installed with it.
     static var schema: String? {

@@ -11,7 +11,7 @@ struct LogCommand: ConsoleCommand {
         abstract: "Shows past runs, the newest last.",
         discussion: """
             A run whose process died is shown as crashed. Nothing needs to be done: the next run continues where it \
-            stopped. Dry runs are not recorded. With expected_every in the policy, missed runs are shown, too.
+            stopped. Dry runs are not recorded. With expected_every in the policy, missed runs are shown too.
 
             EXAMPLES
               retention log --last 5 --rule yahoo-gold
@@ -34,7 +34,7 @@ struct LogCommand: ConsoleCommand {
         name: .customLong("run"),
         help: ArgumentHelp("One run in full; the first characters of its ID are enough.", valueName: "id"))
     var runID: String?
-    @Option(help: "How the report is written.")
+    @Option(help: "The format of the report.")
     var format = ReportFormat.text
     @Flag(help: "Keep printing runs until interrupted.")
     var follow = false
@@ -123,7 +123,7 @@ struct LogCommand: ConsoleCommand {
         return verification.fault == nil ? 0 : 74
     }
 
-    /// A hash as runs tell it.
+    /// A hash as runs print it.
     private static func hash(_ text: String) throws(CommandFailure) -> String {
         guard text.utf8.count == 64, text.allSatisfy({ $0.isASCII && $0.isHexDigit }) else {
             throw .usage(
@@ -133,7 +133,7 @@ struct LogCommand: ConsoleCommand {
         return text.lowercased()
     }
 
-    /// Says so where the records that are about to be shown are not what was recorded.
+    /// Warns if the records that are about to be shown were changed.
     private func warnOfFault(_ opening: StoreOpening, _ console: Console) throws {
         guard let reader = try opening.ledgerReader(),
             let fault = try LedgerVerification.read(reader).fault
@@ -184,7 +184,7 @@ struct LogCommand: ConsoleCommand {
         var newest = first.last?.number ?? 0
         // Whoever started this may have blocked signals: it listens itself.
         let interruption = Interruption()
-        while !console.isReaderGone {
+        while !console.isReaderClosed {
             if let signal = interruption.signal { return 128 + signal }
             SystemClock.sleep(.milliseconds(250))
             for run in try runs(query, opening) {

@@ -13,15 +13,15 @@ struct LogOpening {
     var level: Policy.LogSettings.Level?
     /// Whether standard error shows warnings and errors only; a file keeps its level.
     var isQuiet = false
-    /// Whether every detail is asked for, on a terminal too.
+    /// Whether all records are shown, also on a terminal.
     var isVerbose = false
-    /// A dry run makes no file: of a log that has one, only warnings are shown, on standard error.
+    /// A dry run does not write a log file: it shows warnings on standard error.
     var isDryRun = false
 
     /// What a run logs with.
     struct Log {
         var logger: Logger
-        /// Writes to the log file alone: what people are told in other words on standard error.
+        /// Writes to the log file only: standard error shows the same in other words.
         var fileLogger: Logger?
         /// The log file, if there is one.
         var file: LogSink?
@@ -45,33 +45,23 @@ struct LogOpening {
         if let path = settings.file {
             if !isDryRun {
                 let sink = try LogSink.file(path: path)
-                let handler = Self.handler(format, sink, level, clock)
+                let handler = LineLogHandler(format, sink: sink, level: level, clock: clock)
                 handlers.append(handler)
                 log.file = sink
                 log.fileLogger = Logger(label: "retention") { _ in handler }
             }
-            handlers.append(TextLogHandler(sink: standardError, level: max(level, .warning), clock: clock))
+            handlers.append(LineLogHandler(.text, sink: standardError, level: max(level, .warning), clock: clock))
         } else {
-            // Who looks at a terminal gets the report; what goes on in between is for files and the journal.
+            // On a terminal the report is enough; details are for files and the journal.
             let isWatched = console.isErrorTerminal && format == .text && self.level == nil && settings.level == nil
             let showsWarningsOnly = isQuiet || isWatched && !isVerbose
-            handlers.append(
-                Self.handler(format, standardError, showsWarningsOnly ? max(level, .warning) : level, clock))
+            let shown = showsWarningsOnly ? max(level, .warning) : level
+            handlers.append(LineLogHandler(format, sink: standardError, level: shown, clock: clock))
         }
         log.logger = Logger(label: "retention") { [handlers] _ in
             handlers.count == 1 ? handlers[0] : MultiplexLogHandler(handlers)
         }
         return log
-    }
-
-    private static func handler(
-        _ format: Policy.LogSettings.Format, _ sink: LogSink, _ level: Logger.Level,
-        _ clock: @escaping @Sendable () -> Instant
-    ) -> any LogHandler {
-        switch format {
-        case .text: TextLogHandler(sink: sink, level: level, clock: clock)
-        case .json: JSONLogHandler(sink: sink, level: level, clock: clock)
-        }
     }
 
     private static func level(_ level: Policy.LogSettings.Level) -> Logger.Level {

@@ -2,7 +2,7 @@
 import RetentionJob
 import RetentionReports
 
-/// Who runs this process, and where.
+/// The user and the machine of this process.
 enum MachineFacts {
     /// The process as the ledger records it.
     static var process: LedgerProcess {
@@ -18,7 +18,7 @@ enum MachineFacts {
         return String(decoding: bytes.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
     }
 
-    /// The user who logged in: the kernel keeps it through `su` and `sudo`. Nil: nobody did, or the kernel does not say.
+    /// The user who logged in: the kernel keeps it through `su` and `sudo`. Nil: unknown, or none.
     private static var login: String? {
         let descriptor = open("/proc/self/loginuid", O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else { return nil }
@@ -31,7 +31,7 @@ enum MachineFacts {
         return name(of: uid) ?? "\(uid)"
     }
 
-    /// The name of a user; nil: nobody knows one.
+    /// The name of a user; nil if it has none.
     static func name(of uid: uid_t) -> String? {
         var entry = passwd()
         var found: UnsafeMutablePointer<passwd>?

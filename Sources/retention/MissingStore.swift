@@ -2,11 +2,11 @@
 import PriceStore
 import RetentionPolicy
 
-/// A store that is not there: which line names it, and what is in its folder instead.
+/// A missing store: the line that names it, and the files in its folder.
 struct MissingStore {
     /// The path that was tried.
     let path: String
-    /// The store as it was named.
+    /// The store as named by the caller.
     let name: String
     /// Where the policy names it, as `retention.yaml, line 2`; nil: the command line does.
     var place: String?
@@ -22,18 +22,18 @@ struct MissingStore {
         let slash = path.lastIndex(of: "/")
         let folder = slash.map { $0 == path.startIndex ? "/" : String(path[..<$0]) } ?? "."
         let wanted = slash.map { String(path[path.index(after: $0)...]) } ?? path
-        guard let files = Self.files(in: folder) else { return "the folder \(folder) is not there" }
+        guard let files = Self.files(in: folder) else { return "the folder \(folder) does not exist" }
         if let near = NearestName.match(wanted, in: files) { return "did you mean '\(near)'? It is in \(folder)" }
         let stores = files.filter { name in Self.endings.contains { name.lowercased().hasSuffix($0) } }
         guard !stores.isEmpty else { return "looked for \(path); there is no SQLite file in that folder" }
         let more = stores.count > Self.mostNames ? " and \(stores.count - Self.mostNames) more" : ""
-        return "in \(folder) there is " + stores.prefix(Self.mostNames).joined(separator: ", ") + more
+        return "the folder \(folder) contains " + stores.prefix(Self.mostNames).joined(separator: ", ") + more
     }
 
     private static let mostNames = 5
     private static let endings = [".sqlite", ".sqlite3", ".db", ".db3", ".store", ".sqlitedb"]
 
-    /// The names of the files in a folder, sorted; without the ledgers of this program, which nobody means.
+    /// The names of the files in a folder, sorted, without the ledgers of this program.
     private static func files(in path: String) -> [String]? {
         guard let folder = opendir(path) else { return nil }
         defer { closedir(folder) }

@@ -2,15 +2,15 @@
 
 /// How many files the process may have open.
 enum OpenFiles {
-    /// As many as a run has open at once, and some to spare: store, ledger and their side files, temporary files of SQLite,
-    /// log, lock, a pending file and its folders, what listens for signals.
+    /// The number of files that a run has open at once, and some more: store, ledger and their side files, temporary
+    /// files of SQLite, log, lock, a pending file and its folders, signal handling.
     private static let needed = 24
 
-    /// Takes the places of closed standard streams, so that no file of the job gets their numbers and what is printed, and
-    /// throws if the process may open too few files: the system's libraries end it at some that fail.
+    /// Opens closed standard streams, so that no file of the job gets their numbers and the output, and throws if the
+    /// limit on open files is too low: some system libraries end the process in that case.
     static func prepare() throws(CommandFailure) {
         for stream in [STDIN_FILENO, STDOUT_FILENO, STDERR_FILENO] where fcntl(stream, F_GETFD) < 0 {
-            // The lowest free number is taken. Nothing can be written to a folder, so a report that nobody gets is an error.
+            // The lowest free number is used. Writing to a folder fails, so a report without an output is an error.
             _ = open("/", O_RDONLY | O_DIRECTORY)
         }
         var opened: [Int32] = []

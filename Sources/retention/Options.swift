@@ -2,6 +2,7 @@ import ArgumentParser
 import PriceStore
 import RetentionJob
 import RetentionPolicy
+import RetentionReports
 
 /// The policy file, as every command names it.
 struct PolicyOption: ParsableArguments {
@@ -16,9 +17,26 @@ struct PolicyOption: ParsableArguments {
     func read() throws -> Policy { try PolicyAccess.read(config, allowsInsecure: allowInsecure) }
 }
 
-/// The instant from which a command counts ages.
+/// A store that a command reads without a policy.
+struct StoreOption: ParsableArguments {
+    @Argument(
+        help: ArgumentHelp("The SQLite file, or the URL of a PostgreSQL database.", valueName: "store"),
+        completion: .file())
+    var store: String
+    @Option(
+        help: ArgumentHelp("The compiled model, for a Core Data store that does not contain it.", valueName: "file"),
+        completion: .file())
+    var model: String?
+
+    /// Reads the contents of the store.
+    func inspect() throws -> StoreInspection {
+        try StoreInspection.read(StoreOpening.reader(ofStoreNamed: store, model: model), clock: SystemClock.now())
+    }
+}
+
+/// The instant at which a command computes ages.
 struct AsOfOption: ParsableArguments {
-    @Option(help: ArgumentHelp("Count ages from this instant (ISO 8601) instead of now.", valueName: "instant"))
+    @Option(help: ArgumentHelp("Compute ages at this instant (ISO 8601) instead of now.", valueName: "instant"))
     var asOf: String?
 
     /// Throws if the option's value is no instant at all.
@@ -26,8 +44,8 @@ struct AsOfOption: ParsableArguments {
         if let asOf { _ = try OptionValue.instant(asOf, option: "--as-of") }
     }
 
-    /// The instant from which ages are counted: the whole second that the clock shows, so that a report names it
-    /// exactly and `--as-of` repeats it.
+    /// The instant at which ages are computed: the current whole second, so that a report names it exactly and
+    /// `--as-of` repeats it.
     func instant(for policy: Policy, clock: Instant) throws(CommandFailure) -> Instant {
         guard let asOf else { return clock.toSecond }
         let instant = try OptionValue.instant(asOf, option: "--as-of", zone: policy.timezone)
@@ -77,24 +95,26 @@ enum OptionValue {
             }
             return code
         }
-        throw .usage("--accept '\(text)': unknown refusal code" + nearest(text, names), hint: "one of \(list(names))")
+        throw .usage(
+            "--accept '\(text)': unknown refusal code" + NearestName.suggestion(for: text, in: names),
+            hint: "one of \(list(names))")
     }
 
     /// The name of a rule of the policy.
     static func ruleName(_ name: String, in policy: Policy) throws(CommandFailure) -> String {
         let names = policy.rules.map(\.name)
         if names.contains(name) { return name }
-        throw .usage("no rule is named '\(name)'" + nearest(name, names), hint: "the rules are \(list(names))")
+        throw .usage(
+            "no rule is named '\(name)'" + NearestName.suggestion(for: name, in: names),
+            hint: "the rules are \(list(names))")
     }
 
     /// A word out of a list.
     static func word(_ text: String, option: String, of words: [String]) throws(CommandFailure) -> String {
         if words.contains(text) { return text }
-        throw .usage("\(option) '\(text)' is unknown" + nearest(text, words), hint: "one of \(list(words))")
-    }
-
-    private static func nearest(_ name: String, _ names: [String]) -> String {
-        NearestName.match(name, in: names).map { "; did you mean '\($0)'?" } ?? ""
+        throw .usage(
+            "\(option) '\(text)' is unknown" + NearestName.suggestion(for: text, in: words),
+            hint: "one of \(list(words))")
     }
 
     private static func list(_ names: [String]) -> String { names.joined(separator: ", ") }

@@ -2,9 +2,9 @@
 import RetentionJob
 import RetentionPolicy
 
-/// Reads the policy and looks at who may write it, and what it takes rows from.
+/// Reads the policy and checks who can change it and its pending folders.
 enum PolicyAccess {
-    /// Reads a policy file and looks at who may write it and the folders of its pending files.
+    /// Reads a policy file and checks who can change it and the folders of its pending files.
     ///
     /// - Parameter allowsInsecure: whether root may run what others can write.
     /// - Throws: ``PolicyError``, or ``CommandFailure`` with 77.
@@ -16,7 +16,7 @@ enum PolicyAccess {
         return policy
     }
 
-    /// Refuses what somebody who is not root may change: through root, he could have any row deleted, or put any in.
+    /// Refuses a file that another user than root can change, who could otherwise delete or insert any row.
     private static func refuse(_ path: String, _ what: String) throws(CommandFailure) {
         guard let weakness = TrustedPath.weakness(path) else { return }
         let way = weakness.isLast ? "" : "; the path of \(what) leads through it"

@@ -1,7 +1,7 @@
 import RetentionJob
 import RetentionPolicy
 
-/// Shows on the terminal what a run is doing: rows, rate and time left, on one line that is gone at the end.
+/// Shows the progress of a run on the terminal: rows, rate and time left, on one line that is removed at the end.
 final class ProgressBar: RunObserver {
     private let show: (String) -> Void
     private let erase: () -> Void
@@ -11,16 +11,16 @@ final class ProgressBar: RunObserver {
     private var began = Duration.zero
     private var lastShown: Duration?
 
-    /// A terminal does not show more than this, and nobody reads it.
+    /// The shortest time between two updates.
     private static let interval = Duration.milliseconds(100)
 
-    /// Makes a bar.
+    /// Creates a bar.
     ///
     /// - Parameters:
     ///   - show: shows a line in place of the one before.
     ///   - erase: removes the line.
-    ///   - uptime: a clock that never goes back.
-    ///   - width: the columns that a line may take now.
+    ///   - uptime: a monotonic clock.
+    ///   - width: the current maximum width of a line.
     init(
         show: @escaping (String) -> Void, erase: @escaping () -> Void, uptime: @escaping () -> Duration,
         width: @escaping () -> Int
@@ -64,8 +64,8 @@ final class ProgressBar: RunObserver {
 
     /// The line: `yahoo-gold  [########------------]  40.0%  200,000 of 500,000 rows  100,000 rows/s  3.0 s left`.
     ///
-    /// Where it is wider than the terminal, parts are left out: the rate, the bar, the count, the percentage; then the
-    /// label is cut. The time that is left stays.
+    /// If it is wider than the terminal, parts are omitted: the rate, the bar, the count, the percentage; then the
+    /// label is cut. The time left always stays.
     static func line(label: String, deletedCount: Int, expiredCount: Int, elapsed: Duration, width: Int = .max)
         -> String
     {

@@ -27,7 +27,7 @@ struct ReportCommand: ConsoleCommand {
     var html: String
 
     func run(_ console: Console) throws -> Int32 {
-        guard !html.isEmpty else { throw CommandFailure.usage("--html names no file", hint: "name a file, or '-'") }
+        guard !html.isEmpty else { throw CommandFailure.usage("--html needs a file name", hint: "name a file, or '-'") }
         let policy = try policyOption.read()
         let opening = StoreOpening(policy)
         let isForOutput = html == "-"

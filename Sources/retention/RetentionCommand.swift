@@ -2,7 +2,7 @@ import ArgumentParser
 import PriceStore
 import RetentionPolicy
 
-/// The program: one subcommand for each thing that can be asked of it.
+/// The program, with its subcommands.
 @main
 struct RetentionCommand: ParsableCommand {
     static let name = "retention"
@@ -44,14 +44,14 @@ struct RetentionCommand: ParsableCommand {
         }
     }
 
-    /// The command that the arguments name; nil if they only asked for help, which is printed then.
+    /// The command that the arguments name; nil if they only requested help, which is then printed.
     private static func parse(_ console: Console) throws -> (any ConsoleCommand)? {
         if let command = runCommand() { return command }
         try refuseUnknownCommand()
         do {
             var command = try parseAsRoot()
             if let command = command as? any ConsoleCommand { return command }
-            // The program without a subcommand, and `help`: both throw the help text that was asked for.
+            // The program without a subcommand, and `help`: both throw the requested help text.
             try command.run()
             return nil
         } catch let failure as CommandFailure {
@@ -75,7 +75,7 @@ extension RetentionCommand {
         let commands = Self.configuration.subcommands.map { $0.configuration }
         guard word != "help", !commands.contains(where: { $0.commandName == word }) else { return }
         let names = commands.filter { $0.shouldDisplay }.compactMap { $0.commandName }
-        let near = NearestName.match(word, in: names).map { "; did you mean '\($0)'?" } ?? ""
+        let near = NearestName.suggestion(for: word, in: names)
         throw .usage("unknown command '\(word)'\(near)", hint: "the commands are \(names.joined(separator: ", "))")
     }
 

@@ -5,7 +5,7 @@ import RetentionJob
 import RetentionPolicy
 import RetentionReports
 
-/// `retention run`: saves pending files and deletes what is expired, or tells what that would do.
+/// `retention run`: imports pending files and deletes expired rows, or predicts that.
 struct RunCommand: ConsoleCommand {
     static let configuration = CommandConfiguration(
         commandName: "run",
@@ -28,22 +28,22 @@ struct RunCommand: ConsoleCommand {
     @OptionGroup var asOfOption: AsOfOption
     @Option(help: ArgumentHelp("Stop after this time; the next run continues.", valueName: "duration"))
     var maxRuntime: String?
-    @Option(help: "How the report is written.")
+    @Option(help: "The format of the report.")
     var format = ReportFormat.text
     @Option(
         help: ArgumentHelp("Accept this refusal in this run; can be repeated.", valueName: "code"),
         completion: .list(RefusalCode.acceptable.map(\.rawValue)))
     var accept: [String] = []
     @Option(
-        help: ArgumentHelp("How rows are deleted, by the engine's own name.", valueName: "name", visibility: .private))
+        help: ArgumentHelp("The technique of the engine to use.", valueName: "name", visibility: .private))
     var technique: String?
     @Flag(help: "Print nothing on success.")
     var quiet = false
-    @Flag(help: "Print each different statement and its query plan to standard error.")
+    @Flag(help: "Print each distinct SQL statement and its query plan to standard error.")
     var verbose = false
     @Flag(help: "Show no progress bar.")
     var noProgress = false
-    @Option(help: "How the log is written.")
+    @Option(help: "The format of the log.")
     var logFormat: Policy.LogSettings.Format?
     @Option(help: ArgumentHelp("The minimum log level.", valueName: "level"))
     var logLevel: Policy.LogSettings.Level?

@@ -9,7 +9,7 @@ import SQLiteStore
 /// Opens stores. The only file that names an engine.
 struct StoreOpening {
     private let policy: Policy
-    /// Told each different statement and its query plan; nil: nobody asked.
+    /// Called with each different statement and its query plan; nil: no trace.
     private let trace: ((_ statement: String, _ plan: [String]) -> Void)?
 
     /// Makes the opening of a policy's store and ledger.
@@ -50,7 +50,7 @@ struct StoreOpening {
         return reader
     }
 
-    /// Opens the store for changing it. A session on a server takes the lock of a run; for a file it is ``lock()``.
+    /// Opens the store for writing. On a server the session takes the run lock; for a file ``lock()`` does.
     func writer() throws -> any StoreWriter {
         if case .url(let url) = policy.store.address {
             let writer = try PostgresWriter(
@@ -78,13 +78,13 @@ struct StoreOpening {
         return PostgresAddress(url: url, passwordFile: passwordFile)
     }
 
-    /// Takes the lock of a store that is a file; nil: the store is on a server, whose writer takes it.
+    /// Takes the run lock of a store file; nil: the store is on a server, whose writer takes it.
     func lock() throws -> RunLock? {
         guard case .path(let path) = policy.store.address else { return nil }
         return try RunLock.acquire(storePath: path)
     }
 
-    /// Whether a run is at work on a store that the ledger names; false too if its server does not answer.
+    /// Whether a run is in progress on a store that the ledger names; false too if its server does not answer.
     func isRunAtWork(on store: String) -> Bool {
         guard case .url(let url) = policy.store.address, store == policy.store.written else {
             return RunLock.isHeld(storePath: store)
@@ -93,9 +93,9 @@ struct StoreOpening {
         return (try? reader?.isRunLockHeld()) ?? false
     }
 
-    /// Opens the ledger for recording, and makes it if it is not there; nil if the policy turns it off.
+    /// Opens the ledger for recording, and creates it if it does not exist; nil if the policy turns it off.
     ///
-    /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor made.
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor created.
     func ledgerWriter() throws -> (any StoreWriter)? {
         guard let path = try ledgerPath() else { return nil }
         do {
@@ -109,11 +109,11 @@ struct StoreOpening {
         }
     }
 
-    /// What tells a ledger from any other database.
+    /// Identifies a ledger file.
     private static let ledgerOwner = FileOwner(
         applicationID: RunLedger.applicationID, tables: RunLedger.entityNames, title: "ledger of retention")
 
-    /// Opens the ledger for reading; nil if the policy turns it off or no run has made it yet.
+    /// Opens the ledger for reading; nil if the policy turns it off or it does not exist.
     ///
     /// - Throws: ``StoreError`` if the file cannot be read, or is not a ledger.
     func ledgerReader() throws -> (any StoreInserter)? {
@@ -129,21 +129,21 @@ struct StoreOpening {
     /// The files that the policy has a run write.
     func outputs() throws -> OutputFiles { OutputFiles(policy, ledger: try ledgerPath()) }
 
-    /// Throws if something that is no lock file stands where a run makes one.
+    /// Throws if the path of the lock file is not a lock file.
     func checkLock() throws {
         guard case .path(let path) = policy.store.address else { return }
         try RunLock.check(storePath: path)
     }
 
-    /// Throws unless the store's file begins like a database: no lock is left beside anything else. Not to be called
-    /// while the store is open.
+    /// Throws unless the store's file begins like a database, so that no lock is created beside other files. Must not
+    /// be called while the store is open.
     func requireDatabase() throws {
         try requireStore()
         guard case .path(let path) = policy.store.address else { return }
         try SQLiteWriter.requireDatabase(path: path)
     }
 
-    /// Throws unless something is at the store's path, so that a store that is not there is told before the lock is.
+    /// Throws unless the store's path exists, so that a missing store is reported before the lock.
     func requireStore() throws {
         guard case .path(let path) = policy.store.address else { return }
         var facts = stat()
@@ -164,7 +164,7 @@ struct StoreOpening {
     func realStorePath() throws -> String {
         guard case .path(let path) = policy.store.address else { return policy.store.written }
         if let real = Self.resolved(path) { return real }
-        // A store that is not there is known by its folder's real path.
+        // A missing store is identified by the real path of its folder.
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex,
             let folder = Self.resolved(String(path[..<slash]))
         else { return path }

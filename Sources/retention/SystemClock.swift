@@ -3,7 +3,7 @@
 import SwiftOverlayShims
 import PriceStore
 
-/// The clocks of the machine. Read only in this program; everything below is told the time.
+/// The clocks of the machine. Only this program reads them; targets below get the time as an argument.
 enum SystemClock {
     private static let start = ContinuousClock.now
 
@@ -21,6 +21,6 @@ enum SystemClock {
         nanosleep(&time, nil)
     }
 
-    /// The time since some moment in the past; never goes back.
+    /// The time since the process started; monotonic.
     static func uptime() -> Duration { ContinuousClock.now - start }
 }

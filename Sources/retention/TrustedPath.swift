@@ -1,24 +1,24 @@
 @preconcurrency import Glibc
 
-/// Whether somebody who is not root can change what a path leads to: the file itself, a folder on the way, or a symbolic
+/// Whether a user other than root can change what a path leads to: the file itself, a folder on the way, or a symbolic
 /// link on the way.
 struct TrustedPath {
-    /// What somebody else can change.
+    /// What another user can change.
     struct Weakness {
         var path: String
-        /// The owner, if it is not root; nil: others may write it.
+        /// The owner, if it is not root; nil: group or others can write it.
         var owner: uid_t?
-        /// Whether it is what the path leads to, not something on the way.
+        /// Whether it is the file itself, not something on the way.
         var isLast = false
     }
 
-    /// The most symbolic links on the way, as the system has it.
+    /// The most symbolic links on the way, as in the kernel.
     private static let mostLinks = 40
 
-    /// The first thing on the way that others can change; nil: there is none. What is not there cannot be changed.
+    /// The first part of the path that others can change; nil if there is none. A missing part cannot be changed.
     ///
-    /// In a folder with the sticky bit, as `/tmp`, nobody can replace what belongs to root; the last part of the path must
-    /// be for root alone.
+    /// In a folder with the sticky bit, such as `/tmp`, other users cannot replace what belongs to root. The file
+    /// itself must be writable by root only.
     static func weakness(_ path: String) -> Weakness? {
         var rest = parts(absolute(path))
         var place = "/"

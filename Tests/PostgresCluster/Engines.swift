@@ -30,19 +30,21 @@ extension PostgresCluster {
 /// A Citus cluster: a coordinator and two workers.
 package final class CitusCluster: Sendable {
     package let coordinator: PostgresCluster
-    private let workers: [PostgresCluster]
+    package let workers: [PostgresCluster]
     /// Nodes are added to one database at a time: they change the same rows of catalogs that all databases share.
     private let making = NSLock()
 
     /// The cluster that the tests of this process share.
     package static let shared = Result { try CitusCluster() }
 
-    private init() throws {
+    package init() throws {
         // The servers speak to each other through their sockets.
         let settings = [
             "shared_preload_libraries = 'citus'", "max_prepared_transactions = 200",
             "citus.node_conninfo = 'sslmode=prefer'",
             "citus.enable_statistics_collection = off",
+            // Each database has a daemon of its own, which ends what lost sessions have prepared.
+            "max_worker_processes = 64",
         ]
         coordinator = try PostgresCluster(settings: settings)
         workers = try (0..<2).map { _ in try PostgresCluster(settings: settings) }

@@ -1,4 +1,5 @@
 import PriceStore
+import StoreConformance
 
 @testable import PostgresStore
 

@@ -237,24 +237,27 @@ struct PartitionTests {
         #expect(try database.run("SELECT count(*) FROM q_01") == ["744"])
     }
 
-    /// It is half detached when the wait for its lock is over: nobody sees its rows any more.
-    @Test func aPartitionThatIsInUseGoesOnceItIsFree() throws {
+    /// Whoever reads one is not waited for long, and nobody waits behind the run.
+    @Test func rowsOfAPartitionInUseAreDeletedAndTheReasonIsTold() throws {
         let database = try TestDatabase(Self.months())
-        let writer = try PostgresWriter(database.address, lockTimeout: .milliseconds(50))
+        let writer = try PostgresWriter(database.address, lockTimeout: .milliseconds(200))
         let survey = try writer.findings(Self.request())
         let other = try database.connection()
+        try other.execute("SET application_name = dump")
         try other.execute("BEGIN")
         try other.execute("SELECT count(*) FROM q_02")
-        var batch = ExpiringRows.batch(100, of: Self.request())
-        batch.technique = .partitions
-        let first = try writer.execute(batch)
-        #expect(first.deletedCount == 744)
-        batch.continuation = first.continuation
-        #expect(storeError { _ = try writer.execute(batch) }?.kind == .busy)
-        try other.execute("COMMIT")
-        let rest = try Laws.carryOut(Self.request(), technique: "partitions", batchRows: 100, on: writer)
-        #expect(first.deletedCount + rest.total.deletedCount == survey.expiredCount)
-        #expect(try database.run(Self.partitionNames) == ["q_03 q_04"])
+        let deletion = try writer.deletion(of: Self.request())
+        var part = try deletion.deleteNext(DeletionBounds(rows: 100))
+        #expect(part.result.deletedCount == 0 && part.hasMore)
+        #expect(deletion.outline.reason?.contains("another session (dump, server process ") == true)
+        #expect(deletion.outline.method == "range batches")
+        var count = 0
+        while part.hasMore {
+            part = try deletion.deleteNext(DeletionBounds(rows: 100))
+            count += part.result.deletedCount
+        }
+        #expect(count == survey.expiredCount)
+        #expect(try database.run(Self.partitionNames) == ["q_01 q_02 q_03 q_04"])
     }
 
     /// Nobody sees a detached table any more, so that its rows must not be forgotten.

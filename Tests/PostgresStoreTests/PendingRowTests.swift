@@ -4,7 +4,7 @@ import Testing
 
 @testable import PostgresStore
 
-/// New rows: one by one, many at once, and foretold.
+/// New rows: one by one, many at once, and predicted.
 @Suite(.needsPostgres)
 struct PendingRowTests {
     private static let schema = """
@@ -40,19 +40,19 @@ struct PendingRowTests {
         (.ignore, "ignored saved ignored rejected rejected rejected saved rejected"),
         (.replace, "saved saved saved rejected rejected rejected saved rejected"),
     ])
-    func aRehearsalForetellsWhatAWriterDoes(policy: ConflictPolicy, outcomes: String) throws {
+    func aRehearsalPredictsWhatAWriterDoes(policy: ConflictPolicy, outcomes: String) throws {
         let database = try TestDatabase(Self.schema)
         let cutoff = at("2026-01-03")
         let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: cutoff)
         let before = try database.run(
             "SELECT string_agg(q::text, ' ' ORDER BY id), (SELECT last_value FROM q_id_seq) FROM q")
         let reader = try database.reader(rehearsing: ["q"])
-        var foretold: (words: [String], survey: Survey)?
+        var predicted: (words: [String], survey: Survey)?
         try reader.transaction(.normal) {
             let words = try Self.rows.map { word(try reader.insert(entity: "q", values: $0, onConflict: policy)) }
-            foretold = (words, try reader.survey(request))
+            predicted = (words, try reader.survey(request))
         }
-        #expect(foretold?.words.joined(separator: " ") == outcomes)
+        #expect(predicted?.words.joined(separator: " ") == outcomes)
         #expect(
             try database.run("SELECT string_agg(q::text, ' ' ORDER BY id), (SELECT last_value FROM q_id_seq) FROM q")
                 == before)
@@ -60,7 +60,7 @@ struct PendingRowTests {
         let writer = try database.writer()
         let done = try Self.rows.map { word(try writer.insert(entity: "q", values: $0, onConflict: policy)) }
         #expect(done.joined(separator: " ") == outcomes)
-        var (expected, said) = (try writer.survey(request), try #require(foretold?.survey))
+        var (expected, said) = (try writer.survey(request), try #require(predicted?.survey))
         // A rehearsal knows no better way than through all rows.
         (expected.index, said.index) = (nil, nil)
         (expected.isInDateOrder, said.isInDateOrder) = (false, false)

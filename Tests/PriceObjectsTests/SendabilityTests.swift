@@ -2,7 +2,7 @@ import Foundation
 import Testing
 
 /// What may cross threads compiles; what belongs to one thread does not.
-@Suite(.enabled(if: BuiltModules.areThere, "the build folder has no modules beside the tests"))
+@Suite(.enabled(if: BuiltModules.areThere, "the build folder has no modules"))
 struct SendabilityTests {
     /// Compiles functions that hand a value of each type to another task and keep it; what the compiler says.
     private func share(_ types: [String]) throws -> (status: Int32, said: String) {

@@ -1,8 +1,9 @@
 import Foundation
-import RetentionPolicy
 import Testing
 
-/// Every `*.bad.yaml` holds one mistake, and says itself where it is and what is told about it:
+@testable import RetentionPolicy
+
+/// Every `*.bad.yaml` holds one mistake, with its place and a part of its message:
 /// `# error at column N: text` on the line of the mistake, or `# error at LINE:COLUMN: text` anywhere.
 struct BadFileTests {
     struct Expectation: Equatable {
@@ -11,16 +12,34 @@ struct BadFileTests {
         var text: String
     }
 
-    @Test(arguments: PolicyFixtures.names(".bad.yaml"))
-    func tellsTheOneMistakeAtItsPlace(name: String) throws {
+    @Test(arguments: try names(withoutPostgres: false))
+    func reportsTheOneMistakeAtItsPlace(name: String) throws {
+        try expectMistake(name)
+    }
+
+    @Test(
+        .enabled(if: PolicyKey.noPostgreSQL != nil, "built with the trait Postgres"),
+        arguments: try names(withoutPostgres: true))
+    func reportsTheOneMistakeOfABuildWithoutPostgres(name: String) throws {
+        try expectMistake(name)
+    }
+
+    /// The fixtures that are mistakes in every build, or only in one without the PostgreSQL engine.
+    private static func names(withoutPostgres: Bool) throws -> [String] {
+        let messages = ["no PostgreSQL engine", "which this build lacks", "a SQLite file has none"]
+        return try PolicyFixtures.names(".bad.yaml").filter { name in
+            let content = try self.content(name)
+            return messages.contains(where: content.contains) == withoutPostgres
+        }
+    }
+
+    private static func content(_ name: String) throws -> String {
+        try String(contentsOf: PolicyFixtures.folder.appendingPathComponent(name), encoding: .utf8)
+    }
+
+    private func expectMistake(_ name: String) throws {
         let path = PolicyFixtures.folder.appendingPathComponent(name).path
-        let content = try String(contentsOfFile: path, encoding: .utf8)
-        // What is a mistake only where the engine for servers is left out.
-        #if Postgres
-            let needed = ["no PostgreSQL engine", "which this build lacks", "a SQLite file has none"]
-            guard !needed.contains(where: content.contains) else { return }
-        #endif
-        let expected = try #require(Self.expectation(in: content), "the fixture marks no mistake")
+        let expected = try #require(Self.expectation(in: Self.content(name)), "the fixture marks no mistake")
         do throws(PolicyError) {
             _ = try PolicyFile.read(path: path)
             Issue.record("the file was read without an error")

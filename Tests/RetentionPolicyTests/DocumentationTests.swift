@@ -38,7 +38,7 @@ struct DocumentationTests {
         #expect(policy.log?.file == "/var/log/retention/retention.log")
     }
 
-    @Test func theReferenceNamesEveryKeyAndWord() throws {
+    @Test func theReferenceNamesEveryKeyAndValue() throws {
         let text = try String(contentsOf: Self.reference, encoding: .utf8)
         var missing: [String] = []
         func look(at keys: [PolicyKey]) {

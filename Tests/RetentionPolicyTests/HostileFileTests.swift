@@ -2,7 +2,7 @@ import Foundation
 import RetentionPolicy
 import Testing
 
-/// Files that nobody writes in earnest are answered quickly and with a place.
+/// Files that nobody would write are refused quickly and with a position.
 struct HostileFileTests {
     struct Row: Sendable, CustomTestStringConvertible {
         var name: String
@@ -126,7 +126,7 @@ struct HostileFileTests {
         #expect(try PolicyFixtures.rule("align:\tday").align == .day)
     }
 
-    @Test func filesThatCannotBeReadAreToldApart() throws {
+    @Test func filesThatCannotBeReadHaveDifferentErrors() throws {
         let folder = FileManager.default.temporaryDirectory.appendingPathComponent(UUID().uuidString)
         try FileManager.default.createDirectory(at: folder, withIntermediateDirectories: true)
         defer { try? FileManager.default.removeItem(at: folder) }

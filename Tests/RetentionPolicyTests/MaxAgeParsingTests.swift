@@ -70,21 +70,21 @@ struct MaxAgeParsingTests {
         Bad(
             text: "30D", message: "'D' in '30D' is not a unit; did you mean 30d? The units are y, mo, w, d, h, min, s"),
         Bad(text: "3q", message: "'q' in '3q' is not a unit; the units are y, mo, w, d, h, min, s"),
-        Bad(text: "d", message: "'d' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"),
-        Bad(text: "", message: "'' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"),
-        Bad(text: "P", message: "'P' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"),
-        Bad(text: "PT", message: "'PT' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"),
+        Bad(text: "d", message: "'d' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
+        Bad(text: "", message: "'' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
+        Bad(text: "P", message: "'P' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
+        Bad(text: "PT", message: "'PT' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
         Bad(
-            text: "P1DT", message: "'P1DT' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"
+            text: "P1DT", message: "'P1DT' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"
         ),
-        Bad(text: "P1H", message: "'P1H' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"),
+        Bad(text: "P1H", message: "'P1H' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
         Bad(
             text: "P1D1Y",
-            message: "'P1D1Y' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"),
+            message: "'P1D1Y' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
         Bad(
-            text: "p30d", message: "'p30d' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"
+            text: "p30d", message: "'p30d' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"
         ),
-        Bad(text: "٣٠d", message: "'٣٠d' is not a length of time; expected a number and a unit, as 30d, 1y6mo or P30D"),
+        Bad(text: "٣٠d", message: "'٣٠d' is not a duration; expected a number and a unit, such as 30d, 1y6mo or P30D"),
     ])
     func refuses(row: Bad) {
         do throws(DurationMistake) {

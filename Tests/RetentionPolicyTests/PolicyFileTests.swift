@@ -34,7 +34,7 @@ struct PolicyFileTests {
         #expect(policy.onSuccess == [PolicyFixtures.folder.path + "/bin/told"])
     }
 
-    @Test func theLedgerKeepsTwoYearsUnlessToldOtherwise() throws {
+    @Test func theLedgerKeepsTwoYearsByDefault() throws {
         func keep(_ ledger: String) throws -> MaxAge? {
             let text =
                 "version: 1\nstore: a.sqlite\n\(ledger)\nrules: [{ name: a, entity: A, date_attribute: b, max_age: 1d }]\n"
@@ -128,7 +128,7 @@ struct PolicyFileTests {
         #expect(rule.reclaim == .auto && rule.isEnabled && rule.dateFormat == nil)
     }
 
-    @Test func everyMistakeIsToldInOneGoSortedByPosition() {
+    @Test func allMistakesAreReportedTogetherSortedByPosition() {
         let text = """
             version: 1
             stroe: prices.sqlite
@@ -152,7 +152,7 @@ struct PolicyFileTests {
         #expect(mistakes.last?.message == "'1h30m' is ambiguous: write 1h30min (minutes) or 30mo1h (months)")
     }
 
-    @Test func aMistakeThatAnAliasRepeatsIsToldOnce() {
+    @Test func aMistakeThatAnAliasRepeatsIsReportedOnce() {
         let text = PolicyFixtures.text(
             top: "defaults: { limits: { max_rows: 0 } }\npending: [&p { files: a.txt, entity: A }, *p]")
         #expect(PolicyFixtures.mistakes(text).count == 2)

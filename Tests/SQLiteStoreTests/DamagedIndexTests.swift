@@ -1,5 +1,6 @@
 import GRDB
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore
@@ -75,7 +76,7 @@ struct DamagedIndexTests {
         delete.surveyed = try writer.changeMark()
         var error: StoreError?
         do throws(StoreError) {
-            repeat { delete.continuation = try writer.execute(delete).continuation } while delete.continuation != nil
+            try writer.executeAll(delete)
         } catch let caught {
             error = caught
         }

@@ -1,12 +1,13 @@
 import Foundation
 import GRDB
 import PriceStore
+import StoreConformance
 import TestSupport
 import Testing
 
 @testable import SQLiteStore
 
-/// Every format, declared type and strategy against a slow, obvious judge of single values.
+/// Every format, declared type and technique against the judge.
 struct FormatOracleTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var encoding: DateEncoding
@@ -31,24 +32,6 @@ struct FormatOracleTests {
     static let asOf = Instant(iso8601: "2026-11-21T13:14:15.123456Z") ?? .distantPast
     static let cutoff = Instant(iso8601: "2026-10-22T13:14:15.123456Z") ?? .distantPast
     static let zone = CalendarZone.utc
-
-    /// What the specification says of one stored value.
-    static func judge(_ value: StoreValue, _ date: DateAttribute, cutoff: Instant) -> (readable: Bool, expired: Bool) {
-        let isZero = value == .integer(0) || value == .real(0)
-        if isZero, !date.trustsZero { return (false, false) }
-        guard case .span(let start, let end) = date.encoding.read(value, zone: date.zone) else { return (false, false) }
-        guard start >= date.earliest, date.latest.map({ start <= $0 }) ?? true else { return (false, false) }
-        if date.encoding.isNumeric {
-            // A number equal to the cutoff in its own unit is at the cutoff, even where a double cannot hold the microseconds.
-            let bound = date.encoding.cutoffBound(cutoff)
-            switch value {
-            case .integer(let value): return (true, value < bound.integer)
-            case .real(let value): return (true, value < bound.real)
-            default: return (false, false)
-            }
-        }
-        return (true, end <= cutoff)
-    }
 
     /// Values of all kinds: dates around the cutoff, far ones, sentinels, other types, nonsense.
     static func values(_ encoding: DateEncoding, _ random: inout SeededRandom) -> [StoreValue] {
@@ -105,36 +88,30 @@ struct FormatOracleTests {
     }
 
     private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws {
-        struct Stored { var id: Int64; var value: StoreValue; var matches: Bool }
-        let before = try store.change { db in
-            try Row.fetchAll(db, sql: "SELECT id, \"up date\", s FROM \"p\"\"x\"").map {
-                Stored(id: $0[0], value: StoreValue(stored: $0[1]), matches: $0[2] == "a")
+        let columns = try #require(try store.reader().entity(named: request.entity)).attributes
+        func table(_ store: TemporaryStore) throws -> ReferenceStore.Table {
+            let rows = try store.change {
+                try Row.fetchAll($0, sql: "SELECT id, \"up date\", s FROM \"p\"\"x\" ORDER BY id")
             }
+            return ReferenceStore.Table(
+                attributes: columns,
+                rows: rows.map {
+                    ReferenceStore.Row(
+                        id: $0[0], values: ["up date": StoreValue(stored: $0[1]), "s": StoreValue(stored: $0[2])])
+                })
         }
-        let judged = before.map { ($0, Self.judge($0.value, request.date, cutoff: request.cutoff)) }
-        let matching = judged.filter { $0.0.matches }
-        let expectedGone = Set(matching.filter { $0.1.expired }.map(\.0.id))
-
+        let rules = JudgedRules([request], on: ReferenceStore(tables: [request.entity: try table(store)]))
         let survey = try store.reader().findings(request)
-        #expect(survey.unsupported == nil)
-        #expect(survey.rowCount == matching.count)
-        #expect(survey.expiredCount == expectedGone.count)
-        #expect(survey.readableCount == matching.filter { $0.1.readable }.count)
-        #expect(survey.unreadableCount == matching.filter { !$0.1.readable }.count)
-        #expect(
-            expectedGone.isEmpty
-                || survey.leavesReadableRows == judged.contains { $0.1.readable && !expectedGone.contains($0.0.id) })
-
-        for strategy in survey.possibleTechniques {
-            let copy = try TemporaryStore(inMemory: true)
-            try FileManager.default.removeItem(atPath: copy.path)
-            try FileManager.default.copyItem(atPath: store.path, toPath: copy.path)
+        #expect(rules.differences(survey.survey, ofRule: 0) == [])
+        for technique in survey.possibleTechniques {
+            let copy = try store.copy()
             let writer = try copy.writer()
-            let result = try writer.deleteAll(request, technique: strategy)
-            #expect(result.total.deletedCount == expectedGone.count, "strategy \(strategy)")
-            #expect(result.batchCounts.allSatisfy { $0 <= 7 } || !strategy.isInBatches)
-            let left = Set(try copy.rows("SELECT id FROM \"p\"\"x\"").compactMap { Int64($0) })
-            #expect(left == Set(before.map(\.id)).subtracting(expectedGone), "strategy \(strategy)")
+            let batchRows = technique.isInBatches ? 7 : nil
+            let execution = try Laws.carryOut(request, technique: technique.rawValue, batchRows: batchRows, on: writer)
+            #expect(
+                Laws.differences(execution, rules.verdicts[0], batchRows: batchRows, isBounded: true) == [],
+                "\(technique)")
+            #expect(rules.differences(try table(copy).rows, in: request.entity) == [], "\(technique)")
             #expect(try writer.survey(request).expiredCount == 0)
         }
     }

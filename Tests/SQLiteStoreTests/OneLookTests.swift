@@ -1,5 +1,6 @@
 import GRDB
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore
@@ -16,7 +17,7 @@ struct OneLookTests {
     /// Deletes in batches and returns the statements that were executed, each once.
     private func delete(
         _ store: TemporaryStore, _ strategy: Technique, date: DateAttribute = date, batch: Int = 7,
-        rowIDs: ClosedRange<Int64>? = nil
+        rowIDs: ClosedRange<Int64>? = nil, areDense: Bool = false
     ) throws -> (deleted: [Int], statements: [String]) {
         let writer = try store.writer()
         var statements: [String] = []
@@ -26,13 +27,9 @@ struct OneLookTests {
                 entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)),
                 sortDescriptors: [SortDescriptor("at")], fetchLimit: batch), technique: strategy)
         request.rowIDs = rowIDs
-        var deleted: [Int] = []
-        repeat {
-            let result = try writer.execute(request)
-            deleted.append(result.deletedCount)
-            request.continuation = result.continuation
-        } while request.continuation != nil
-        return (deleted, statements)
+        request.hasDenseRowIDs = areDense
+        let results = try writer.executeAll(request)
+        return (results.map(\.deletedCount), statements)
     }
 
     // MARK: Groups of a key
@@ -94,6 +91,26 @@ struct OneLookTests {
         #expect(try store.rows("SELECT count(*), min(at) FROM t WHERE at > 0") == ["200|1000"])
     }
 
+    // MARK: The number of all rows
+
+    /// 100,000 rows in the order of their dates, of which a part is expired.
+    @Test(arguments: [(60_000, true), (52_000, false), (40_000, false)])
+    func rowsThatStayAreCountedOnlyWhereTheChoiceDependsOnThem(expired: Int, isCounted: Bool) throws {
+        let store = try TemporaryStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER NOT NULL); CREATE INDEX ix ON t (at);
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 100000)
+            INSERT INTO t SELECT i, i FROM n;
+            """)
+        var request = SurveyRequest(
+            entity: "t", date: Self.date, cutoff: Instant(unixSeconds: Int64(expired) + 1), countsAllRows: false,
+            countsKeptRows: false)
+        #expect(try store.reader().survey(request).rowCount == (isCounted ? 100_000 : nil))
+        #expect(try store.reader().survey(request).expiredCount == expired)
+        request.countsKeptRows = true
+        #expect(try store.reader().survey(request).rowCount == 100_000)
+    }
+
     // MARK: Windows
 
     @Test func windowsBeginAndEndWithTheExpiredRows() throws {
@@ -108,6 +125,19 @@ struct OneLookTests {
         let (deleted, _) = try delete(store, .windows, batch: 10, rowIDs: found.expiredRowIDs)
         #expect(deleted == [10, 10, 1])
         #expect(try store.rows("SELECT count(*) FROM t") == ["79"])
+    }
+
+    @Test func windowsOfDenseRowIDsAreNotLookedFor() throws {
+        let store = try TemporaryStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)
+            INSERT INTO t SELECT i, CASE WHEN i BETWEEN 5 AND 24 AND i <> 8 THEN 500 ELSE 5000 END FROM n;
+            """)
+        let (deleted, statements) = try delete(store, .windows, batch: 10, rowIDs: 5...24, areDense: true)
+        #expect(deleted == [9, 10])
+        #expect(!statements.contains { $0.contains("OFFSET") })
+        #expect(try store.rows("SELECT count(*) FROM t") == ["11"])
     }
 
     @Test func windowsStayInsideTheirBounds() throws {

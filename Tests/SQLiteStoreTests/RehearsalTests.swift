@@ -3,25 +3,17 @@ import GRDB
 import PriceStore
 import SQLiteStore
 import StoreConformance
+import TestSupport
 import Testing
 
-/// What a reader foretells of new rows is what a writer does with them. A failure names its seed, as in
-/// ``RandomStoreTests``.
+/// What a reader predicts of new rows is what a writer does with them; see ``Trials``.
 struct RehearsalTests {
-    static let portions = Array(stride(from: 0, to: RandomStoreTests.storeCount * 3, by: 60))
+    private static let trials = Trials(200, inPortionsOf: 60, times: 3)
 
-    @Test(arguments: portions)
-    func foretellsEveryRowAndWhatIsExpiredThen(_ first: Int) throws {
-        for offset in first..<min(first + 60, RandomStoreTests.storeCount * 3) {
-            let seed = RandomStoreTests.firstSeed &+ UInt64(offset)
-            let pending = RandomPending(seed: seed)
-            do {
-                if let problem = try Self.compare(pending) {
-                    Issue.record("RETENTION_SEED=\(seed)\n  \(problem)\n  \(Self.story(pending))")
-                }
-            } catch {
-                Issue.record("RETENTION_SEED=\(seed)\n  throws \(error)\n  \(Self.story(pending))")
-            }
+    @Test(arguments: trials.portions)
+    func foretellsEveryRowAndWhatIsExpiredThen(_ seeds: Range<UInt64>) {
+        Self.trials.run(seeds, on: RandomPending.init, story: Self.story) {
+            $1 += try [Self.compare($0)].compactMap(\.self)
         }
     }
 
@@ -41,9 +33,9 @@ struct RehearsalTests {
         }
         let before = try store.bytes()
         let reader = try store.reader()
-        let foretold: [InsertOutcome]
+        let predicted: [InsertOutcome]
         do {
-            foretold = try insert(pending, into: reader)
+            predicted = try insert(pending, into: reader)
         } catch let error as StoreError where error.kind == .unsupported {
             // What cannot be predicted is said so, for reasons that are known.
             let reasons = ["trigger on", "expression", "may change id of t", "does not point at", "largest possible"]
@@ -53,8 +45,8 @@ struct RehearsalTests {
         guard try store.bytes() == before else { return "the rehearsal changed the file" }
         let writer = try store.writer()
         let done = try insert(pending, into: writer)
-        if let index = zip(foretold, done).enumerated().first(where: { $1.0 != $1.1 })?.offset {
-            return "row \(index) is foretold as \(foretold[index]) and became \(done[index])"
+        if let index = zip(predicted, done).enumerated().first(where: { $1.0 != $1.1 })?.offset {
+            return "row \(index) is predicted as \(predicted[index]) and became \(done[index])"
         }
         let real = try state(of: writer)
         if expected.survey != real.survey { return "surveys differ: \(expected.survey) and \(real.survey)" }

@@ -1,9 +1,10 @@
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore
 
-/// Foreign keys: what a survey foretells is what the delete does.
+/// Foreign keys: what a survey predicts is what the delete does.
 struct RelationshipTests {
     static let cutoff = Instant(unixSeconds: 100_000_000)
 
@@ -15,7 +16,7 @@ struct RelationshipTests {
             cutoff: cutoff, preceding: preceding, relationships: deny ? .deny : .asDeclared)
     }
 
-    /// Foretells, deletes, compares; returns what the survey said.
+    /// Predicts, deletes, compares; returns what the survey said.
     private func check(_ store: TemporaryStore, _ request: SurveyRequest) throws -> Findings {
         let survey = try store.reader().findings(request)
         #expect(survey.obstacles.isEmpty)
@@ -241,16 +242,14 @@ struct RelationshipTests {
             fetchRequest: FetchRequest(
                 entity: "p", predicate: Self.request("p").deletion, sortDescriptors: [SortDescriptor("at")],
                 fetchLimit: 1), resultType: .count, technique: survey.technique)
-        var (cascaded, deleted) = (0, 0)
+        var results: [BatchDeleteResult] = []
         repeat {
-            let result = try writer.execute(batch)
-            #expect(result.cascadedCount <= 4000)
-            cascaded += result.cascadedCount
-            deleted += result.deletedCount
-            batch.continuation = result.continuation
+            results.append(try writer.execute(batch))
+            batch.continuation = results.last?.continuation
             #expect(try store.rows("PRAGMA foreign_key_check").isEmpty)
         } while batch.continuation != nil
-        #expect(cascaded == 18_000 && deleted == 1)
+        #expect(results.allSatisfy { $0.cascadedCount <= 4000 })
+        #expect(results.total == BatchDeleteResult(deletedCount: 1, cascadedCount: 18_000))
         #expect(try store.rows("SELECT (SELECT count(*) FROM c), (SELECT count(*) FROM g)") == ["1|1"])
     }
 

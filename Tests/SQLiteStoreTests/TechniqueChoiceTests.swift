@@ -43,13 +43,13 @@ struct TechniqueChoiceTests {
     }
 
     @Test func othersAtWorkKeepTheStoreUnlocked() {
-        let choice = TechniqueChoice(facts(900_000) { $0.hasCompany = true })
+        let choice = TechniqueChoice(facts(900_000) { $0.isInUseByOthers = true })
         #expect(choice.technique == .range)
         #expect(choice.reason == "other processes are using the store")
         #expect(choice.predictedLock == nil)
         let random = TechniqueChoice(
             facts(900_000) {
-                $0.hasCompany = true
+                $0.isInUseByOthers = true
                 $0.isInFileOrder = false
             })
         #expect(random.technique == .sorted)

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PriceStore
+import StoreConformance
 
 @testable import SQLiteStore
 
@@ -64,29 +65,41 @@ final class TemporaryStore {
 }
 
 extension SQLiteWriter {
-    /// Carries out a survey's delete batch by batch to its end, and returns the sums of all batches.
+    /// Carries out a delete batch by batch to its end, and returns what each batch did.
+    @discardableResult
+    func executeAll(_ work: DeleteWork) throws(StoreError) -> [BatchDeleteResult] {
+        var work = work
+        var results: [BatchDeleteResult] = []
+        repeat {
+            let result = try execute(work)
+            results.append(result)
+            work.continuation = result.continuation
+        } while work.continuation != nil
+        return results
+    }
+
+    /// Carries out a survey's delete by a technique, batch by batch.
     @discardableResult
     func deleteAll(
         _ request: SurveyRequest, technique: Technique, batchRows: Int = 7
-    ) throws -> (total: BatchDeleteResult, batchCounts: [Int]) {
-        var total = BatchDeleteResult(deletedCount: 0)
-        var counts: [Int] = []
-        var batch = DeleteWork(
-            fetchRequest: FetchRequest(
-                entity: request.entity, predicate: request.deletion,
-                sortDescriptors: [SortDescriptor(request.date.name)],
-                fetchLimit: technique.isInBatches ? batchRows : nil,
-                includesSubentities: request.includesSubentities),
-            resultType: .count, technique: technique, relationships: request.relationships)
-        repeat {
-            let result = try execute(batch)
-            total.deletedCount += result.deletedCount
-            total.cascadedCount += result.cascadedCount
-            total.nullifiedCount += result.nullifiedCount
-            counts.append(result.deletedCount)
-            batch.continuation = result.continuation
-        } while batch.continuation != nil
-        return (total, counts)
+    ) throws(StoreError) -> [BatchDeleteResult] {
+        try executeAll(
+            DeleteWork(
+                fetchRequest: FetchRequest(
+                    entity: request.entity, predicate: request.deletion,
+                    sortDescriptors: [SortDescriptor(request.date.name)],
+                    fetchLimit: technique.isInBatches ? batchRows : nil,
+                    includesSubentities: request.includesSubentities),
+                resultType: .count, technique: technique, relationships: request.relationships))
+    }
+}
+
+extension [BatchDeleteResult] {
+    /// The sums of all batches.
+    var total: BatchDeleteResult {
+        BatchDeleteResult(
+            deletedCount: map(\.deletedCount).reduce(0, +), cascadedCount: map(\.cascadedCount).reduce(0, +),
+            nullifiedCount: map(\.nullifiedCount).reduce(0, +))
     }
 }
 

@@ -40,7 +40,7 @@ struct Beat {
     }
 }
 
-/// Writes a point at each beat, in a transaction of its own, until standard input is closed.
+/// Writes a point at each beat, in one transaction, until standard input is closed.
 struct LiveWriter: ParsableCommand {
     static let configuration = CommandConfiguration(abstract: "Writes points at a steady rate and measures itself.")
 
@@ -92,11 +92,11 @@ struct LiveReader: ParsableCommand {
     }
 }
 
-/// A store as others at work on it open it.
+/// A store as other programs open it.
 private enum LiveStore {
     static func open(_ path: String) throws -> DatabaseQueue {
         var configuration = Configuration()
-        // Longer than any delete that is measured: nobody gives up.
+        // Longer than any measured delete, so that no connection gives up.
         configuration.busyMode = .timeout(120)
         let queue = try DatabaseQueue(path: path, configuration: configuration)
         try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }

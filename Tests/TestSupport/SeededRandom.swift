@@ -14,3 +14,13 @@ package struct SeededRandom: RandomNumberGenerator {
         return mixed ^ (mixed >> 31)
     }
 }
+
+/// What makes its choices by numbers that are the same in every run.
+package protocol Choosing {
+    var random: SeededRandom { get set }
+}
+
+extension Choosing {
+    package mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &random)] }
+    package mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
+}

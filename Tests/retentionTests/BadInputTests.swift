@@ -80,6 +80,9 @@ struct BadInputTests {
     }
 
     @Test(arguments: [
+        Store(
+            testDescription: "a text", command: "yes 'this is no database' | head -n 100 >prices.sqlite", status: 74,
+            says: "not a SQLite database"),
         Store(testDescription: "empty", command: ": >prices.sqlite", status: 78, says: "no entities"),
         Store(
             testDescription: "cut off", command: "truncate -s 6000 prices.sqlite", status: 74, says: "SQLITE_CORRUPT"),
@@ -101,7 +104,7 @@ struct BadInputTests {
             testDescription: "a link to itself", command: "rm prices.sqlite && ln -s prices.sqlite prices.sqlite",
             status: 74, says: "prices.sqlite"),
     ])
-    func aStoreThatIsNoneIsNotTouched(_ store: Store) throws {
+    func aFileThatIsNotAStoreIsNotTouched(_ store: Store) throws {
         let job = try LaunchedJob(Self.sql, policy: Sample.policy(Sample.rule(), head: "ledger: none"))
         #expect(try LaunchedProgram.shell(store.command, in: job.folder.url).status == 0)
         let before = try? Data(

@@ -95,7 +95,7 @@ struct BadPendingFileTests {
             testDescription: "a header without end", command: "head -c 3000000 /dev/zero | tr '\\0' x >new/bad.csv",
             reason: "too long"),
     ])
-    func aBadFileStaysWhereItIsAndTheOthersAreSaved(_ file: File) throws {
+    func aBadFileIsNotMovedAndTheOthersAreImported(_ file: File) throws {
         let job = try job()
         #expect(try LaunchedProgram.shell(file.command, in: job.folder.url).status == 0)
         let before = try Data(contentsOf: URL(filePath: job.path("new/bad.csv")))

@@ -34,28 +34,28 @@ struct CoreDataJobTests {
 
     @Test func entitiesAndDatesGoByTheModelsNames() throws {
         let job = try job()
-        let foretold = try job.report(["--dry-run"] + asOf)
-        #expect(foretold.exitCode == 0 && foretold.rules[0].expired == 40)
-        #expect(foretold.rules[0].dateFormat == "apple_seconds")
+        let predicted = try job.report(["--dry-run"] + asOf)
+        #expect(predicted.exitCode == 0 && predicted.rules[0].expired == 40)
+        #expect(predicted.rules[0].dateFormat == "apple_seconds")
         let done = try job.report(asOf)
         #expect(done.exitCode == 0 && done.rules[0].deleted == 40)
-        #expect(done.rules[0].cascaded == 0 && done.rules[0].nullified == foretold.rules[0].nullified)
+        #expect(done.rules[0].cascaded == 0 && done.rules[0].nullified == predicted.rules[0].nullified)
         #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 60)
         // Each symbol lost 20 points: its lock counter began at 1.
         #expect(try job.rows("SELECT Z_OPT FROM ZSYMBOL") == ["21", "21"])
         #expect(try job.report(asOf).rules[0].deleted == 0)
     }
 
-    @Test func aOneToOneCascadeIsForetoldAndCounted() throws {
+    @Test func aOneToOneCascadeIsPredictedAndCounted() throws {
         let job = try job(options: ["--relationship", "detail"])
-        let foretold = try job.report(["--dry-run"] + asOf).rules[0]
+        let predicted = try job.report(["--dry-run"] + asOf).rules[0]
         let done = try job.report(asOf).rules[0]
-        #expect(foretold.expired == 70 && foretold.cascaded == 70)
+        #expect(predicted.expired == 70 && predicted.cascaded == 70)
         #expect(done.deleted == 70 && done.cascaded == 70)
         #expect(try job.number("SELECT count(*) FROM ZPRICEDETAIL") == 30)
     }
 
-    @Test func theStoresHistoryGoesOn() throws {
+    @Test func theStoresHistoryContinues() throws {
         let job = try job(options: ["--relationship", "detail", "--history"])
         let before = try job.number("SELECT max(Z_PK) FROM ATRANSACTION")
         let done = try job.report(asOf).rules[0]
@@ -104,7 +104,7 @@ struct CoreDataJobTests {
         #expect(try job("date_format: apple_seconds").retention("check").status == 0)
     }
 
-    @Test func withoutAModelNothingGoesUnlessTheModelIsGiven() throws {
+    @Test func withoutAModelNothingIsDeletedUnlessTheModelIsGiven() throws {
         let job = try job()
         try job.change("DROP TABLE Z_MODELCACHE")
         let report = try job.report(asOf)
@@ -113,7 +113,7 @@ struct CoreDataJobTests {
         #expect(try job.number("SELECT count(*) FROM ZYAHOOGOLDPRICEPOINT") == 100)
     }
 
-    @Test func columnNamesWhatTheModelDoesNotTell() throws {
+    @Test func columnNamesWhatTheModelDoesNot() throws {
         let job = try job()
         try job.change(
             "ALTER TABLE ZYAHOOGOLDPRICEPOINT ADD COLUMN ZUPDATETIME1 TIMESTAMP; "
@@ -143,9 +143,9 @@ struct CoreDataJobTests {
 
             """.utf8
         ).write(to: folder.appending(path: "a.csv"))
-        let foretold = try job.report(["--dry-run"] + asOf)
-        #expect(foretold.exitCode == 65 && foretold.pending.saved == 2 && foretold.pending.rejected == 1)
-        #expect(foretold.rules[0].expired == 71)
+        let predicted = try job.report(["--dry-run"] + asOf)
+        #expect(predicted.exitCode == 65 && predicted.pending.saved == 2 && predicted.pending.rejected == 1)
+        #expect(predicted.rules[0].expired == 71)
         let done = try job.report(asOf)
         #expect(done.pending.saved == 2 && done.rules[0].deleted == 71)
         #expect(

@@ -61,7 +61,7 @@ struct DryRunBytesTests {
 
     /// The store, with changes in its -wal by another program that is still there, or has died.
     @Test(
-        .enabled(if: FileManager.default.isExecutableFile(atPath: shell), "there is no sqlite3 shell"),
+        .enabled(if: FileManager.default.isExecutableFile(atPath: shell), "the sqlite3 shell is not installed"),
         arguments: [true, false])
     func nothingChangesWithAFullWAL(isHeld: Bool) throws {
         let job = try job(journal: "WAL")

@@ -104,7 +104,7 @@ extension DryRunTests {
 
     /// What a run can do and a dry run cannot count: the dry run and `check` say so, and the run does it.
     @Test(arguments: uncounted)
-    func pendingRowsThatCannotBeCountedAreRefusedByTheDryRunAndToldByCheck(
+    func pendingRowsThatCannotBeCountedAreRefusedByTheDryRunAndReportedByCheck(
         _ test: (sql: String, conflict: String, reason: String)
     ) throws {
         let job = try LaunchedJob(

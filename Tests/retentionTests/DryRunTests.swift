@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// A dry run's figures are the run's, in everything that makes them hard to foretell.
+/// A dry run's figures are the run's, in everything that makes them hard to predicts.
 struct DryRunTests {
     /// What a rule does: in the dry run's report as in the run's.
     struct Figures: Equatable, CustomStringConvertible, Sendable {
@@ -154,7 +154,7 @@ struct DryRunTests {
     }
 
     @Test(arguments: cases + pendingCases)
-    func foretellsTheRun(_ test: Case) throws {
+    func predictsTheRun(_ test: Case) throws {
         let job = try LaunchedJob(test.sql, policy: test.policy)
         if !test.pending.isEmpty {
             try job.folder.write(test.pending.joined(separator: "\n") + "\n", to: "new/prices.csv")
@@ -171,10 +171,10 @@ struct DryRunTests {
         #expect(run.pending == pending)
         #expect(dry.rules.map { figures($0, expired: $0.expired) } == test.rules)
         #expect(run.rules.map { figures($0, expired: $0.expired) } == test.rules)
-        for (foretold, done) in zip(dry.rules, run.rules) {
-            #expect(done.deleted == (done.outcome == "refused" ? 0 : foretold.expired), "\(done)")
-            #expect(foretold.oldest == done.oldest && foretold.newestExpired == done.newestExpired)
-            #expect(foretold.deleted == 0 && foretold.residue == foretold.expired)
+        for (predicted, done) in zip(dry.rules, run.rules) {
+            #expect(done.deleted == (done.outcome == "refused" ? 0 : predicted.expired), "\(done)")
+            #expect(predicted.oldest == done.oldest && predicted.newestExpired == done.newestExpired)
+            #expect(predicted.deleted == 0 && predicted.residue == predicted.expired)
         }
         #expect(dry.totals.expired == run.totals.expired)
         let again = try job.report("--as-of", Sample.midnight(0))

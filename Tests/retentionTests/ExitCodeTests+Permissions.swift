@@ -4,7 +4,7 @@ import Testing
 
 /// Exit code 77, as a user who is not root meets it.
 extension ExitCodeTests {
-    /// Whether the program can be started by somebody who is not root: by this user, or by nobody.
+    /// Whether the program can be started as a user other than root: this user, or nobody.
     static let canBeUnprivileged: Bool = {
         guard geteuid() == 0 else { return true }
         guard let folder = try? TemporaryFolder() else { return false }
@@ -30,7 +30,7 @@ extension ExitCodeTests {
     }
 
     @Test(
-        .enabled(if: canBeUnprivileged, "root may do everything, and there is no setpriv"),
+        .enabled(if: canBeUnprivileged, "run as root without setpriv"),
         arguments: [
             Place(
                 testDescription: "policy that cannot be read", path: "retention.yaml", mode: 0, arguments: ["run"],
@@ -52,7 +52,7 @@ extension ExitCodeTests {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0) + place.sql,
             policy: Sample.policy(Sample.rule()))
-        // In a folder that anybody may write, only the mode in question stands in the way.
+        // In a world-writable folder, only the tested mode prevents the access.
         chmod(job.folder.url.path, 0o777)
         chmod(job.path("prices.sqlite"), 0o666)
         chmod(job.folder.url.appending(path: place.path).path, mode_t(place.mode))
@@ -65,7 +65,7 @@ extension ExitCodeTests {
         #expect(try job.listing().filter { $0.contains("-wal") || $0.contains("journal") }.isEmpty)
     }
 
-    @Test(.enabled(if: canBeUnprivileged, "root may do everything, and there is no setpriv"))
+    @Test(.enabled(if: canBeUnprivileged, "run as root without setpriv"))
     func aDryRunNeedsNoWritePermissionWhereTheStoreIsNotInWALMode() throws {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(10, daysAgo: 100) + Sample.rows(3, daysAgo: 0),

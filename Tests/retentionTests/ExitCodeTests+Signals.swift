@@ -30,7 +30,7 @@ extension ExitCodeTests {
         let job = try slowJob(steps: 20_000, batchRows: 10)
         let run = try RunningProgram(job, "run", "--format", "json")
         #expect(try eventually { try job.number("SELECT count(*) FROM Price") < 503 })
-        // Another run cannot begin meanwhile, and says who is at work.
+        // Another run cannot begin meanwhile, and names the running one.
         let second = try job.retention("run")
         #expect(second.status == 75 && second.errors.contains("process \(run.processID) "), "\(second)")
         #expect(try job.log().last?.outcome == "running")
@@ -45,7 +45,7 @@ extension ExitCodeTests {
         #expect(gold.deleted > 0 && gold.deleted < 500 && gold.deleted.isMultiple(of: 10))
         #expect(gold.residue == 500 - gold.deleted)
         #expect(try job.number("SELECT count(*) FROM Price") == 503 - gold.deleted)
-        // The oldest went first: rows are a second apart, and the last is the oldest.
+        // The oldest were deleted first: rows are a second apart, and the last is the oldest.
         #expect(try job.number("SELECT max(id) FROM Price WHERE id <= 500") == 500 - gold.deleted)
         #expect(try job.log().last?.outcome == "interrupted")
         #expect(try job.rows("PRAGMA integrity_check") == ["ok"])

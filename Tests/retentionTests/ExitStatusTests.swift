@@ -40,7 +40,7 @@ struct ExitStatusTests {
         #expect(!status.lines.isEmpty && status.lines.allSatisfy { !$0.isEmpty && !$0.contains("\n") })
     }
 
-    @Test func storeErrorsNameStoreCodeAndCure() {
+    @Test func storeErrorsHaveTheStoreTheCodeAndAHint() {
         #expect(
             ExitStatus(of: Self.store(.inputOutput)).lines == [
                 "retention: error: prices.sqlite: it failed (SQLITE_X)", "  do this",
@@ -60,7 +60,7 @@ struct ProgressBarTests {
         }
     }
 
-    @Test func lineTellsRowsRateAndTimeLeft() {
+    @Test func theLineShowsRowsRateAndTimeLeft() {
         #expect(
             ProgressBar.line(
                 label: "yahoo-gold", deletedCount: 200_000, expiredCount: 500_000, elapsed: .seconds(2))
@@ -73,7 +73,7 @@ struct ProgressBarTests {
                 == "r  [####################]  100.0%  7 of 7 rows")
     }
 
-    /// What is left to wait for is what people look at: other parts go first.
+    /// The time left matters most: other parts are omitted first.
     @Test(arguments: [
         (79, "yahoo-gold  [########------------]  40.0%  200,000 of 500,000 rows  3.0 s left"),
         (70, "yahoo-gold  40.0%  200,000 of 500,000 rows  3.0 s left"), (40, "yahoo-gold  40.0%  3.0 s left"),

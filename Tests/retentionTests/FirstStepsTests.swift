@@ -11,13 +11,13 @@ struct FirstStepsTests {
     private func settled(_ text: String) -> String {
         text.replacing(/\d+ ms|\d+\.\d s/) { _ in "12 ms" }
             .replacing(/link is [0-9a-f]{64}/) { _ in "link is 4f0c…" }
-            // The columns are as wide as what stands in them.
+            // The width of columns depends on their contents.
             .replacing(#/ {2,}/#) { _ in "  " }
             .replacing(#/ +12 ms/#) { _ in "  12 ms" }
             .trimmingCharacters(in: .newlines)
     }
 
-    @Test(.enabled(if: store != nil, "the sample store is not here"))
+    @Test(.enabled(if: store != nil, "the sample stores are not there"))
     func everyStepPrintsWhatThePageShows() throws {
         let folder = try TemporaryFolder()
         let file = folder.url.appending(path: "DataUsage.sqlite")

@@ -73,7 +73,7 @@ struct ForeignLedgerTests {
     }
 
     @Test(arguments: ["DROP TABLE link", "DELETE FROM link"])
-    func aChainThatIsGoneIsBroken(sql: String) throws {
+    func aMissingChainIsBroken(sql: String) throws {
         let job = try job(ledger: "ledger.db")
         #expect(try job.retention("run").status == 0)
         try job.change(sql, in: "ledger.db")
@@ -111,7 +111,7 @@ struct ForeignLedgerTests {
         }
     }
 
-    @Test(arguments: [Int64.min, .max]) func numbersThatNobodyRecordedOverflowNothing(number: Int64) throws {
+    @Test(arguments: [Int64.min, .max]) func foreignNumbersOverflowNothing(number: Int64) throws {
         let job = try LaunchedJob(
             Sample.price,
             policy: Sample.policy(Sample.rule(), Sample.rule(name: "two", age: "60d"), head: "ledger: l.db"))

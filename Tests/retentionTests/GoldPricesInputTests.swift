@@ -55,11 +55,11 @@ struct GoldPricesInputTests {
         }
 
     @Test func everyFormatIsHere() {
-        // Those of SPEC, without `native`.
+        // Those of docs/configuration.md, without `native`.
         #expect(Set(Self.formats.map(\.name)).count == 14)
     }
 
-    @Test(.enabled(if: arePricesHere, "the price files are not here"), arguments: formats, [false, true])
+    @Test(.enabled(if: arePricesHere, "the price files are not there"), arguments: formats, [false, true])
     func fiftyYearsOfMonthlyGoldPricesStay(_ format: Format, isIndexed: Bool) throws {
         let job = try LaunchedJob(
             "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at \(format.storage));"
@@ -104,7 +104,7 @@ struct GoldPricesInputTests {
         #expect(try job.listing().contains("pending/done/gold-monthly.csv"))
     }
 
-    @Test(.enabled(if: arePricesHere, "the price files are not here"))
+    @Test(.enabled(if: arePricesHere, "the price files are not there"))
     func dailyPricesAreCutAtTheBeginningOfAMonthButForTheLastOnes() throws {
         let job = try LaunchedJob(
             "CREATE TABLE IndexPoint(day TEXT PRIMARY KEY, close REAL) WITHOUT ROWID;",

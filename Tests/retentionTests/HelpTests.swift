@@ -12,7 +12,7 @@ struct HelpTests {
         return end.output
     }
 
-    /// The lines below EXAMPLES, without what stands behind two spaces.
+    /// The lines below EXAMPLES, without the text after two spaces.
     private func examples(_ help: String) -> [String] {
         let lines = help.split(separator: "\n", omittingEmptySubsequences: false)
         return lines.drop { !$0.contains("EXAMPLES") }.dropFirst().prefix { !$0.isEmpty }.map { line in
@@ -75,7 +75,7 @@ struct HelpTests {
     }
 
     @Test(arguments: ["bash", "zsh", "fish"])
-    func completionsOfferTheWordsOfOptions(shell: String) throws {
+    func completionsOfferTheValuesOfOptions(shell: String) throws {
         let script = try help(["--generate-completion-script", shell])
         for words in [["too_many_rows", "clock_jumped"], ["interrupted", "crashed"], ["json"]] {
             for word in words { #expect(script.contains(word), "\(word)") }

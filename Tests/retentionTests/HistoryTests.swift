@@ -80,7 +80,7 @@ struct HistoryTests {
         }
     }
 
-    @Test func numbersGoOnWhenARuleDeletedAllHistory() throws {
+    @Test func numbersContinueWhenARuleDeletedAllHistory() throws {
         let (job, writer) = try job(Self.historyRule)
         writer.clock = { Instant(unixSeconds: 1_700_000_000) }
         _ = try writer.insertObject(entity: "Quote", values: [:])

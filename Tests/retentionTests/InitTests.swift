@@ -37,7 +37,7 @@ struct InitTests {
         #expect(policy.rules.map { $0.dateFormat?.rawValue } == ["unix_seconds", "iso8601"])
         #expect(
             draft.contains("#   Newest: a view\n") && draft.contains("#   Setting: no attribute looks like a date\n"))
-        #expect(draft.contains("  # Event refers to it: a row that it points at cannot be deleted."), "\(draft)")
+        #expect(draft.contains("  # Event refers to it: a row that it refers to cannot be deleted."), "\(draft)")
     }
 
     @Test func asItIsItDeletesNothing() throws {
@@ -135,7 +135,7 @@ struct InitTests {
         #expect(date != nil || draft.contains("\n#   T: "), "\(draft)")
     }
 
-    @Test func aStoreWithoutDatesIsTold() throws {
+    @Test func aStoreWithoutDatesIsReported() throws {
         let job = try LaunchedJob("CREATE TABLE Setting(name TEXT)", policy: "")
         let end = try job.retention("init", "prices.sqlite")
         #expect(
@@ -160,7 +160,7 @@ struct InitTests {
         return ["plaso/DataUsage.sqlite", "plaso/netusage.sqlite"].map { root.appending(path: $0) }
     }()
 
-    @Test(.enabled(if: !samples.isEmpty, "the sample stores are not here"), arguments: samples)
+    @Test(.enabled(if: !samples.isEmpty, "the sample stores are not there"), arguments: samples)
     func theDraftOfARealCoreDataStorePasses(original: URL) throws {
         let folder = try TemporaryFolder()
         try Data(contentsOf: original).write(to: folder.url.appending(path: "prices.sqlite"))

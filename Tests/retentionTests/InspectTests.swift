@@ -47,7 +47,7 @@ struct InspectTests {
         #expect(try Data(contentsOf: job.folder.url.appending(path: "prices.sqlite")) == before.1)
     }
 
-    @Test func whatIsNoStoreIsTold() throws {
+    @Test func whatIsNoStoreIsReported() throws {
         let job = try job()
         let missing = try job.retention("inspect", "nothing.sqlite")
         #expect(missing.status == 66 && missing.output.isEmpty && missing.errors.contains("nothing.sqlite"))
@@ -65,7 +65,7 @@ struct InspectTests {
         LaunchedProgram.project.appending(path: "\($0)/data/coredata").standardizedFileURL
     }.first { FileManager.default.fileExists(atPath: $0.path) }
 
-    @Test(.enabled(if: coreData != nil, "the sample stores are not here"))
+    @Test(.enabled(if: coreData != nil, "the sample stores are not there"))
     func showsTheModelOfACoreDataStore() throws {
         let folder = try TemporaryFolder()
         let original = try #require(Self.coreData).appending(path: "plaso/netusage.sqlite")
@@ -84,7 +84,8 @@ struct InspectTests {
     }
 
     /// docs/output.md shows a session; it prints exactly that, until the sample's newest date is five years old.
-    @Test(.enabled(if: Date.now < Date(timeIntervalSince1970: 1_893_456_000), "the page is from before 2030"))
+    @Test(
+        .enabled(if: Date.now < Date(timeIntervalSince1970: 1_893_456_000), "the sample in the page holds until 2030"))
     func thePageShowsWhatIsPrinted() throws {
         let page = try String(
             contentsOf: LaunchedProgram.project.appending(path: "docs/output.md"), encoding: .utf8)

@@ -77,7 +77,7 @@ final class LaunchedJob {
         return report
     }
 
-    /// What the ledger tells, by `retention log`.
+    /// The ledger, as `retention log` shows it.
     func log(_ arguments: String...) throws -> [Report] { try log(arguments) }
 
     func log(_ arguments: [String]) throws -> [Report] {
@@ -87,14 +87,14 @@ final class LaunchedJob {
         return try Report.decoder.decode(Log.self, from: Data(end.output.utf8)).runs
     }
 
-    /// The program ended without the report that was asked for, without a rule in it, or with another status.
+    /// The program ended without the expected report, without a rule in it, or with another status.
     struct NoReport: Error {
         var status: Int32
         var errors: String
     }
 }
 
-/// The fields of `retention.run/1` that tests look at; those of `retention.log/1` besides.
+/// The fields of `retention.run/1` that tests use, and those of `retention.log/1`.
 struct Report: Decodable {
     struct Pending: Decodable, Equatable {
         var files, saved, ignored, rejected: Int
@@ -129,7 +129,7 @@ struct Report: Decodable {
     init(json: String) throws { self = try Self.decoder.decode(Report.self, from: Data(json.utf8)) }
 }
 
-/// The program at work, to be sent signals.
+/// The running program, to send signals to it.
 final class RunningProgram {
     private let process = Process()
     private let scratch: TemporaryFolder

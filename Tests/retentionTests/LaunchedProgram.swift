@@ -17,7 +17,7 @@ struct LaunchedProgram {
         URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent().deletingLastPathComponent()
     }
 
-    /// What makes programs believe that it is another time, if the tests were started so.
+    /// The variables that set another time, if the tests were started with it.
     private static let clock = ProcessInfo.processInfo.environment.filter { name, _ in
         name == "LD_PRELOAD" || name.contains("FAKE")
     }
@@ -42,7 +42,7 @@ struct LaunchedProgram {
         _ executable: URL, _ arguments: [String], in folder: URL, environment: [String: String]?
     ) throws -> Ending {
         let scratch = try TemporaryFolder()
-        // Files, not pipes: a process that says much cannot stand still on a full one.
+        // Files, not pipes: a process cannot block on a full file.
         let output = scratch.url.appending(path: "output")
         let errors = scratch.url.appending(path: "errors")
         for file in [output, errors] { try Data().write(to: file) }
@@ -63,7 +63,7 @@ struct LaunchedProgram {
     }
 }
 
-/// A new folder that goes when the test ends.
+/// A temporary folder that is deleted when the test ends.
 final class TemporaryFolder {
     let url: URL
 

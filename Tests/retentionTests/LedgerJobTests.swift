@@ -30,7 +30,7 @@ struct LedgerJobTests {
         #expect(try job.retention("log", "--run", "0").output.contains("sudo by ann"))
     }
 
-    @Test func theOldestOverdueRowOfWhatIsLeftIsTold() throws {
+    @Test func theOldestRemainingOverdueRowIsReported() throws {
         let job = try LaunchedJob(
             Sample.price + Sample.rows(3, daysAgo: 40) + Sample.rows(5, daysAgo: 1),
             policy: Sample.policy(Sample.rule("limits: { max_rows: 1 }")))
@@ -107,7 +107,7 @@ struct LedgerJobTests {
         return job
     }
 
-    @Test func verifyTellsAChangedRecord() throws {
+    @Test func verifyFindsAChangedRecord() throws {
         let job = try twoRuns()
         let whole = try job.retention("log", "--verify")
         #expect(whole.status == 0 && whole.output.hasPrefix("The ledger is intact: 4 links, 2 runs."), "\(whole)")

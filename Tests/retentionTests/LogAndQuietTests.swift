@@ -18,7 +18,7 @@ struct LogAndQuietTests {
 
     // MARK: Columns without a date
 
-    @Test func aColumnInWhichNoDateCanBeReadIsToldThoughQuiet() throws {
+    @Test func aColumnWithoutReadableDatesIsReportedEvenIfQuiet() throws {
         struct Report: Decodable { var warnings: [String] }
         let job = try LaunchedJob(
             Sample.price + "INSERT INTO Price(at) VALUES (NULL), (5);", policy: Sample.policy(Sample.rule()))
@@ -94,12 +94,12 @@ struct LogAndQuietTests {
         Level(arguments: ["--log-level", "warning"], isInfo: false, isWarning: true),
         Level(arguments: ["--log-level", "error"], isInfo: false, isWarning: false),
         Level(arguments: [], head: "log: { level: error }", isInfo: false, isWarning: false),
-        // The command line goes before the file, and --quiet only raises the level.
+        // The command line overrides the file, and --quiet only raises the level.
         Level(arguments: ["--log-level", "info"], head: "log: { level: error }", isInfo: true, isWarning: true),
         Level(arguments: ["--quiet"], isInfo: false, isWarning: true),
         Level(arguments: ["--quiet", "--log-level", "error"], isInfo: false, isWarning: false),
     ])
-    func theLevelSaysWhatIsTold(_ level: Level) throws {
+    func theLevelLimitsTheLog(_ level: Level) throws {
         let end = try job(head: level.head).launch(["run"] + level.arguments)
         #expect(end.errors.contains(" info ") == level.isInfo, "\(end.errors)")
         #expect(end.errors.contains(" warning ") == level.isWarning, "\(end.errors)")
@@ -165,7 +165,7 @@ struct LogAndQuietTests {
         #expect(try outcomes([]) == all)
         #expect(try outcomes(["--last", "2"]) == Array(all[2...]))
         #expect(try outcomes(["--last", "99"]) == all)
-        // Only the rule that was asked for is told.
+        // Only the requested rule is shown.
         #expect(try outcomes(["--rule", "gold"]) == [#"completed ["gold 10"]"#, #"completed ["gold 2"]"#])
         #expect(try outcomes(["--rule", "fx", "--last", "1"]) == [#"refused ["fx 0"]"#])
         #expect(try outcomes(["--rule", "silver"]).isEmpty)

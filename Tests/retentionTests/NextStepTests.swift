@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// An error names the place, and what was probably meant.
+/// An error has the position, and suggests what was probably meant.
 struct NextStepTests {
     @Test(arguments: [
         ("rn", "did you mean 'run'?"), ("chek", "did you mean 'check'?"), ("inspct", "did you mean 'inspect'?"),
@@ -21,7 +21,7 @@ struct NextStepTests {
     }
 
     @Test(arguments: [["run"], ["run", "--dry-run"], ["check"], ["report", "--html", "page.html"]])
-    func aMissingStoreIsToldWithItsLineAndSimilarFiles(arguments: [String]) throws {
+    func aMissingStoreIsReportedWithItsLineAndSimilarFiles(arguments: [String]) throws {
         let job = try LaunchedJob(
             Sample.price, policy: "version: 1\n# Prices.\nstore: data/price.sqlite\nrules:\n  - \(Sample.rule())\n")
         try job.folder.write("", to: "data/prices.sqlite")
@@ -29,9 +29,9 @@ struct NextStepTests {
         #expect(near.status == 66 && near.errors.contains("retention.yaml, line 3"), "\(near)")
         #expect(near.errors.contains("did you mean 'prices.sqlite'?"), "\(near)")
         try FileManager.default.moveItem(atPath: job.path("data/prices.sqlite"), toPath: job.path("data/gold.db"))
-        #expect(try job.launch(arguments).errors.contains("there is gold.db"))
+        #expect(try job.launch(arguments).errors.contains("contains gold.db"))
         try FileManager.default.removeItem(atPath: job.path("data"))
-        #expect(try job.launch(arguments).errors.contains("data is not there"))
+        #expect(try job.launch(arguments).errors.contains("data does not exist"))
     }
 
     @Test func inspectNamesSimilarFilesToo() throws {
@@ -50,7 +50,7 @@ struct NextStepTests {
         #expect(end.status == 78 && error.lowerBound < advice.lowerBound, "\(end)")
     }
 
-    /// A program died in the middle of a change: its journal must be rolled back, which needs somebody who writes.
+    /// A program died in the middle of a change: a writer has to roll back its journal.
     @Test func aDryRunBesideAHotJournalNamesWhatRollsItBack() throws {
         let job = try LaunchedJob(
             "PRAGMA journal_mode = DELETE;" + Sample.price + Sample.rows(500, daysAgo: 40) + Sample.rows(5, daysAgo: 1),

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// However a password gets into a policy or onto the command line, nobody reads it in what the program says or writes.
+/// However a password gets into a policy or onto the command line, no output of the program contains it.
 struct PasswordTests {
     private static let secret = "s3cr3t-pass"
 

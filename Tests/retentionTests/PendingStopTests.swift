@@ -19,9 +19,9 @@ struct PendingStopTests {
         let before = try job.number("SELECT count(*) FROM Price WHERE symbol = 'XAUUSD'")
         #expect((1..<Self.rowCount - 4).contains(before))
         #expect(try job.listing().contains("new/a.csv"))
-        let foretold = try job.report("--dry-run")
+        let predicted = try job.report("--dry-run")
         let report = try job.report()
-        #expect(report.pending == foretold.pending && report.pending.files == 1)
+        #expect(report.pending == predicted.pending && report.pending.files == 1)
         #expect(report.pending.saved == Self.rowCount - 4 - before)
         #expect(
             try job.rows("SELECT count(*), count(DISTINCT price) FROM Price WHERE symbol = 'XAUUSD'")

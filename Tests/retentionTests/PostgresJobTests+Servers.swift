@@ -5,7 +5,7 @@ import PostgresStore
 import Testing
 
 extension PostgresJobTests {
-    /// The program, and servers of its own that are stopped, promoted or asked for passwords.
+    /// The program with its own servers, which are stopped, promoted or require passwords.
     @Suite(.serialized)
     struct OwnServers {
         private static let schema = """
@@ -31,7 +31,7 @@ extension PostgresJobTests {
             """
         }
 
-        @Test func aRunWhosePrimaryIsGoneEndsWith69AndTheNextOneWorksOnTheStandbyThatTookOver() throws {
+        @Test func aRunThatLosesItsPrimaryEndsWith69AndTheNextOneUsesThePromotedStandby() throws {
             let primary = try PostgresCluster()
             let url = try primary.makeDatabase(Self.schema + Self.slowDeletes)
             let name = PostgresCluster.database(of: url)
@@ -49,7 +49,7 @@ extension PostgresJobTests {
             #expect(run.wait() == 69)
             let errors = try job.text("stderr.txt")
             #expect(errors.contains("SQLSTATE 57P01") || errors.contains("is the server running"), "\(errors)")
-            // What was committed is told.
+            // The report has what was committed.
             let failed = try #require(try job.log().first?.rules.first)
             #expect(failed.outcome == "failed" && failed.deleted >= 100 && failed.deleted % 20 == 0, "\(failed)")
 
@@ -126,7 +126,7 @@ extension PostgresJobTests {
             let none = try run("\(place)?\(tls)", [:], "run")
             #expect(none.status == 77 && none.errors.contains("`password_file`"), "\(none.errors)")
 
-            // A certificate for another name, and one that nobody trusts.
+            // A certificate for another name, and an untrusted one.
             let other = place.replacingOccurrences(of: "localhost", with: "127.0.0.1")
             let mismatch = try run("\(other)?\(tls)", ["PGPASSWORD": "r1ght-s3cret"], "run")
             #expect(mismatch.status == 69 && mismatch.errors.contains("localhost"), "\(mismatch.errors)")

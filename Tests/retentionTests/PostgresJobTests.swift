@@ -36,7 +36,7 @@ struct PostgresJobTests {
 
     private func number(_ query: String) throws -> Int { Int(try cluster.run(query, url: url)) ?? -1 }
 
-    @Test func theSameRuleDeletesWhatTheDryRunForetells() throws {
+    @Test func theSameRuleDeletesWhatTheDryRunPredicts() throws {
         let job = try job()
         let dry = try job.report("--dry-run")
         #expect(dry.exitCode == 0 && dry.rules[0].outcome == "planned" && dry.rules[0].dateFormat == "native")
@@ -53,7 +53,7 @@ struct PostgresJobTests {
     }
 
     /// Rows that the user may see and not delete: whatever the run refuses, the check and the dry run refuse, too.
-    @Test func aPolicyForDeletesAloneIsToldByCheckDryRunAndRun() throws {
+    @Test func aPolicyThatOnlyDeletesIsReportedByCheckDryRunAndRun() throws {
         let user = "job_" + PostgresCluster.database(of: url)
         _ = try cluster.run(
             """
@@ -87,7 +87,7 @@ struct PostgresJobTests {
         #expect(try number("SELECT count(*) FROM pg_class WHERE relname = 'retention_taken'") == 0)
     }
 
-    @Test func aPendingFileOfAKilledRunIsGoneOnWith() throws {
+    @Test func aPendingFileOfAKilledRunIsContinued() throws {
         let job = try job(
             head: """
                 pending:
@@ -111,7 +111,7 @@ struct PostgresJobTests {
         #expect(try number("SELECT count(*) FROM pg_class WHERE relname = 'retention_taken'") == 0)
     }
 
-    @Test func everyTroubleHasItsExitStatusAndNoPasswordIsShown() throws {
+    @Test func everyErrorHasItsExitStatusAndNoPasswordIsShown() throws {
         func ending(_ store: String, _ rule: String = "") throws -> (status: Int32, text: String) {
             let end = try job(rule, store: store).retention("run")
             return (end.status, end.errors + end.output)
@@ -176,7 +176,7 @@ struct PostgresJobTests {
         #expect(try number("SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE 'part\\_%'") == 1)
     }
 
-    @Test func theCutoffIsAlignedInThePolicysZoneAndTheLedgerTellsOfEveryRun() throws {
+    @Test func theCutoffIsAlignedInThePolicysZoneAndTheLedgerHasEveryRun() throws {
         let job = try job()
         try job.folder.write(
             """
@@ -213,7 +213,7 @@ struct PostgresJobTests {
     }
 
     @Test(arguments: [("cascade", 0, 1), ("nullify", 1, 0)])
-    func aRulesOwnWordOnRelationshipsIsForetoldAndCarriedOut(word: String, staying: Int, going: Int) throws {
+    func aRulesOverrideOfRelationshipsIsPredictedAndCarriedOut(word: String, staying: Int, going: Int) throws {
         try cluster.run(
             """
             CREATE TABLE note (id int PRIMARY KEY, price bigint REFERENCES price (id) ON DELETE RESTRICT);

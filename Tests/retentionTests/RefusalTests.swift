@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every refusal of SPEC, as a user meets it: nothing goes by that rule, the others go on, and there is a way past.
+/// Every refusal of docs/output.md, as a user sees it: the rule deletes nothing, the others run, and it can be accepted.
 struct RefusalTests {
     struct Case: CustomTestStringConvertible, Sendable {
         var testDescription: String
@@ -11,11 +11,11 @@ struct RefusalTests {
         var format = "unix_seconds"
         /// Further keys of the rule on `Price`.
         var keys = ""
-        /// What the message names; a query stands for what it finds.
+        /// What the message contains; a query is replaced by its result.
         var figures: [String]
         /// The refusals to accept so that the rule is carried out.
         var accept: [String]
-        /// What goes then.
+        /// The deleted rows.
         var deleted: Int
         var cascaded = 0
     }
@@ -84,7 +84,7 @@ struct RefusalTests {
     }
 
     @Test(arguments: cases)
-    func deletesNothingByTheRuleAndGoesOnWithTheOthers(_ test: Case) throws {
+    func deletesNothingByTheRuleAndContinuesWithTheOthers(_ test: Case) throws {
         let job = try job(test)
         let before = try job.rows("SELECT * FROM Price")
         let dry = try job.report("--dry-run")

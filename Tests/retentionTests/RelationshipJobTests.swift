@@ -28,7 +28,7 @@ struct RelationshipJobTests {
     private static let unsupported: String? = "unsupported_schema"
 
     static let cases: [Case] = [
-        // The rule's own word, and what the schema declares of the same key.
+        // The rule's override, and what the schema declares of the same key.
         Case(
             nil, "nullify",
             "up INTEGER DEFAULT 2 REFERENCES t ON DELETE SET DEFAULT, root INTEGER REFERENCES t ON DELETE CASCADE",
@@ -87,7 +87,7 @@ struct RelationshipJobTests {
         Case(
             nil, accepted, "",
             "CREATE TABLE c(t INTEGER REFERENCES t ON DELETE SET NULL);" + two + "INSERT INTO c VALUES (2)"),
-        // A share is of all that goes, newer rows that go by a cascade of the rule among them.
+        // A fraction is of all deleted rows, including newer rows that the rule's cascade deletes.
         Case(
             "too_large_fraction", "cascade, limits: { max_fraction: 0.5 }", "up INTEGER REFERENCES t",
             "INSERT INTO t VALUES (1, $old, NULL), (2, $new, 1), (3, $new, 2), (9, $new, NULL)"),

@@ -29,7 +29,7 @@ struct SchemaTests {
         #expect(isCurrent, "it is stale; make it anew: swift run retention schema >docs/retention.schema.json")
     }
 
-    @Test(.enabled(if: hasValidator, "python3-jsonschema and python3-yaml are not here"))
+    @Test(.enabled(if: hasValidator, "python3-jsonschema and python3-yaml are not installed"))
     func takesEverySampleAndRefusesEveryBadFile() throws {
         let folder = try TemporaryFolder()
         let path = try folder.write(schema(in: folder), to: "schema.json").path
@@ -40,7 +40,7 @@ struct SchemaTests {
     }
 
     /// A policy that `init` writes is a good one once it has its ages, and a bad one before.
-    @Test(.enabled(if: hasValidator, "python3-jsonschema and python3-yaml are not here"))
+    @Test(.enabled(if: hasValidator, "python3-jsonschema and python3-yaml are not installed"))
     func takesADraftOnceItHasItsAges() throws {
         let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
         let draft = try job.launch(["init", "prices.sqlite"])

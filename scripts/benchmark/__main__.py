@@ -12,7 +12,7 @@ from . import report
 from .parts import deletes, library, live, postgres, relationships, starts
 from .stores import Workshop
 
-# In this order, so that what needs a quiet machine most comes first. A server is measured only by name.
+# in this order, so that what needs a quiet machine most comes first. A server is measured only by name.
 PARTS = {
     "starts": starts, "deletes": deletes, "live": live, "relationships": relationships, "library": library,
     "postgres": postgres}

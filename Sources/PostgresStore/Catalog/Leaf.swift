@@ -8,6 +8,8 @@ struct Leaf: Hashable {
     let name: String
     /// Whether its rows are another server's.
     var isForeign = false
+    /// Whether its rows are stored by columns, so that the server cannot delete single ones.
+    var isColumnar = false
     /// The table that it is a partition of, in SQL; nil: of none.
     var parent: String?
     /// The number of that table; 0: none.
@@ -33,7 +35,8 @@ extension PostgresConnection {
                     (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
                         ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
                     JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
-                    WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0)
+                    WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0),
+                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar'
                 FROM pg_partition_tree(
                 """) + .bound("\(table.number)", "regclass")
                 + """
@@ -45,7 +48,7 @@ extension PostgresConnection {
             Leaf(
                 number: row[0].flatMap { Int($0) } ?? 0,
                 sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[2] ?? "",
-                isForeign: row[3] == "t",
+                isForeign: row[3] == "t", isColumnar: row[9] == "t",
                 parent: "\((row[4] ?? "").quotedIdentifier).\((row[5] ?? "").quotedIdentifier)",
                 parentNumber: row[6].flatMap { Int($0) } ?? 0, bounds: row[7] ?? "", rangeColumn: row[8])
         }

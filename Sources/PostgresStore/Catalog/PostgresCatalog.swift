@@ -6,8 +6,10 @@ struct PostgresCatalog {
     fileprivate var tables: [String: PostgresTable?] = [:]
     /// The real tables of tables by their numbers, while one state of the database is looked at.
     var leaves: [Int: [Leaf]]?
-    /// The extensions that change what a table is.
-    fileprivate var extensions: Set<String>?
+    /// The rows of whole partitions, while one state of the database is looked at.
+    var leafCounts: [Int: Int] = [:]
+    /// The extensions that change what a table is, and the schemas of their functions.
+    fileprivate var extensions: [String: String]?
 }
 
 extension PostgresConnection {
@@ -66,14 +68,25 @@ extension PostgresConnection {
         let query =
             SQLFragment(
                 """
-                SELECT c.oid::int8, n.nspname, c.relname, \(Self.displayName), c.relkind, c.relhassubclass, c.relispartition
+                SELECT c.oid::int8, n.nspname, c.relname, \(Self.displayName), c.relkind, c.relhassubclass, c.relispartition,
+                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar', pg_table_is_visible(c.oid)
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
                 WHERE \(Self.isOurs) AND (pg_table_is_visible(c.oid) AND lower(c.relname) = lower(
                 """) + .bound(name, "text") + ") OR lower(n.nspname || '.' || c.relname) = lower("
             + .bound(name, "text") + ")) ORDER BY NOT (c.relname = " + .bound(name, "text")
             + " OR n.nspname || '.' || c.relname = " + .bound(name, "text")
             + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 1"
-        guard let row = try rows(query).first, let number = row[0].flatMap({ Int($0) }) else { return nil }
+        guard var row = try rows(query).first else { return nil }
+        let ownName = [row[1] ?? "", row[2] ?? ""]
+        var aggregate: String?
+        if row[4] == "v", try hasExtension("timescaledb"),
+            let rows = try rows(TimescaleSQL.materialized(schema: ownName[0], view: ownName[1])).first
+        {
+            // The rows of a continuous aggregate are in a hypertable, and are deleted there.
+            aggregate = ownName.map(\.quotedIdentifier).joined(separator: ".")
+            (row[0], row[1], row[2], row[4], row[5]) = (rows[0], rows[1], rows[2], "r", "t")
+        }
+        guard let number = row[0].flatMap({ Int($0) }) else { return nil }
         let columns = try readColumns(number)
         let isPartition = row[6] == "t"
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
@@ -82,13 +95,15 @@ extension PostgresConnection {
             name: row[3] ?? name, kind: kinds[row[4] ?? ""] ?? .view, attributes: columns.map(\.attribute),
             primaryKey: try primaryKey(number),
             relationships: try relationships("conrelid", number, isPartition: isPartition).map(\.relationship),
-            incomingRelationships: incoming.map(\.relationship), deleteTriggers: try deleteTriggers(number))
+            incomingRelationships: incoming.map(\.relationship), deleteTriggers: try deleteTriggers(number),
+            schema: row[8] == "t" ? nil : ownName[0])
         return PostgresTable(
             number: number, schema: row[1] ?? "", relation: row[2] ?? "", entity: entity,
             types: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.type) }),
             typeNames: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.attribute.declaredType) }),
             indexes: try indexes(number), isPartitioned: row[4] == "p", hasChildren: row[5] == "t" && row[4] != "p",
-            isDistributed: try isDistributed(number), isHypertable: try isHypertable(row[1] ?? "", row[2] ?? ""))
+            isDistributed: try isDistributed(number), isHypertable: try isHypertable(row[1] ?? "", row[2] ?? ""),
+            aggregate: aggregate, isColumnar: row[7] == "t")
     }
 
     private func readColumns(_ number: Int) throws -> [(attribute: Attribute, type: ColumnType)] {
@@ -180,13 +195,19 @@ extension PostgresConnection {
 
     // MARK: Extensions
 
-    private func hasExtension(_ name: String) throws -> Bool {
+    private func hasExtension(_ name: String) throws -> Bool { try schema(ofExtension: name) != nil }
+
+    /// The schema of an extension's functions, in SQL; nil: there is no such extension.
+    func schema(ofExtension name: String) throws -> String? {
         if catalog.extensions == nil {
-            catalog.extensions = Set(
-                try rows(SQLFragment("SELECT extname FROM pg_extension WHERE extname IN ('timescaledb', 'citus')"))
-                    .compactMap { $0[0] })
+            let rows = try rows(
+                SQLFragment(
+                    "SELECT e.extname, n.nspname FROM pg_extension e JOIN pg_namespace n ON n.oid = e.extnamespace "
+                        + "WHERE e.extname IN ('timescaledb', 'citus')"))
+            catalog.extensions = Dictionary(
+                uniqueKeysWithValues: rows.map { ($0[0] ?? "", ($0[1] ?? "").quotedIdentifier) })
         }
-        return catalog.extensions?.contains(name) == true
+        return catalog.extensions?[name]
     }
 
     private func isHypertable(_ schema: String, _ relation: String) throws -> Bool {

@@ -20,6 +20,10 @@ struct PostgresTable {
     let isDistributed: Bool
     /// Whether it is a TimescaleDB hypertable.
     let isHypertable: Bool
+    /// The continuous aggregate, in SQL, whose rows this hypertable holds; nil: it is a table of its own.
+    var aggregate: String?
+    /// Whether its rows are stored by columns, so that the server cannot delete single ones.
+    let isColumnar: Bool
 
     /// An index that can give rows in the order of its columns.
     struct Index: Hashable {
@@ -44,6 +48,10 @@ struct PostgresTable {
         if isHypertable { return "\(name) is a hypertable" }
         return hasChildren ? "other tables inherit from \(name)" : nil
     }
+
+    /// Whether some of its rows can be chosen by their places, or by their keys, in a delete that is bounded by a number of
+    /// rows. A compressed chunk has no places, and a distributed table none that mean one row.
+    var canSplitDates: Bool { !isHypertable && !isDistributed }
 
     func type(_ attribute: Attribute) -> ColumnType { types[attribute.name] ?? .other }
 

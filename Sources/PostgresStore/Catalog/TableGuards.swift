@@ -1,11 +1,11 @@
 import PriceStore
 
-/// What stands in the way of anything but a DELETE on a whole table, for one that is divided into partitions or chunks.
+/// Reasons why the rows of a partitioned table must be deleted by a DELETE on the whole table.
 ///
-/// A drop skips what the server does for each row, and a statement on a partition by its own name skips what is declared
-/// for the whole table.
+/// A drop skips what the server does for each row, and a statement on a single partition skips what is declared for the
+/// whole table.
 struct TableGuards {
-    /// The kinds of guards; the first one found is told.
+    /// The kinds of guards; the first one found is reported.
     private enum Kind: Int {
         case statementTrigger = 1
         case rowTrigger
@@ -82,7 +82,7 @@ extension PostgresConnection {
         return TableGuards(try rows(TableGuards.query([table.number] + detached.map(\.number))))
     }
 
-    /// Whether a user's deletes and looks at a table are held to row security.
+    /// Whether row security applies to a user's deletes and reads of a table.
     func isRowSecurityActive(_ table: PostgresTable) throws -> Bool {
         try exists("SELECT 1 WHERE row_security_active(" + .bound("\(table.number)", "oid") + ")")
     }

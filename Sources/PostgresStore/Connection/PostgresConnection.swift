@@ -41,8 +41,14 @@ public class PostgresConnection {
     var shadows: [Int: ShadowTable] = [:]
     /// Tables that batches have deleted from, in SQL, for a reclaim.
     var changedTables: Set<String> = []
-    /// The groups of shards that a delete goes through, by table number.
-    var shardGroups: [Int: [ShardGroup]] = [:]
+    /// The slices that a delete goes through, by table number.
+    var slices: [Int: DateSlices] = [:]
+    /// The parts of compressed chunks that a delete goes through first, by table number.
+    var segments: [Int: [SegmentPart]] = [:]
+    /// How many chunks the next drop takes.
+    var chunkPortion = 16
+    /// Who keeps partitions or chunks from being dropped, so that their rows are deleted instead; nil: nobody.
+    var dropTrouble: String?
     /// What the surveys have counted; nil: nothing that would still hold.
     var known: KnownCounts?
     /// What surveys have found, for the deletions that follow.
@@ -160,25 +166,31 @@ public class PostgresConnection {
 
     // MARK: Work
 
-    /// Runs a piece of work and names its errors. A lost connection is opened again and the work repeated, unless it is
-    /// part of a transaction or must not be repeated.
+    /// Runs a piece of work and names its errors. A lost connection is opened again and the work repeated, for as long as
+    /// there is patience, unless it is part of a transaction or must not be repeated.
     func run<T>(_ what: String, isRepeatable: Bool = true, _ body: () throws -> T) throws(StoreError) -> T {
-        do {
-            return try body()
-        } catch {
-            let told = StoreError(error, store: name, doing: what)
-            guard told.kind == .unreachable, isRepeatable, transactionDepth == 0 else { throw told }
-            try reconnect(after: told)
-        }
-        do {
-            return try body()
-        } catch {
-            throw StoreError(error, store: name, doing: what)
+        let end = ContinuousClock.now + options.patience
+        while true {
+            do {
+                return try body()
+            } catch {
+                let told = StoreError(error, store: name, doing: what)
+                guard told.kind == .unreachable, isRepeatable, transactionDepth == 0, ContinuousClock.now < end else {
+                    throw told
+                }
+                try reconnect(after: told)
+            }
         }
     }
 
     /// Opens the session again, for as long as there is patience.
     func reconnect(after error: StoreError) throws(StoreError) {
+        if link.isOpen {
+            // A server behind this one is lost. The session is still there, with its lock: a second one would wait for it.
+            usleep(500_000)
+            return
+        }
+        let former = link.serverProcess
         let end = ContinuousClock.now + options.patience
         var pause = Duration.milliseconds(100)
         while true {
@@ -196,8 +208,15 @@ public class PostgresConnection {
         transactionDepth = 0
         catalog = PostgresCatalog()
         known = nil
-        if holdsRunLock { try lockRun() }
+        if holdsRunLock { try lockRun(insteadOf: former) }
+        recoverPrepared()
         guard shadows.isEmpty else { throw error }
+    }
+
+    /// On Citus, releases the rows that a lost session has locked on the workers. A user who may not do that waits.
+    private func recoverPrepared() {
+        guard !options.isReadOnly, (try? schema(ofExtension: "citus")) ?? nil != nil else { return }
+        _ = try? link.execute(CitusSQL.recoverPrepared, [])
     }
 
     /// Whether the session is still there.
@@ -223,19 +242,25 @@ public class PostgresConnection {
     /// Carries out a batch in one transaction, whose statements take no more than minutes. What it leaves undone by a
     /// deadlock, a serialization failure or a lock that is not to be had is tried again.
     ///
-    /// - Parameter usesOnePlan: whether statements that come again are planned once, whatever their values are.
+    /// - Parameters:
+    ///   - usesOnePlan: whether statements that come again are planned once, whatever their values are.
+    ///   - isExclusive: whether it locks out others. A session that waits for such a lock blocks all later ones, so each
+    ///     attempt waits for 50 ms only and is repeated with growing pauses.
     func batch<T>(
-        _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, _ body: () throws -> T
+        _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, isExclusive: Bool = false,
+        _ body: () throws -> T
     ) throws(StoreError) -> T {
         guard transactionDepth == 0 else { return try run(what) { try transaction(.normal, body) } }
         var failures = 0
+        let (lockEnd, lossEnd) = (ContinuousClock.now + options.lockTimeout, ContinuousClock.now + options.patience)
+        let wait = isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : ""
         while true {
             // A commit whose answer was lost may have happened.
             var committing: (number: String?, value: T)?
             do {
                 return try enclosed(
                     begin: "BEGIN ISOLATION LEVEL \(isolation); SET LOCAL statement_timeout = '10min'; "
-                        + "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL plan_cache_mode = "
+                        + wait + "SET LOCAL max_parallel_workers_per_gather = 0; SET LOCAL plan_cache_mode = "
                         + (usesOnePlan ? "force_generic_plan" : "auto") + "; SELECT pg_current_xact_id()",
                     end: "COMMIT", undo: "ROLLBACK"
                 ) { begun in
@@ -253,15 +278,19 @@ public class PostgresConnection {
                     if let committing, let number = committing.number, try isCommitted(number) {
                         return committing.value
                     }
-                    guard failures < 5 else { throw told }
-                } else if told.isWorthRepeating, failures < 5 {
-                    usleep(UInt32(20_000 << failures))
+                    guard ContinuousClock.now < lossEnd else { throw told }
+                } else if told.isWorthRepeating, failures < 5 || isExclusive && ContinuousClock.now < lockEnd {
+                    recoverPrepared()
+                    usleep(UInt32(20_000 << min(failures, 5)))
                 } else {
                     throw told
                 }
             }
         }
     }
+
+    /// How long an exclusive lock is waited for at a time, in milliseconds.
+    private static let exclusiveWait = 50
 
     private func isCommitted(_ number: String) throws(StoreError) -> Bool {
         do {

@@ -120,6 +120,9 @@ import PriceStore
         /// Whether the session is still there, as far as the library has noticed.
         var isOpen: Bool { PQstatus(handle) == CONNECTION_OK }
 
+        /// The number of the server's process that serves the session.
+        var serverProcess: Int { Int(PQbackendPID(handle)) }
+
         /// Whether a transaction is open on the server.
         var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }
 
@@ -143,7 +146,7 @@ import PriceStore
                 let code = PQresultErrorField(result, CInt(UInt8(ascii: "C"))).map { String(cString: $0) }
                 let message = PQresultErrorField(result, CInt(UInt8(ascii: "M"))).map { String(cString: $0) }
                 throw ServerFault(
-                    code: code, message: message ?? firstLine(text(PQresultErrorMessage(result))),
+                    code: code, message: firstLine(message ?? text(PQresultErrorMessage(result))),
                     isConnectionLost: !isOpen)
             }
             let (rowCount, columnCount) = (PQntuples(result), PQnfields(result))
@@ -203,6 +206,7 @@ import PriceStore
         let isOpen = false
         let isInTransaction = false
         let serverVersion = 0
+        let serverProcess = 0
         let place = (host: "", port: "", database: "", user: "")
 
         private init() {}

@@ -28,7 +28,7 @@ extension PostgresWriter {
         }
     }
 
-    /// Saves new rows in one transaction of its own.
+    /// Inserts rows in one transaction.
     public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
         try run("saving rows of \(request.entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(request.entity))

@@ -161,7 +161,7 @@ extension PostgresWriter {
         }
     }
 
-    /// Changes rows in one transaction of its own.
+    /// Updates rows in one transaction.
     public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
         guard !request.propertiesToUpdate.isEmpty else {

@@ -1,10 +1,10 @@
 import PriceStore
 
-/// The query that takes a calendar date apart: one row with `s` and `e`, the span that the value stands for in
-/// microseconds since 1970-01-01T00:00:00Z, start inclusive, end exclusive; both NULL, or no row, where it is no date.
+/// The query that parses a calendar date: one row with `s` and `e`, the span that the value represents in microseconds
+/// since 1970-01-01T00:00:00Z, start inclusive, end exclusive; both NULL, or no row, if it is not a date.
 ///
-/// It reads what ``DateEncoding/readText(_:zone:)`` reads, and by the same arithmetic: the server's own readers take
-/// more ("yesterday"), and its zones treat repeated times otherwise.
+/// It accepts the same text as ``DateEncoding/readText(_:zone:)``, with the same arithmetic: the server's own parser
+/// accepts more ("yesterday"), and its zones treat repeated times differently.
 struct CivilSQL {
     private let date: DateSQL
     /// The offsets of the zone by local time; nil: UTC.
@@ -12,7 +12,7 @@ struct CivilSQL {
 
     init(_ date: DateSQL) {
         self.date = date
-        // Beyond these years a zone is taken to go on as it was.
+        // Beyond these years a zone is assumed not to change.
         let years = (Instant(unixSeconds: -5_364_662_400), Instant(unixSeconds: 7_258_118_400))
         pieces = date.date.zone.isUTC ? nil : date.date.zone.offsetPieces(from: years.0, to: years.1)
     }
@@ -86,7 +86,7 @@ struct CivilSQL {
         "^([0-9]{4})(?:-([0-9]{2})(?:-([0-9]{2})(?:[Tt ]([0-9]{2}):([0-9]{2})(?::([0-9]{2})(?:[.,]([0-9]+))?)?"
         + "(Z|z|[+-][0-9]{2}(?::?[0-9]{2})?)?)?)?)?$"
 
-    /// The value as a number of so many digits; NULL: it is none.
+    /// The value as a number of so many digits; NULL if it is not one.
     private func number(digits: Int) -> SQLFragment {
         let column = date.column
         let (least, greatest) = digits == 8 ? ("10000000", "99999999") : ("10000000000000", "99999999999999")

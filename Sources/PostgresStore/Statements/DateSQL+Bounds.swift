@@ -11,11 +11,11 @@ extension DateSQL {
 
     /// What a column is compared with.
     enum Bound {
-        /// The first believed instant.
+        /// The earliest valid instant.
         case earliest
-        /// The last believed instant.
+        /// The latest valid instant.
         case latest
-        /// An instant before which a row must wholly lie.
+        /// An instant before which a row must be as a whole.
         case cutoff(Instant)
         /// An instant that a row's first instant is compared with: `<` and `>=`.
         case start(Instant)
@@ -55,8 +55,8 @@ extension DateSQL {
         case .integer: return "\(column) \(sign) " + .bound("\(number.integer)", "int8")
         case .real: return "\(column) \(sign) " + .bound(number.real.serverText, "float8")
         default:
-            // Whole numbers are held to the exact bound, others to the nearest double. The wider of the two serves the
-            // index.
+            // Whole numbers are compared with the exact bound, others with the nearest double. The wider of the two is
+            // for the index.
             let isUpper = comparison == .less || comparison == .lessOrEqual
             let real = number.real.serverText
             let wide =
@@ -94,7 +94,7 @@ extension DateSQL {
         return isBefore ? main + " AND NOT " + inHole : "(" + main + " OR " + inHole + ")"
     }
 
-    /// Days as `date` columns hold them: each stands for its whole local day.
+    /// Days as `date` columns store them: each represents the whole local day.
     private func dayBound(_ comparison: Comparison, _ bound: Bound, _ instant: Instant) -> SQLFragment {
         // The first day that does not begin before the instant.
         let first = dayNumber(instant) { startOfDay($0) >= instant }

@@ -127,13 +127,17 @@ struct DateSQL {
         .null, .wrongType, .notADate, .sentinel, .beforeEarliest, .afterLatest,
     ]
 
+    /// The server holds later dates than an ``Instant`` can: they cannot be read.
+    static let endOfDates = "'294247-01-01'"
+
     /// Numbers and dates that are neither infinite nor no number.
     var isFinite: SQLFragment {
         switch type {
         case .integer: .always
         case .real: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
         case .numeric: SQLFragment("\(column) > '-Infinity' AND \(column) < 'Infinity'")
-        case .timestamptz, .timestamp, .date: SQLFragment("\(column) > '-infinity' AND \(column) < 'infinity'")
+        case .timestamptz, .timestamp, .date:
+            SQLFragment("\(column) > '-infinity' AND \(column) < \(Self.endOfDates)")
         case .text, .other: .never
         }
     }

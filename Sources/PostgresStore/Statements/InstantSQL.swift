@@ -1,7 +1,7 @@
 import PriceStore
 
 extension Instant {
-    /// The instant in UTC as the server reads it, without a zone, clamped to the dates that it can tell.
+    /// The instant in UTC as the server reads it, without a zone, clamped to the range of its dates.
     ///
     /// Source: PostgreSQL manual, "Date/Time Types": 4713 BC to 294276 AD; there is no year 0.
     var serverText: String {

@@ -25,7 +25,7 @@ struct KeptRows {
 }
 
 extension PostgresConnection {
-    /// The condition that a row is none of the newest of its group.
+    /// The condition that a row is not one of the newest of its group.
     func notKept(_ keepLast: KeepLast, _ scope: RowScope) throws -> SQLFragment {
         let key = KeptRows.Key(table: scope.table.number, keepLast: keepLast)
         let kept: KeptRows

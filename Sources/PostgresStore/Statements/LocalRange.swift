@@ -1,10 +1,11 @@
 import PriceStore
 
-/// The local times of a zone that are before an instant: all below an end, but for a hole where the zone skips times.
+/// The local times of a zone that are before an instant: all before an end, except for a hole where the zone skips
+/// times.
 ///
-/// A skipped local time takes the offset before the gap, so that it stands for a later instant than the local times
-/// behind the gap. Within an hour of such a change some of the skipped times are already past the instant while later
-/// local times are not.
+/// A skipped local time uses the offset before the gap, so it represents a later instant than the local times after the
+/// gap. Within an hour of such a change some of the skipped times are already past the instant while later local times
+/// are not.
 struct LocalRange: Hashable {
     /// The end, exclusive: microseconds since 1970-01-01T00:00:00 on local clocks.
     var end: Int64

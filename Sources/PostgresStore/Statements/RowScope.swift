@@ -1,8 +1,8 @@
 import PriceStore
 
-/// Where rows come from in a statement, and how their columns are named there.
+/// The source of rows in a statement, and the names of their columns there.
 ///
-/// The rows go by an alias, so that no column of a table can hide, or be hidden by, one of our own.
+/// The rows have an alias, so that columns of a table cannot conflict with columns of the statement.
 struct RowScope {
     /// The alias of the rows in every statement.
     static let alias = "retention_row"

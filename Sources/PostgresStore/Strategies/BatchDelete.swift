@@ -23,9 +23,10 @@ struct BatchDelete {
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
     }
 
-    /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index.
+    /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index. One plan for all
+    /// chunks of a hypertable would open each of them, and decompress more than the segments that are meant.
     static func usesOnePlan(_ request: DeleteWork, _ table: PostgresTable) -> Bool {
-        [.range, .partitions].contains(request.technique) && !table.isDistributed
+        [.range, .partitions].contains(request.technique) && !table.isDistributed && !table.isHypertable
     }
 
     /// Deletes the rows of a table that meet a condition, and returns how many there were.

@@ -1,13 +1,13 @@
 public import PriceStore
 
 extension PostgresWriter {
-    /// Carries out a batch delete in one transaction of its own. A deadlock, a serialization failure, a lock that is not
-    /// to be had and a lost connection are tried again.
+    /// Executes a batch delete in one transaction. A deadlock, a serialization failure, a lock timeout and a lost
+    /// connection are tried again.
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         try execute(DeleteWork(request))
     }
 
-    /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
+    /// Executes a batch of a deletion, or all of it, in one transaction.
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
@@ -22,27 +22,26 @@ extension PostgresWriter {
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
-        if reach.hasOwnWord {
-            return try batch(what, isolation: "REPEATABLE READ") { try deleteByOwnWord(request, reach) }
+        if reach.overridesRules {
+            return try batch(what, isolation: "REPEATABLE READ") { try deleteOverridingRules(request, reach) }
         }
-        // The server counts changed rows twice where keys are entangled; then they are followed beforehand, in the same
-        // state of the database.
-        let isForeseen = reach.isEntangled && request.technique == .whole
+        // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
+        let isPredicted = reach.isEntangled && request.technique == .whole
         let before = known
         let result = try batch(
-            what, isolation: isForeseen ? "REPEATABLE READ" : "READ COMMITTED",
+            what, isolation: isPredicted ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: BatchDelete.usesOnePlan(request, table)
         ) {
-            let foreseen = isForeseen ? try foreseenCounts(request) : nil
-            let before = try reach.keys.isEmpty || isForeseen ? nil : changeCounts(reach)
+            let predicted = isPredicted ? try foreseenCounts(request) : nil
+            let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
             var batch = try BatchDelete(request, self)
             if request.relationships == .deny { try refusePointing(request) }
             let continuation = try batch.run()
             var result = BatchDeleteResult(
                 deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
-            if let foreseen {
-                result.cascadedCount = foreseen.cascaded
-                result.nullifiedCount = foreseen.nullified
+            if let predicted {
+                result.cascadedCount = predicted.cascaded
+                result.nullifiedCount = predicted.nullified
             } else if let before {
                 let after = try changeCounts(reach)
                 result.cascadedCount = after.deleted - before.deleted
@@ -56,13 +55,13 @@ extension PostgresWriter {
         return result
     }
 
-    private func foreseenCounts(_ request: DeleteWork) throws -> ForeseenCounts {
-        var foresight = Foresight(self)
-        try foresight.add(request.request)
-        return try counts(of: foresight, request.relationships, nil)
+    private func foreseenCounts(_ request: DeleteWork) throws -> RemovedCounts {
+        var removed = RemovedRows(self)
+        try removed.add(request.request)
+        return try counts(of: removed, request.relationships, nil)
     }
 
-    /// Throws if rows that would stay point at rows that would be deleted.
+    /// Throws if remaining rows refer to rows that would be deleted.
     private func refusePointing(_ request: DeleteWork) throws {
         let obstacles = try foreseenCounts(request).obstacles
         guard !obstacles.isEmpty else { return }

@@ -1,9 +1,61 @@
 import PriceStore
 
+/// A chunk of a hypertable.
+struct Chunk {
+    let leaf: Leaf
+    /// Its range; nil: it has an open end.
+    let bounds: PartitionBounds?
+    let bytes: Int
+    /// Whether the server changes nothing in it.
+    let isFrozen: Bool
+}
+
 extension PostgresConnection {
     /// The column whose ranges a hypertable's chunks are; nil: their ranges are of a function of it.
     func chunkColumn(_ table: PostgresTable) throws -> String? {
         try rows(TimescaleSQL.primaryDimension(schema: table.schema, relation: table.relation)).first?[0]
+    }
+
+    /// The chunks of a hypertable, oldest first.
+    func chunks(of table: PostgresTable, _ type: ColumnType) throws -> [Chunk] {
+        try rows(TimescaleSQL.chunks(table, type: type)).map { row in
+            Chunk(
+                leaf: Leaf(
+                    number: row[0].flatMap { Int($0) } ?? 0,
+                    sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[2] ?? "",
+                    isForeign: row[5] != "t"),
+                bounds: row[3].flatMap { lower in row[4].map { PartitionBounds(lower: lower, upper: $0) } },
+                bytes: row[6].flatMap { Int($0) } ?? 0, isFrozen: row[7] == "t")
+        }
+    }
+
+    /// The places of the chunks that are proved to hold only rows before an instant whose dates are believed. Chunks of one
+    /// range, in a space, go together or not at all.
+    ///
+    /// - Parameter most: so many are enough; nil: all.
+    func expired(_ chunks: [Chunk], _ date: DateSQL, _ before: Instant, most: Int? = nil) throws -> [Int] {
+        var found: [Int] = []
+        var kept: PartitionBounds?
+        let portion = max(64, most ?? 500)
+        for start in stride(from: 0, to: chunks.count, by: portion) {
+            let places = start..<min(start + portion, chunks.count)
+            let proofs = try areTrue(
+                places.map { place in
+                    chunks[place].leaf.isForeign
+                        ? .never : chunks[place].bounds.map { date.isWhollyBefore(before, $0) } ?? .never
+                })
+            for (place, isExpired) in zip(places, proofs) {
+                let bounds = chunks[place].bounds
+                if isExpired, bounds != kept {
+                    if let most, found.count >= most, chunks[found[found.count - 1]].bounds != bounds { return found }
+                    found.append(place)
+                } else {
+                    kept = bounds
+                    found.removeAll { chunks[$0].bounds == bounds }
+                }
+            }
+        }
+        return found
     }
 
     /// Drops the oldest chunks of a hypertable that are wholly expired, as a batch of their own; nil: there are none, or
@@ -18,17 +70,20 @@ extension PostgresConnection {
         let attribute = try scope.attribute(range.date.name, store: name)
         let date = try scope.date(range.date, store: name)
         guard let before = range.before, let type = table.typeNames[attribute.name], date.reading == .ordered,
-            try chunkColumn(table) == attribute.name
+            try chunkColumn(table) == attribute.name, let functions = try schema(ofExtension: "timescaledb")
         else { return nil }
-        return try batch("dropping chunks of \(table.name)") {
+        let known = known
+        let began = ContinuousClock.now
+        let dropped = try batch("dropping chunks of \(table.name)", isExclusive: true) { () -> (leaves: [Leaf], Int)? in
             try execute("LOCK TABLE ONLY \(table.sql) IN SHARE UPDATE EXCLUSIVE MODE")
-            let chunks = try expiredChunks(table, date, before)
-            guard let first = chunks.first, let last = chunks.last else { return nil }
-            try execute("LOCK TABLE \(chunks.map(\.leaf.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
+            let chunks = try nextChunks(table, date, before)
+            guard let first = chunks.first?.bounds, let last = chunks.last?.bounds else { return nil }
+            let leaves = chunks.map(\.leaf)
+            try execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try guards(of: table)?.dropObstacle == nil else { return nil }
-            let rowCount = try countTogether(chunks.map(\.leaf))
+            let rowCount = try knownCount(leaves, known) ?? countTogether(leaves, of: table)
             let droppedCount = try count(
-                TimescaleSQL.dropChunks(table, from: first.bounds.lower, to: last.bounds.upper, type: type))
+                TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
             guard droppedCount == chunks.count else {
                 throw StoreError(
                     .defect, store: name,
@@ -36,49 +91,31 @@ extension PostgresConnection {
                         "TimescaleDB drops \(droppedCount) chunks of \(table.name) where \(chunks.count) were counted: "
                         + "nothing is dropped")
             }
-            return BatchDeleteResult(deletedCount: rowCount, continuation: .behindPartition(first.leaf.number))
+            return (leaves, rowCount)
         }
+        guard let (leaves, rowCount) = dropped, let first = leaves.first else { return nil }
+        if let known { noteDropped(leaves, rowCount, table, request, known) }
+        // A signal is looked for between batches: one takes about half a second.
+        let elapsed = ContinuousClock.now - began
+        if elapsed < .milliseconds(250), leaves.count >= chunkPortion { chunkPortion = min(2 * chunkPortion, 512) }
+        if elapsed > .milliseconds(500) { chunkPortion = max(4, chunkPortion / 2) }
+        return BatchDeleteResult(deletedCount: rowCount, continuation: .behindPartition(first.number))
     }
 
-    /// How much a batch takes: whoever reads a range with these chunks waits while they are counted.
-    private static let mostChunks = (count: 16, bytes: 256 << 20)
+    /// The bytes of chunks that a batch takes: whoever reads a range with these chunks waits while they are counted.
+    private static let mostChunkBytes = 256 << 20
 
-    /// The oldest chunks that are proved to hold only rows before an instant whose dates are believed, as many as one batch
-    /// takes. No other chunk is between them.
-    private func expiredChunks(
-        _ table: PostgresTable, _ date: DateSQL, _ before: Instant
-    ) throws -> [(leaf: Leaf, bounds: PartitionBounds)] {
-        let chunks = try rows(
-            TimescaleSQL.chunks(schema: table.schema, relation: table.relation, type: date.type)
-        ).map { row in
-            let leaf = Leaf(
-                number: row[0].flatMap { Int($0) } ?? 0,
-                sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[2] ?? "",
-                isForeign: row[5] != "t")
-            let bounds = row[3].flatMap { lower in row[4].map { PartitionBounds(lower: lower, upper: $0) } }
-            return (leaf: leaf, bounds: bounds, bytes: row[6].flatMap { Int($0) } ?? 0)
-        }
-        var found: [(leaf: Leaf, bounds: PartitionBounds)] = []
+    /// The oldest expired chunks, as many as one batch takes. No other chunk is between them.
+    private func nextChunks(_ table: PostgresTable, _ date: DateSQL, _ before: Instant) throws -> [Chunk] {
+        let chunks = try chunks(of: table, date.type)
+        let places = try expired(chunks, date, before, most: chunkPortion)
+        var found: [Chunk] = []
         var bytes = 0
-        var skipped: PartitionBounds?
-        for start in stride(from: 0, to: chunks.count, by: 64) {
-            let portion = chunks[start..<min(start + 64, chunks.count)]
-            let proofs = try areTrue(
-                portion.map { $0.leaf.isForeign ? .never : $0.bounds.map { date.isWhollyBefore(before, $0) } ?? .never }
-            )
-            for (chunk, isExpired) in zip(portion, proofs) {
-                // Chunks of one range, in a space, go together or not at all.
-                guard isExpired, let bounds = chunk.bounds, bounds != skipped else {
-                    skipped = chunk.bounds
-                    found.removeAll { $0.bounds == skipped }
-                    if found.isEmpty { continue }
-                    return found
-                }
-                bytes += chunk.bytes
-                let isFull = found.count >= Self.mostChunks.count || bytes > Self.mostChunks.bytes
-                if isFull, let last = found.last, last.bounds != bounds { return found }
-                found.append((chunk.leaf, bounds))
-            }
+        for (index, place) in places.enumerated() {
+            if index > 0, places[index - 1] != place - 1 { break }
+            bytes += chunks[place].bytes
+            if bytes > Self.mostChunkBytes, let last = found.last, last.bounds != chunks[place].bounds { break }
+            found.append(chunks[place])
         }
         return found
     }

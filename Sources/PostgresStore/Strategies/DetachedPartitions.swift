@@ -11,7 +11,9 @@ extension PostgresConnection {
 
     /// Detaches partitions and returns those that are. Nobody sees their rows any more.
     func detach(_ leaves: [Leaf], of table: PostgresTable) throws -> [Leaf] {
-        try batch("marking partitions of \(table.name)") {
+        try batch("marking partitions of \(table.name)", isExclusive: true) {
+            // Who uses them now would be waited for when they are detached already.
+            try execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             try execute(
                 script: leaves.map {
                     let mark = Self.mark($0.number, of: table) + "\($0.parentNumber) \($0.bounds)"
@@ -49,7 +51,7 @@ extension PostgresConnection {
                 try execute("ALTER TABLE \(parent) DETACH PARTITION \(leaf.leaf.sql) FINALIZE")
             }
             do {
-                try batch("attaching \(leaf.leaf.name) again") {
+                try batch("attaching \(leaf.leaf.name) again", isExclusive: true) {
                     if leaf.state == .attached {
                         try execute("COMMENT ON TABLE \(leaf.leaf.sql) IS NULL")
                     } else {

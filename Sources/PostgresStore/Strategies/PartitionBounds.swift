@@ -104,7 +104,7 @@ extension DateSQL {
         var conditions = [
             with("bounds.low", .greaterOrEqual, .earliest), "NOT (" + with("bounds.low", .less, .cutoff(instant)) + ")",
         ]
-        if type.isDate { conditions.append(SQLFragment("bounds.high < 'infinity'")) }
+        if type.isDate { conditions.append(SQLFragment("bounds.high <= \(Self.endOfDates)")) }
         if type == .real || type == .numeric { conditions.append(SQLFragment("bounds.high < 'Infinity'")) }
         if date.latest != nil { conditions.append(with("bounds.high", .lessOrEqual, .latest)) }
         conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }

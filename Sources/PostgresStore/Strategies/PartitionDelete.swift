@@ -15,11 +15,10 @@ extension PostgresConnection {
         }
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
         if request.keepLast != nil { return "`keep_last` chooses among the rows of a partition" }
-        if table.isDistributed { return "\(table.name) is distributed" }
         let column = try scope.attribute(request.date.name, store: name).name
         guard date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {
-            guard let chunkColumn = try chunkColumn(table) else { return "its chunks are ranges of a function" }
+            let chunkColumn = try chunkColumn(table) ?? ""
             guard chunkColumn == column else { return "its chunks are ranges of \(chunkColumn), not of \(column)" }
         } else {
             let leaves = try leaves(of: table)
@@ -32,8 +31,8 @@ extension PostgresConnection {
     }
 
     /// The partitions that are proved to hold only rows that a request deletes, oldest first, with the bytes of their rows.
-    private func expiredPartitions(_ table: PostgresTable, _ range: DateRange) throws -> [(leaf: Leaf, bytes: Int)] {
-        guard let before = range.before else { return [] }
+    func expiredPartitions(_ table: PostgresTable, _ range: DateRange?) throws -> [(leaf: Leaf, bytes: Int)] {
+        guard let range, let before = range.before else { return [] }
         let scope = RowScope(table)
         let date = try scope.date(range.date, store: name)
         let column = try scope.attribute(range.date.name, store: name).name
@@ -47,7 +46,7 @@ extension PostgresConnection {
         let expired = zip(candidates, proofs).filter(\.1).map(\.0)
         guard !expired.isEmpty else { return [] }
         let order = try rows(
-            "SELECT place, coalesce(pg_relation_size(number), 0) FROM unnest("
+            "SELECT place, coalesce(\(table.isDistributed ? CitusSQL.bytes("number::regclass") : "pg_relation_size(number)"), 0) FROM unnest("
                 + .bound(ServerArray.text(expired.map(\.bounds.lower)), "\(date.orderType)[]") + ", "
                 + .bound(ServerArray.text(expired.map { "\($0.leaf.number)" }), "oid[]")
                 + ") WITH ORDINALITY AS expired (low, number, place) ORDER BY low")
@@ -68,27 +67,54 @@ extension PostgresConnection {
         try run("dropping partitions of \(request.fetchRequest.entity)") {
             let table = try requireTable(request.fetchRequest.entity)
             guard transactionDepth == 0, request.continuation?.isBehindPartition != false,
-                request.resultType == .count, !table.isDistributed,
+                request.resultType == .count,
                 let range = request.fetchRequest.predicate.dateRange,
                 request.fetchRequest.predicate == .date(range)
             else { return nil }
-            if table.isHypertable { return try dropChunks(table, range, request) }
-            try attachAgain(of: table)
-            guard table.isPartitioned, try guards(of: table)?.dropObstacle == nil else { return nil }
-            let before = known
-            var next = try nextPartitions(table, range)
-            if next.isDetachable {
-                let detached = try detach(next.leaves, of: table)
-                if detached.count < next.leaves.count { next.areAll = false }
-                next.leaves = detached
+            do {
+                return try table.isHypertable
+                    ? dropChunks(table, range, request) : dropPartitions(table, range, request)
+            } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
+                guard try abandonedPartitions(of: table).isEmpty else { throw error }
+                dropTrouble = try "nothing is dropped as a whole, since \(lockHolder(of: table))"
+                return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
             }
-            guard let first = next.leaves.first,
-                let rowCount = try drop(next.leaves, of: table, areDetached: next.isDetachable, knowing: before)
-            else { return nil }
-            if let before { noteDropped(next.leaves, rowCount, table, request, before) }
-            return BatchDeleteResult(
-                deletedCount: rowCount, continuation: next.areAll ? .behindPartitions : .behindPartition(first.number))
         }
+    }
+
+    /// Who uses a table or a part of it, as a phrase.
+    private func lockHolder(of table: PostgresTable) throws -> String {
+        let holder = try rows(
+            "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(table.number)", "oid")
+                + " UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid) "
+                + "SELECT a.pid, a.application_name FROM pg_locks l JOIN pg_stat_activity a ON a.pid = l.pid "
+                + "WHERE l.relation IN (SELECT oid FROM tree) AND l.granted AND a.pid <> pg_backend_pid() "
+                + "ORDER BY a.xact_start LIMIT 1"
+        ).first
+        guard let holder else { return "another session uses parts of \(table.name)" }
+        let program = holder[1].flatMap { $0.isEmpty ? nil : "\($0), " } ?? ""
+        return "another session (\(program)server process \(holder[0] ?? "")) uses parts of \(table.name)"
+    }
+
+    /// Drops the oldest partitions, as far as one batch goes.
+    private func dropPartitions(
+        _ table: PostgresTable, _ range: DateRange, _ request: DeleteWork
+    ) throws -> BatchDeleteResult? {
+        try attachAgain(of: table)
+        guard table.isPartitioned, try guards(of: table)?.dropObstacle == nil else { return nil }
+        let before = known
+        var next = try nextPartitions(table, range)
+        if next.isDetachable {
+            let detached = try detach(next.leaves, of: table)
+            if detached.count < next.leaves.count { next.areAll = false }
+            next.leaves = detached
+        }
+        guard let first = next.leaves.first,
+            let rowCount = try drop(next.leaves, of: table, areDetached: next.isDetachable, knowing: before)
+        else { return nil }
+        if let before { noteDropped(next.leaves, rowCount, table, request, before) }
+        return BatchDeleteResult(
+            deletedCount: rowCount, continuation: next.areAll ? .behindPartitions : .behindPartition(first.number))
     }
 
     /// How much a batch takes: a signal waits for a second or two.
@@ -118,20 +144,21 @@ extension PostgresConnection {
                 "SELECT partrelid FROM pg_partitioned_table WHERE partdefid <> 0 AND partrelid = ANY ("
                     + .bound(parents, "oid[]") + ")"
             ).compactMap { $0[0].flatMap { Int($0) } })
-        let isDetachable = !withDefault.contains(first.parentNumber)
+        let isDetachable = !table.isDistributed && !withDefault.contains(first.parentNumber)
         let most = isDetachable ? Self.mostDetached : Self.mostAttached
         var bytes = 0
         let leaves = expired.prefix(most.count).prefix {
             bytes += $0.bytes
             return $0.leaf.number == first.number
-                || bytes <= most.bytes && withDefault.contains($0.leaf.parentNumber) != isDetachable
+                || bytes <= most.bytes
+                    && (table.isDistributed || withDefault.contains($0.leaf.parentNumber)) != isDetachable
         }
         return NextPartitions(
             leaves: leaves.map(\.leaf), isDetachable: isDetachable, areAll: leaves.count == expired.count)
     }
 
     /// Notes what is known of the rows that are left, where nothing but this drop has happened.
-    private func noteDropped(
+    func noteDropped(
         _ leaves: [Leaf], _ rowCount: Int, _ table: PostgresTable, _ request: DeleteWork, _ before: KnownCounts
     ) {
         known?.ofPartitions = before.ofPartitions
@@ -148,7 +175,10 @@ extension PostgresConnection {
     private func drop(
         _ leaves: [Leaf], of table: PostgresTable, areDetached: Bool, knowing before: KnownCounts?
     ) throws -> Int? {
-        try batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))") {
+        try batch("dropping the partitions \(leaves.map(\.name).joined(separator: ", "))", isExclusive: true) {
+            if table.isDistributed {
+                try execute(script: CitusSQL.dropSettings + ["SET LOCAL lock_timeout = 50"])
+            }
             let list = leaves.map(\.sql).joined(separator: ", ")
             let parents = try parents(in: table)
             for (mode, tables) in [
@@ -162,14 +192,18 @@ extension PostgresConnection {
                 if areDetached { for leaf in leaves { try attach(leaf) } }
                 return nil
             }
-            let rowCount = try knownCount(leaves, before) ?? countTogether(leaves)
+            let rowCount = try knownCount(leaves, before) ?? countTogether(leaves, of: table)
             try execute("DROP TABLE \(list)")
             return rowCount
         }
     }
 
     /// Counts all rows of tables that nobody can write to.
-    func countTogether(_ leaves: [Leaf]) throws -> Int {
+    func countTogether(_ leaves: [Leaf], of table: PostgresTable) throws -> Int {
+        if table.isDistributed {
+            // Rows of several tables would all be sent to the coordinator.
+            return try leaves.reduce(0) { try $0 + count(SQLFragment("SELECT count(*) FROM \($1.sql)")) }
+        }
         // Nobody else uses the rows any more: more than one process may count them.
         try execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
         let all = leaves.map { "SELECT FROM \($0.sql)" }.joined(separator: " UNION ALL ")

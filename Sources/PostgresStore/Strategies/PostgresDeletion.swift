@@ -4,7 +4,7 @@ public import PriceStore
 final class PostgresDeletion: Deletion {
     private let writer: PostgresWriter
     private var work: DeleteWork
-    let outline: DeletionOutline
+    private(set) var outline: DeletionOutline
 
     init(_ request: SurveyRequest, _ writer: PostgresWriter) throws(StoreError) {
         self.writer = writer
@@ -15,21 +15,32 @@ final class PostgresDeletion: Deletion {
         work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
         work.fetchRequest.sortDescriptors = [SortDescriptor(request.date.name)]
         work.technique = findings.technique
+        // Dropping partitions changes the first and the last date.
+        if findings.technique == .range { work.ends = findings.ends }
         outline = findings.outline
     }
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
+        part.isRest = bounds.isRest
         // Windows as small as the few rows that are left to delete would be very many.
         if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
         let result = try writer.execute(part)
+        if let trouble = writer.dropTrouble {
+            writer.dropTrouble = nil
+            outline.method = Technique.range.phrase
+            outline.reason = trouble
+            work.technique = .range
+            work.continuation = nil
+            return DeletionPart(result, hasMore: true)
+        }
         defer { work.continuation = result.continuation }
         return DeletionPart(result, from: work.continuation)
     }
 
     func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
-        work.continuation = nil
+        (work.continuation, work.ends) = (nil, nil)
         return try writer.count(work.request.fetchRequest.besides(others))
     }
 }
@@ -44,7 +55,24 @@ extension PostgresWriter {
 extension PostgresStore {
     /// How the rows of a request would be deleted now.
     public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
-        try knownFindings(of: request).outline
+        let findings = try knownFindings(of: request)
+        try requirePrivileges(request.entity)
+        return findings.outline
+    }
+
+    /// Throws if the user may not delete the rows of an entity.
+    private func requirePrivileges(_ entity: String) throws(StoreError) {
+        try run("looking for the user's privileges on \(entity)") {
+            let table = try requireTable(entity)
+            let user = try rows(
+                "SELECT current_user WHERE NOT has_table_privilege(" + .bound("\(table.number)", "oid")
+                    + ", 'DELETE') OR NOT has_table_privilege(" + .bound("\(table.number)", "oid") + ", 'SELECT')"
+            ).first?[0]
+            guard let user else { return }
+            throw StoreError(
+                .permission, store: name, message: "the user \(user) may not delete rows of \(table.name)",
+                engineCode: "SQLSTATE 42501", hint: "GRANT SELECT, DELETE ON \(table.sql) TO \(user.quotedIdentifier);")
+        }
     }
 
     /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.
@@ -55,7 +83,7 @@ extension PostgresStore {
         } else {
             found = try run("counting the rows of \(request.entity)") { try findings(of: request) }
         }
-        try found.take(request.technique, entity: request.entity, store: name)
+        try found.takeTechnique(of: request, store: name)
         return found
     }
 }

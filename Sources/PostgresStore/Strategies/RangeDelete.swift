@@ -5,23 +5,33 @@ extension BatchDelete {
     ///
     /// The date of the row behind the last one to go is found by walking the index; everything before it goes in one
     /// range, which is right for any kind of table, and rows of that very date by their places, as many as the limit
-    /// leaves. So the limit is met exactly and every row left is at least as new as every row gone.
+    /// leaves. So the limit is met exactly and every row left is at least as new as every row gone. On a hypertable all rows
+    /// of that date go: a compressed chunk has no places.
     mutating func range() throws -> BatchContinuation? {
-        if scope.table.isDistributed { return try shardByShard() }
-        return try inDateOrder(condition, from: request.continuation?.position ?? []).map {
-            BatchContinuation(position: $0)
-        }
-    }
-
-    /// The oldest rows of a condition, up to the limit. Returns the place behind them; nil: there are no more.
-    mutating func inDateOrder(_ condition: SQLFragment, from place: [StoreValue]) throws -> [StoreValue]? {
         guard let date, date.reading == .ordered else {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message: "the rows of \(scope.table.name) cannot be taken in the order of their date")
         }
+        if scope.table.isHypertable {
+            if let next = try inSegments(date) { return next }
+            // Behind the compressed chunks the range begins anew.
+            if request.continuation?.segment != nil { request.continuation = nil }
+        }
+        let attribute = try scope.attribute(date.date.name, store: connection.name)
+        let isIndexed = scope.table.dateIndex(attribute) != nil
+        if scope.table.isDistributed || !isIndexed { return try inSlices(date, isIndexed: isIndexed) }
+        return try inDateOrder(condition, date, from: request.continuation?.position ?? []).map {
+            BatchContinuation(position: $0)
+        }
+    }
+
+    /// The oldest rows of a condition, up to the limit. Returns the place behind them; nil: there are no more.
+    private mutating func inDateOrder(
+        _ condition: SQLFragment, _ date: DateSQL, from place: [StoreValue]
+    ) throws -> [StoreValue]? {
         let from = place.first?.serverText
-        // Behind a date whose rows could not be deleted, as a trigger may keep them, the next date is gone to.
+        // If a trigger kept the rows of a date, continue with the next date.
         let isBehind = place.count > 1
         func value(_ text: String?) -> SQLFragment { .bound(text, date.orderType) }
         var ahead = condition
@@ -32,10 +42,17 @@ extension BatchDelete {
         }
         let boundary =
             "SELECT \(date.column) FROM \(scope.from)" + ahead.whereClause
-            + " ORDER BY \(date.column) LIMIT 1 OFFSET " + .bound("\(max(0, limit))", "int8")
+            + " ORDER BY \(date.column) LIMIT 1 OFFSET "
+            + .bound("\(scope.table.canSplitDates ? max(0, limit) : max(1, limit) - 1)", "int8")
         guard let end = try connection.execute(boundary, isRepeated: usesOnePlan).rows.first?[0] else {
             try delete(ahead)
             return nil
+        }
+        guard scope.table.canSplitDates else {
+            // Rows of one date go together.
+            let rows = SQLFragment.all([ahead, "\(date.column) <= " + value(end)])
+            guard try fits(rows) else { return nil }
+            return try delete(rows) == 0 ? [.text(end), .null] : [.text(end)]
         }
         if from != end || isBehind { try delete(.all([ahead, "\(date.column) < " + value(end)])) }
         var position: [StoreValue] = [.text(end)]

@@ -1,7 +1,7 @@
 import PriceStore
 
 /// A way to delete rows from a table.
-enum Technique: String, Hashable, CaseIterable {
+enum Technique: String, DeletionTechnique, CaseIterable {
     /// One statement for all of them.
     case whole
     /// By ranges of the date, oldest first.
@@ -23,32 +23,14 @@ enum Technique: String, Hashable, CaseIterable {
 }
 
 /// A delete request with all that only this engine knows of it: one batch, or all rows.
-@dynamicMemberLookup
-struct DeleteWork: Hashable {
-    /// What any engine needs to know of it; the limit is that of the batch.
+struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
-    var technique: Technique
-    /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
+    var technique = Technique.whole
     var continuation: BatchContinuation?
+    /// Whether no more rows than the limit may ever be deleted.
+    var isRest = false
+    /// The first and the last date of the rows, if a survey has just found them.
+    var ends: DateEnds?
 
-    init(
-        fetchRequest: FetchRequest, resultType: BatchResultType = .statusOnly, technique: Technique = .whole,
-        relationships: BatchDeleteRequest.RelationshipRule = .asDeclared, continuation: BatchContinuation? = nil
-    ) {
-        request = BatchDeleteRequest(
-            fetchRequest: fetchRequest, resultType: resultType, relationships: relationships)
-        self.technique = technique
-        self.continuation = continuation
-    }
-
-    /// All rows of a request, in one statement.
-    init(_ request: BatchDeleteRequest) {
-        self.request = request
-        technique = .whole
-    }
-
-    subscript<Value>(dynamicMember member: WritableKeyPath<BatchDeleteRequest, Value>) -> Value {
-        get { request[keyPath: member] }
-        set { request[keyPath: member] = newValue }
-    }
+    init(_ request: BatchDeleteRequest) { self.request = request }
 }

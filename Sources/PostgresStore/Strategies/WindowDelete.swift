@@ -1,11 +1,11 @@
 import PriceStore
 
 extension BatchDelete {
-    /// Deletes the rows that the predicate names among the next rows in the order of their places, as many as the limit
-    /// says; one real table after another.
+    /// Deletes the rows that the predicate names among the next rows in physical order, as many as the limit says; one
+    /// real table after another.
     ///
-    /// For tables without a date index: the table is gone through once, a window a batch. A place (`ctid`) is only ever
-    /// compared within one real table, by its own name: the same place in another partition is another row.
+    /// For tables without a date index: the table is read once, a window for each batch. A `ctid` is only compared
+    /// within one real table, by its own name: the same `ctid` in another partition is another row.
     mutating func windows() throws -> BatchContinuation? {
         let leaves = try connection.leaves(of: scope.table)
         guard !leaves.isEmpty, scope.table.windowObstacle == nil else {

@@ -41,7 +41,9 @@ extension PostgresConnection {
     func note(_ rowCount: Int, _ rows: SurveyRows) throws {
         let table = rows.scope.table
         // Children may be foreign tables, whose rows change without a number of this server.
-        guard known != nil, rows.scope.isTable, table.isSingle || table.isPartitioned else { return }
+        guard known != nil, rows.scope.isTable, table.isSingle || table.isPartitioned, !table.isDistributed else {
+            return
+        }
         let number = SQLFragment.bound("\(table.number)", "regclass")
         // Triggers of all kinds, foreign keys among them, and rules may do more; row security may show others later.
         let hasEffects = try exists(

@@ -9,7 +9,9 @@ extension PostgresConnection {
     /// Partitions that an earlier run has detached and not dropped belong to it: a run attaches them again.
     func readGroupsByPartition(_ rows: SurveyRows) throws -> [SurveyGroup]? {
         let table = rows.scope.table
-        guard table.isPartitioned, rows.scope.isTable, rows.date.reading == .ordered else { return nil }
+        guard table.isPartitioned, !table.isDistributed, rows.scope.isTable, rows.date.reading == .ordered else {
+            return nil
+        }
         let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
         let leaves = try leaves(of: table)
         guard !leaves.contains(where: \.isForeign) else { return nil }
@@ -80,7 +82,10 @@ extension PostgresConnection {
         var group = wholeGroup(result, code: code, date)
         group.rowCount = result.rows.first?[0].map { list in
             let counts = ServerArray.elements(list).map { $0.flatMap { Int($0) } ?? 0 }
-            for (leaf, count) in zip(leaves, counts) { known?.ofPartitions[leaf.number] = count }
+            for (leaf, count) in zip(leaves, counts) {
+                known?.ofPartitions[leaf.number] = count
+                catalog.leafCounts[leaf.number] = count
+            }
             return counts.reduce(0, +)
         }
         return group

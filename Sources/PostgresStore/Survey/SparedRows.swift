@@ -11,16 +11,16 @@ extension PostgresStore {
                 return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
             }
             return try snapshot {
-                var foresight = Foresight(self)
-                for delete in deletes { try foresight.add(delete) }
+                var removed = RemovedRows(self)
+                for delete in deletes { try removed.add(delete) }
                 let scope = try scope(entity)
-                let gone = foresight.isGone(RowScope.alias, in: 0..<foresight.stepCount) ?? "FALSE"
+                let gone = removed.isGone(RowScope.alias, in: 0..<removed.stepCount) ?? "FALSE"
                 let spared = SQLFragment.all([
                     try scope.date(date, store: name).readable(), try condition(filter, scope),
                     SQLFragment("NOT \(gone)"),
                 ])
                 let result = try rows(
-                    foresight.tables + " SELECT count(*) FROM (SELECT 1 FROM \(scope.from)" + spared.whereClause
+                    removed.tables + " SELECT count(*) FROM (SELECT 1 FROM \(scope.from)" + spared.whereClause
                         + SQLFragment(limit.map { " LIMIT \($0)" } ?? "") + ") AS spared")
                 return result.first?[0].flatMap { Int($0) } ?? 0
             }

@@ -25,7 +25,7 @@ extension PostgresConnection {
             let doubtful = try readGroups(
                 rows, notKept: notKept, others: others, among: rows.date.mayBeUnreadable
             ).filter { !$0.isReadable }
-            let expired = try expiredGroup(rows)
+            let expired = try rows.scope.table.isHypertable ? expiredChunks(rows) : expiredGroup(rows)
             try fill(&survey, from: doubtful + [expired], rows)
         } else {
             let groups = try readGroups(
@@ -46,20 +46,66 @@ extension PostgresConnection {
     }
 
     /// The rows before the cutoff as one group, counted by the index alone where it is vacuumed.
-    private func expiredGroup(_ rows: SurveyRows) throws -> SurveyGroup {
+    ///
+    /// - Parameters:
+    ///   - part: which of them are to be counted.
+    ///   - rowCount: the others.
+    private func expiredGroup(
+        _ rows: SurveyRows, counting part: SQLFragment = .always, besides rowCount: Int = 0
+    ) throws -> SurveyGroup {
         let date = rows.date
-        func ask(_ what: String, as name: String) -> SQLFragment {
-            "(SELECT \(what) FROM \(rows.scope.from)" + date.readable(before: rows.cutoff).whereClause + ") AS \(name)"
+        let expired = date.readable(before: rows.cutoff)
+        func ask(_ what: String, _ condition: SQLFragment, as name: String) -> SQLFragment {
+            "(SELECT \(what) FROM \(rows.scope.from)" + condition.whereClause + ") AS \(name)"
         }
         let values = SQLFragment.joined(
             [
-                ask("count(*)", as: "rows"), ask("min(\(date.column))", as: "least"),
-                ask("max(\(date.column))", as: "most"),
+                ask("count(*) + \(rowCount)", .all([expired, part]), as: "rows"),
+                ask("min(\(date.column))", expired, as: "least"), ask("max(\(date.column))", expired, as: "most"),
             ], by: ", ", empty: .never)
         let result = try execute(
             "SELECT rows, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT " + values
                 + ") AS expired")
         return wholeGroup(result, code: 7, date)
+    }
+
+    /// The same of a hypertable: of chunks that are wholly expired all rows are counted, which the drop need not do again.
+    private func expiredChunks(_ rows: SurveyRows) throws -> SurveyGroup {
+        let table = rows.scope.table
+        guard try chunkColumn(table) == rows.scope.attribute(rows.request.date.name, store: name).name else {
+            return try expiredGroup(rows)
+        }
+        let chunks = try chunks(of: table, rows.date.type)
+        let places = try expired(chunks, rows.date, rows.cutoff)
+        let dropped = places.map { chunks[$0] }
+        for start in stride(from: 0, to: dropped.count, by: 500) {
+            let portion = dropped[start..<min(start + 500, dropped.count)]
+            let parts = portion.map { "SELECT \($0.leaf.number) AS chunk, count(*) AS found FROM \($0.leaf.sql)" }
+            for row in try self.rows(SQLFragment(parts.joined(separator: " UNION ALL "))) {
+                guard let chunk = row[0].flatMap({ Int($0) }), let count = row[1].flatMap({ Int($0) }) else { continue }
+                known?.ofPartitions[chunk] = count
+                catalog.leafCounts[chunk] = count
+            }
+        }
+        let whole = dropped.reduce(0) { $0 + (catalog.leafCounts[$1.leaf.number] ?? 0) }
+        return try expiredGroup(rows, counting: outside(places, of: chunks, rows.date), besides: whole)
+    }
+
+    /// The rows that are in none of some chunks. Where these are one behind another, an index finds them.
+    func outside(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) -> SQLFragment {
+        guard let first = places.first, let last = places.last else { return .always }
+        let numbers = ServerArray.text(places.map { "\(chunks[$0].leaf.number)" })
+        let isOther = "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.bound(numbers, "oid[]") + ")"
+        guard last - first + 1 == places.count, let lower = chunks[first].bounds?.lower,
+            let upper = chunks[last].bounds?.upper
+        else { return isOther }
+        return .all([
+            isOther,
+            .any([
+                "\(date.column) < " + .bound(lower, date.orderType),
+                "\(date.column) >= " + .bound(upper, date.orderType),
+            ]),
+        ])
     }
 
     /// A group of rows of one kind, of a result with their count, their least and greatest value and the instants of both.
@@ -123,6 +169,10 @@ extension PostgresConnection {
         survey.newestOfEntity = groups.filter(\.isReadable).compactMap(\.newest).max()
         survey.newestExpired =
             matching.filter { $0.isExpired && $0.isFree && $0.isOwn }.compactMap(\.newest).max()
+        let gone = matching.filter { $0.isExpired && $0.isFree && $0.isOwn }
+        if gone.count == 1, let low = gone[0].least.serverText, let high = gone[0].newestValue.serverText {
+            survey.ends = DateEnds(low: low, high: high, rowCount: survey.expiredCount)
+        }
         survey.newestValue =
             rows.date.type.isDate
             ? text(of: groups.compactMap(\.newest).max(), rows.date) : newestValue(groups.map(\.newestValue), rows.date)
@@ -265,7 +315,7 @@ extension DateSQL {
         var parts = [SQLFragment("\(column) IS NULL"), wideBefore(cutoff)]
         // An `earliest` behind the cutoff leaves rows between the two unbelieved.
         if date.earliest > cutoff { parts.append(bound(.less, .earliest)) }
-        if type.isDate { parts.append(SQLFragment("\(column) >= 'infinity'")) }
+        if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
         if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }
         if date.latest != nil { parts.append(bound(.greater, .latest)) }
         parts += untrusted.map { "\(column) = " + $0 }
@@ -276,7 +326,7 @@ extension DateSQL {
     /// instants only.
     var mayBeUnreadable: SQLFragment {
         var parts = [
-            SQLFragment("\(column) IS NULL"), bound(.less, .earliest), SQLFragment("\(column) >= 'infinity'"),
+            SQLFragment("\(column) IS NULL"), bound(.less, .earliest), SQLFragment("\(column) >= \(Self.endOfDates)"),
         ]
         if date.latest != nil { parts.append(bound(.greater, .latest)) }
         parts += untrusted.map { "\(column) = " + $0 }

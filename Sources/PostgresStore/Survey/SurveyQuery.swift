@@ -9,7 +9,7 @@ extension PostgresStore {
     /// Answers a survey request from one state of the database.
     func findings(of request: SurveyRequest) throws -> Findings {
         let findings = try snapshot {
-            catalog.leaves = [:]
+            (catalog.leaves, catalog.leafCounts) = ([:], [:])
             defer { catalog.leaves = nil }
             var survey = Findings()
             let scope = try scope(request.entity)
@@ -28,9 +28,10 @@ extension PostgresStore {
             let guards = try guards(of: scope.table)
             try count(rows, guards, into: &survey)
             try chooseTechnique(rows, guards, into: &survey)
+            try describe(rows, into: &survey)
             if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows) }
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
-                try foresee(request, rows, into: &survey)
+                try followRelationships(request, rows, into: &survey)
             }
             return survey
         }
@@ -58,8 +59,18 @@ extension PostgresStore {
                 "the partition \(foreign.name) of \(table.name) is a foreign table: a delete on two servers cannot be "
                 + "one transaction; give the other server a policy of its own and name the other partitions in rules"
         }
+        if table.isHypertable, try chunkColumn(table) == nil {
+            return
+                "the chunks of \(table.name) are ranges of a partitioning function, and TimescaleDB leaves out rows between "
+                + "two dates where the function changes their order"
+        }
+        if table.isColumnar { return Self.columnar(table.name) }
         if request.wantsObjectIDs, table.entity.primaryKey.isEmpty {
             return "\(table.name) has no primary key, which digest: true needs to distinguish the deleted rows"
+        }
+        if table.isDistributed, request.keepLast?.groupedBy.isEmpty == false {
+            return
+                "\(table.name) is distributed, and Citus does not compare rows with the newest of their group (keep_last.per)"
         }
         if table.isDistributed, let key = table.entity.incomingRelationships.first {
             return
@@ -67,6 +78,118 @@ extension PostgresStore {
                 + "predicted or counted"
         }
         return nil
+    }
+
+    private static func columnar(_ name: String) -> String {
+        "\(name) is stored by columns (columnar), and the server deletes no single rows of it: divide it into partitions by "
+            + "date, which can be dropped"
+    }
+
+    /// What is found about the parts of a table: how much of it is dropped and what cannot be deleted, and what the server
+    /// itself does with the rows.
+    private func describe(_ rows: SurveyRows, into survey: inout Findings) throws {
+        let table = rows.scope.table
+        guard rows.scope.isTable else { return }
+        if table.isHypertable { survey.notes = try rollupNotes(table) + serverRetention(table, rows) }
+        guard survey.expiredAloneCount > 0, rows.date.reading == .ordered else { return }
+        if table.isHypertable {
+            try judgeChunks(rows, into: &survey)
+            if survey.unsupported == nil { survey.rollupObstacle = try rollupObstacle(rows, survey.expiredAloneCount) }
+        } else if table.isPartitioned {
+            try judgePartitions(rows, into: &survey)
+        }
+    }
+
+    /// Chunks that are dropped, and compressed or frozen ones whose rows are deleted.
+    private func judgeChunks(_ rows: SurveyRows, into survey: inout Findings) throws {
+        let table = rows.scope.table
+        let chunks = try chunks(of: table, rows.date.type)
+        let deletion = try condition(rows.request.deletion, rows.scope)
+        let frozen = chunks.filter(\.isFrozen)
+        if !frozen.isEmpty {
+            let numbers = ServerArray.text(frozen.map { "\($0.leaf.number)" })
+            let count = try count(
+                "SELECT count(*) FROM \(rows.scope.from)"
+                    + SQLFragment.all([
+                        deletion, "\(RowScope.alias).tableoid = ANY (" + .bound(numbers, "oid[]") + ")",
+                    ]).whereClause)
+            if count > 0 {
+                survey.unsupported =
+                    "\(count) expired rows are in frozen chunks (\(frozen.prefix(3).map(\.leaf.name).joined(separator: ", "))"
+                    + "\(frozen.count > 3 ? ", …" : "")), which the server does not change: unfreeze them with "
+                    + "_timescaledb_functions.unfreeze_chunk, or leave their rows out with `where`"
+                return
+            }
+        }
+        var dropped: [Chunk] = []
+        if survey.technique == .partitions {
+            let places = try expired(chunks, rows.date, rows.cutoff)
+            dropped = places.map { chunks[$0] }
+            let counts = dropped.compactMap { catalog.leafCounts[$0.leaf.number] }
+            let rest =
+                try counts.count == dropped.count
+                ? survey.expiredAloneCount - counts.reduce(0, +)
+                : count(
+                    "SELECT count(*) FROM \(rows.scope.from)"
+                        + SQLFragment.all([deletion, outside(places, of: chunks, rows.date)]).whereClause)
+            survey.tellDropped(dropped.count, of: "chunk", rest: rest)
+        }
+        let parts = try segmentParts(
+            rows.scope, rows.date, before: rows.cutoff, besides: Set(dropped.map(\.leaf.number)))
+        if let excess = parts.excess, let limit = parts.limit {
+            survey.unsupported =
+                "the server would decompress \(excess) rows of a compressed chunk in one statement, and "
+                + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit): raise it, or choose a cutoff at "
+                + "the end of a chunk"
+        }
+    }
+
+    /// The rows that are in none of some partitions, by their bounds.
+    private func outside(_ partitions: [Leaf], _ date: DateSQL) -> SQLFragment {
+        var spans: [PartitionBounds] = []
+        for bounds in partitions.compactMap({ PartitionBounds($0.bounds) }) {
+            if let last = spans.last, last.upper == bounds.lower {
+                spans[spans.count - 1] = PartitionBounds(lower: last.lower, upper: bounds.upper)
+            } else {
+                spans.append(bounds)
+            }
+        }
+        return .all(
+            spans.map {
+                .any([
+                    "\(date.column) < " + .bound($0.lower, date.orderType),
+                    "\(date.column) >= " + .bound($0.upper, date.orderType),
+                ])
+            })
+    }
+
+    /// Partitions that are dropped, and columnar ones whose rows would have to be deleted.
+    private func judgePartitions(_ rows: SurveyRows, into survey: inout Findings) throws {
+        let table = rows.scope.table
+        let isDropping = survey.technique == .partitions
+        let dropped = isDropping ? try expiredPartitions(table, rows.request.deletion.dateRange).map(\.leaf) : []
+        if isDropping {
+            let counts = dropped.compactMap { catalog.leafCounts[$0.number] }
+            let rest =
+                try counts.count == dropped.count
+                ? survey.expiredAloneCount - counts.reduce(0, +)
+                : count(
+                    "SELECT count(*) FROM \(rows.scope.from)"
+                        + SQLFragment.all([
+                            condition(rows.request.deletion, rows.scope), outside(dropped, rows.date),
+                        ]).whereClause)
+            survey.tellDropped(dropped.count, of: "partition", rest: rest)
+        }
+        for leaf in try leaves(of: table)
+        where leaf.isColumnar && !dropped.contains(where: { $0.number == leaf.number }) {
+            let part = RowScope(table, source: leaf.sql)
+            let found = try count(
+                "SELECT count(*) FROM \(part.from)" + condition(rows.request.deletion, part).whereClause)
+            if found > 0 {
+                survey.unsupported = "\(found) expired rows are in \(leaf.name): " + Self.columnar(leaf.name)
+                return
+            }
+        }
     }
 
     private func chooseTechnique(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
@@ -80,22 +203,16 @@ extension PostgresStore {
         let byDate: [Technique] = rows.date.reading == .ordered ? [.range] : []
         var possible = index == nil ? byBlocks + byDate : byDate + byBlocks
         if possible.isEmpty { possible = [.whole] }
-        survey.isInDateOrder = index != nil && !table.isDistributed
+        survey.isInDateOrder = index != nil
+        survey.hasCostlyBatches = table.isDistributed
         survey.index = index?.name
         if survey.techniqueObstacles[.partitions] == nil { possible.insert(.partitions, at: 0) }
         survey.possibleTechniques = possible
         survey.technique = possible[0]
         guard survey.expiredAloneCount > 0 else { return }
-        var reasons: [String] = []
         if guards != nil, let obstacle = survey.techniqueObstacles[.partitions] {
-            reasons.append("nothing is dropped as a whole, since \(obstacle)")
+            survey.reason = "nothing is dropped as a whole, since \(obstacle)"
         }
-        if table.isHypertable {
-            let aggregates = TimescaleSQL.continuousAggregates(schema: table.schema, relation: table.relation)
-            let names = try self.rows(aggregates).compactMap { $0[0] }
-            if let warning = TimescaleSQL.warning(ofAggregates: names) { reasons.append(warning) }
-        }
-        survey.reason = reasons.isEmpty ? nil : reasons.joined(separator: "; ")
     }
 }
 

@@ -1,6 +1,6 @@
-/// A time zone, for calendar arithmetic and for dates that carry none.
+/// A time zone, for calendar arithmetic and for dates without a zone.
 ///
-/// UTC is answered by integer arithmetic alone; other zones load Foundation's time zone data when they are made.
+/// UTC uses integer arithmetic only. Other zones load Foundation's time zone data when they are created.
 public struct CalendarZone: Hashable, Sendable {
     /// The IANA name, as `Europe/Berlin`, or `UTC`.
     public let identifier: String
@@ -15,7 +15,7 @@ public struct CalendarZone: Hashable, Sendable {
         self.offsets = offsets
     }
 
-    /// Makes the zone of an IANA name, spelled as the time zone data spell it; nil if they have none of that name.
+    /// Creates the zone of an IANA name, in the spelling of the time zone data; nil if there is no zone of that name.
     /// All names of UTC (`Etc/UTC`, `GMT`, `Z` …) give ``utc``.
     public init?(identifier: String) {
         if CalendarZone.namesOfUTC.contains(identifier) {
@@ -44,8 +44,8 @@ public struct CalendarZone: Hashable, Sendable {
         return CivilDateTime(localSeconds: seconds + offset, microsecond: microsecond)
     }
 
-    /// The instant of a local time. One that the zone skips takes the offset before the gap, one that it repeats is
-    /// the first.
+    /// The instant of a local time. A local time that the zone skips uses the offset before the gap; one that occurs
+    /// twice is the first.
     public func instant(of civil: CivilDateTime) -> Instant {
         Instant(
             saturating: Int128(seconds(ofLocal: civil.localSeconds)) * 1_000_000 + Int128(civil.microsecond))
@@ -56,7 +56,8 @@ public struct CalendarZone: Hashable, Sendable {
         instant(of: CivilDateTime(date))
     }
 
-    /// Seconds since 1970-01-01T00:00:00Z at a local time, told in seconds since 1970-01-01T00:00:00 on local clocks.
+    /// Seconds since 1970-01-01T00:00:00Z at a local time, which is given in seconds since 1970-01-01T00:00:00 local
+    /// time.
     @inline(__always)
     func seconds(ofLocal local: Int) -> Int {
         guard let offsets else { return local }

@@ -40,9 +40,6 @@ extension DateEncoding {
     /// Whether values are counts of units since an epoch, so that they compare as their dates do.
     public var isNumeric: Bool { scale != nil }
 
-    /// Whether every value stands for a whole day.
-    public var isWholeDay: Bool { self == .unixDays || self == .yyyymmdd }
-
     /// The values that programs store in this format for "no date": Core Data's distant past and distant future in
     /// `apple_…` formats, else none. In nanoseconds they are doubles, for no Int64 holds them.
     public var sentinels: [StoreValue] {
@@ -77,7 +74,7 @@ extension DateEncoding {
             return span(from: Int128(value.rounded(.down)) * scale.multiplier + scale.epoch)
         }
         var microseconds = ExactRatio.floor(of: value, times: scale.multiplier, over: scale.divisor) + scale.epoch
-        // A double that was meant as a whole microsecond can lie just below it; it is the nearest one to it then.
+        // A double that represents a whole microsecond may be slightly less than it; then it is the nearest double.
         if microseconds.magnitude < 1 << 64, scale.count(at: microseconds).nearestDouble != value,
             scale.count(at: microseconds + 1).nearestDouble == value
         {
@@ -91,7 +88,7 @@ extension DateEncoding {
         return .span(start: Instant(saturating: microseconds), end: Instant(saturating: microseconds + length))
     }
 
-    /// The count of units at an instant: whole ones as INTEGER, others as the nearest REAL.
+    /// The count of units at an instant: INTEGER if it is whole, otherwise the nearest REAL.
     func count(of instant: Instant, _ scale: Scale) -> StoreValue {
         let count = scale.count(at: Int128(instant.microseconds))
         if self == .unixDays { return .integer(Int64(clamping: count.floor)) }
@@ -103,13 +100,13 @@ extension DateEncoding {
 }
 
 extension DateEncoding {
-    /// A stored value `v` begins at or after the instant exactly if `v >= bound`. Only for numeric formats: in others
-    /// no value passes.
+    /// A stored value `v` is at or after the instant exactly if `v >= bound`. For other formats than numeric ones no
+    /// value passes.
     ///
-    /// Infinities are no dates; the bound of ``Instant/distantPast`` leaves −∞ out.
+    /// Infinities are not dates; the bound of ``Instant/distantPast`` excludes −∞.
     package func lowerBound(_ instant: Instant) -> NumericBound {
         guard let scale else { return NumericBound(integer: .max, real: .infinity) }
-        // What is earlier than can be told reads as the distant past too.
+        // Dates that are too early to be represented are read as the distant past too.
         if instant == .distantPast { return NumericBound(integer: .min, real: -.greatestFiniteMagnitude) }
         let count = scale.count(at: Int128(instant.microseconds))
         let whole = count.ceiling
@@ -118,8 +115,8 @@ extension DateEncoding {
             real: self == .unixDays ? Double(whole) : count.nearestDouble)
     }
 
-    /// A stored value `v` stands for a time wholly before the instant exactly if `v < bound`. Only for numeric formats:
-    /// in others no value passes. To be used together with a lower bound: −∞ is below every bound.
+    /// A stored value `v` represents a time wholly before the instant exactly if `v < bound`. For other formats than
+    /// numeric ones no value passes. Use it together with a lower bound: −∞ is below every bound.
     package func cutoffBound(_ instant: Instant) -> NumericBound {
         guard let scale else { return NumericBound(integer: .min, real: -.infinity) }
         guard self == .unixDays, instant != .distantPast else { return lowerBound(instant) }
@@ -127,8 +124,8 @@ extension DateEncoding {
         return NumericBound(integer: Int64(clamping: whole), real: Double(whole))
     }
 
-    /// A stored value `v` begins at or before the instant exactly if `v <= bound`. Only for numeric formats: in others
-    /// no value passes.
+    /// A stored value `v` is at or before the instant exactly if `v <= bound`. For other formats than numeric ones no
+    /// value passes.
     package func latestBound(_ instant: Instant) -> NumericBound {
         guard let scale else { return NumericBound(integer: .min, real: -.infinity) }
         if instant == .distantFuture { return NumericBound(integer: .max, real: .greatestFiniteMagnitude) }

@@ -1,12 +1,11 @@
 extension DateEncoding {
-    /// What a stored value says as a date.
+    /// The date of a stored value.
     ///
-    /// Numeric formats take INTEGER and finite REAL, and a part below a microsecond is left out (rounded down);
-    /// `iso8601` takes text; `yyyymmdd…` take INTEGER, whole REAL and text; `native` the text in which a store with date types
-    /// hands them out, which is ISO 8601.
+    /// Numeric formats read INTEGER and finite REAL and round down to microseconds; `iso8601` reads text; `yyyymmdd…`
+    /// read INTEGER, whole REAL and text; `native` reads the ISO 8601 text that a store with date types returns.
     /// - Parameters:
-    ///   - value: what the store holds.
-    ///   - zone: the zone of texts that name none, and of calendar dates.
+    ///   - value: the stored value.
+    ///   - zone: the zone of texts without an offset, and of calendar dates.
     public func read(_ value: StoreValue, zone: CalendarZone) -> DateReading {
         if value.isNull { return .unreadable(.null) }
         if let scale {
@@ -33,13 +32,13 @@ extension DateEncoding {
         return .span(start: Instant(microseconds: span.start), end: Instant(microseconds: span.end))
     }
 
-    /// The value that tells an instant, as it is written to a store.
+    /// The stored value of an instant.
     ///
-    /// `iso8601` gives text in UTC with a `Z`, and a fraction only if it is not 0. Counts are INTEGER where they are
-    /// whole and fit 64 bits, else the nearest REAL; `julian_day` is always REAL. Days are those that hold the instant.
-    /// `native` gives the same text as `iso8601`, of which the store makes its own type.
+    /// `iso8601` gives text in UTC with a `Z`, and a fraction only if it is not 0. Counts are INTEGER if they are whole
+    /// and fit 64 bits, otherwise the nearest REAL; `julian_day` is always REAL. Days are those that contain the
+    /// instant. `native` gives the same text as `iso8601`, which the store converts to its own type.
     /// - Parameters:
-    ///   - instant: the instant to tell.
+    ///   - instant: the instant to store.
     ///   - zone: the zone of `yyyymmdd…`.
     public func value(of instant: Instant, zone: CalendarZone) -> StoreValue {
         if let scale { return count(of: instant, scale) }

@@ -1,4 +1,4 @@
-/// How a stored value tells a date: the `date_format` of a rule.
+/// The format in which a stored value represents a date: the `date_format` of a rule.
 public enum DateEncoding: String, Hashable, Sendable, CaseIterable {
     /// Text: a date, or a date and a time, after ISO 8601.
     case iso8601
@@ -22,9 +22,9 @@ public enum DateEncoding: String, Hashable, Sendable, CaseIterable {
     case dotnetTicks = "dotnet_ticks"
     /// Days since noon of 24 November 4714 BC (Gregorian), an instant.
     case julianDay = "julian_day"
-    /// Days since 1970-01-01; each stands for its whole day in UTC.
+    /// Days since 1970-01-01; each represents the whole day in UTC.
     case unixDays = "unix_days"
-    /// Eight digits; each value stands for its whole day in the zone.
+    /// Eight digits; each value represents the whole day in the zone.
     case yyyymmdd
     /// Fourteen digits, a local time in the zone.
     case yyyymmddhhmmss

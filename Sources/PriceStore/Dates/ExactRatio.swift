@@ -18,7 +18,8 @@ struct ExactRatio {
         guard numerator != 0 else { return 0 }
         let magnitude = numerator.magnitude
         let divisor = denominator.magnitude
-        // At least 56 bits of quotient, of which a double holds 53: the last bit may then stand for all that is cut off.
+        // At least 56 bits of quotient, of which a double holds 53: the last bit can then represent the whole
+        // remainder.
         let shift = max(0, 56 - (magnitude.bitLength - divisor.bitLength))
         var (quotient, remainder) = (magnitude << UInt128(shift)).quotientAndRemainder(dividingBy: divisor)
         var exponent = -shift

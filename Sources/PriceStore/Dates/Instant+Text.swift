@@ -1,10 +1,11 @@
 extension Instant {
-    /// Reads an ISO 8601 date, or date and time; nil: it is none. See ``DateEncoding/iso8601`` for what is taken.
+    /// Reads an ISO 8601 date, or date and time; nil if the text is neither. See ``DateEncoding/iso8601`` for the
+    /// supported forms.
     ///
     /// A date without a time gives its first instant, as does a month or a year.
     /// - Parameters:
     ///   - text: the text, without anything around it.
-    ///   - zone: the zone of a text that names no offset.
+    ///   - zone: the zone of a text without an offset.
     public init?(iso8601 text: String, zone: CalendarZone = .utc) {
         guard case .span(let start, _) = DateEncoding.iso8601.read(.text(text), zone: zone) else { return nil }
         self = start
@@ -13,8 +14,8 @@ extension Instant {
     /// The local time in UTC.
     public var civil: CivilDateTime { CalendarZone.utc.civil(of: self) }
 
-    /// The instant after RFC 3339 in UTC, as `2026-11-20T00:00:00Z`, with a fraction of 3 or 6 digits if it is not 0.
-    /// Years outside 0 to 9999, which RFC 3339 cannot tell, have a sign or more digits.
+    /// The instant in UTC as in RFC 3339, such as `2026-11-20T00:00:00Z`, with a fraction of 3 or 6 digits if it is not
+    /// 0. Years outside 0 to 9999, which RFC 3339 does not support, have a sign or more digits.
     public var rfc3339: String { text(separator: "T", end: "Z") }
 
     /// The instant in UTC for tables, as `2026-11-20 00:00:00`, with a fraction of 3 or 6 digits if it is not 0.

@@ -1,7 +1,7 @@
 /// A point in time: whole microseconds since 1970-01-01T00:00:00Z, without leap seconds.
 ///
-/// The range is about ±292,000 years. Arithmetic that would leave it saturates at ``distantPast`` and
-/// ``distantFuture``, so that a mistaken age can never wrap around and expire the present.
+/// The range is about ±292,000 years. Arithmetic saturates at ``distantPast`` and ``distantFuture``, so a wrong age
+/// cannot wrap around and expire the present.
 public struct Instant: Hashable, Comparable, Sendable {
     /// Microseconds since 1970-01-01T00:00:00Z; negative before it.
     public let microseconds: Int64
@@ -21,9 +21,9 @@ public struct Instant: Hashable, Comparable, Sendable {
         self.microseconds = Int64(clamping: microseconds)
     }
 
-    /// The earliest instant that can be told.
+    /// The earliest instant.
     public static let distantPast = Instant(microseconds: .min)
-    /// The latest instant that can be told.
+    /// The latest instant.
     public static let distantFuture = Instant(microseconds: .max)
 
     /// Orders instants by time.

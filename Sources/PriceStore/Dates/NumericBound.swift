@@ -1,7 +1,7 @@
 /// What to compare a numeric date column with: one bound for values stored as INTEGER, one for REAL.
 ///
-/// The integer is exact and rounded so that the comparison decides as the dates do; the double is the nearest to the
-/// instant, and a stored double that is equal to it counts as exactly at the instant.
+/// The integer is exact and rounded so that comparing values gives the same result as comparing dates. The double is
+/// the nearest to the instant, and an equal stored double counts as exactly at the instant.
 public struct NumericBound: Hashable, Sendable {
     /// The bound for values stored as INTEGER, clamped to 64 bits.
     public var integer: Int64

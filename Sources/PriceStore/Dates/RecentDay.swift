@@ -8,7 +8,7 @@ package struct RecentDay {
     private var date: (UInt64, UInt16)
     private var startSeconds: Int64 = 0
 
-    /// - Parameter zone: what texts without an offset are read in; others than UTC leave those to the long way.
+    /// - Parameter zone: the zone of texts without an offset; if it is not UTC, such texts are not read here.
     package init(zone: CalendarZone) {
         isUTC = zone == .utc
         date = Array("1970-01-01".utf8).withUnsafeBytes(Self.date)

@@ -1,12 +1,13 @@
 // Foundation, not FoundationEssentials: in a static binary the time zone data come only with ICU.
 import Foundation
 
-/// The offsets of one zone from UTC, worked out of Foundation's time zone data when needed and then kept.
+/// The offsets of one zone from UTC, computed from Foundation's time zone data when needed and then cached.
 ///
-/// Foundation's own "next transition" is not asked: it speaks of daylight saving time, and a zone may also change its
-/// standard time or skip a day. The offsets themselves are asked twice a day and the change is found by bisection.
+/// Foundation's "next transition" is not used: it covers daylight saving time only, and a zone can also change its
+/// standard time or skip a day. Instead the offset is read twice for each day, and the change is found by bisection.
 final class ZoneOffsets: Sendable {
-    /// A stretch of time with one offset: start inclusive, end exclusive, all in seconds. The offset may go on beyond.
+    /// An interval with one offset: start inclusive, end exclusive, all in seconds. The same offset may continue after
+    /// it.
     struct Segment {
         var start: Int
         var end: Int
@@ -25,11 +26,11 @@ final class ZoneOffsets: Sendable {
 
     private init(_ zone: TimeZone) { self.zone = zone }
 
-    /// The offsets of the zone of an IANA name; nil: there is none. Made once for each name.
+    /// The offsets of the zone of an IANA name; nil if there is none. Created once for each name.
     static func named(_ identifier: String) -> ZoneOffsets? {
         known.withLock { known in
             if let offsets = known[identifier] { return offsets }
-            // Foundation also takes "GMT+2", "PST" and the like, which are no IANA names.
+            // Foundation also accepts "GMT+2", "PST" and similar, which are not IANA names.
             guard identifier.contains("/") || namesWithoutArea.contains(identifier),
                 let zone = TimeZone(identifier: identifier), zone.identifier == identifier
             else { return nil }
@@ -77,14 +78,14 @@ final class ZoneOffsets: Sendable {
             while true {
                 let seconds = local - segment.offset
                 if seconds < segment.end {
-                    // Nor is it before the stretch's start: the search began two days early, and went on only to a
-                    // stretch that has this local time. So of two that have it, this is the first.
+                    // It is not before the start of the interval either: the search began two days early and stopped at
+                    // the first interval that has this local time.
                     state.latest = segment
                     return seconds
                 }
                 let next = find(segment.end, &state)
                 if local - next.offset < next.start {
-                    // Skipped: the clocks went from before this time to after it.
+                    // Skipped: the clocks changed from before this time to after it.
                     return seconds
                 }
                 segment = next

@@ -1,9 +1,9 @@
 extension Entity {
-    /// The relationships whose attributes a predicate looks at: if one of them is changed, the predicate may choose other
+    /// The relationships whose attributes a predicate uses: if one of them changes, the predicate may choose other
     /// rows.
     package func relationships(choosing predicate: Predicate) -> [Relationship] {
         let chosenBy = Set(predicate.allAttributeNames.compactMap { attribute(named: $0) })
-        // What a generated attribute is made of is not known.
+        // The inputs of a generated attribute are unknown.
         if chosenBy.contains(where: \.isGenerated) { return relationships }
         return relationships.filter { relationship in
             !chosenBy.isDisjoint(with: relationship.sourceAttributes.compactMap { attribute(named: $0) })
@@ -12,15 +12,15 @@ extension Entity {
 }
 
 extension Relationship {
-    /// Why a rule cannot be carried out that chooses its rows by the relationship, where a delete changes it.
-    package var changeOfMind: String {
+    /// Why a rule is refused that chooses its rows by the relationship, if a delete changes it.
+    package var changingChoice: String {
         "a delete from \(destination) changes \(sourceAttributes.joined(separator: ", ")) in rows of \(source), and the rule "
             + "chooses its rows by it"
     }
 }
 
 extension Predicate {
-    /// The names of all attributes that the predicate looks at.
+    /// The names of all attributes that the predicate uses.
     package var allAttributeNames: [String] {
         switch self {
         case .all, .key, .objectIDs: []

@@ -4,9 +4,9 @@ public struct Entity: Hashable, Sendable {
     public enum Kind: String, Hashable, Sendable {
         /// An ordinary table.
         case table
-        /// A view: it holds no rows of its own.
+        /// A view: it has no rows of its own.
         case view
-        /// A virtual table: its rows are made by a module.
+        /// A virtual table: a module provides its rows.
         case virtual
     }
 
@@ -16,7 +16,7 @@ public struct Entity: Hashable, Sendable {
     public let kind: Kind
     /// Its attributes, in the store's order.
     public let attributes: [Attribute]
-    /// The names of the attributes that make the primary key, in key order; empty where none is declared.
+    /// The names of the attributes of the primary key, in key order; empty if none is declared.
     public let primaryKey: [String]
     /// The relationships of other entities, and of itself, that point at this entity.
     public let incomingRelationships: [Relationship]
@@ -30,12 +30,15 @@ public struct Entity: Hashable, Sendable {
     public let updateTriggers: [UpdateTrigger]
     /// The names of those triggers that may refuse a delete or a change of a row: they call `RAISE`.
     public let refusingTriggers: Set<String>
+    /// The schema of the database that its name begins with; nil: the name is the table's alone.
+    public let schema: String?
 
     /// Makes a description of an entity.
     public init(
         name: String, kind: Kind = .table, attributes: [Attribute], primaryKey: [String] = [],
         relationships: [Relationship] = [], incomingRelationships: [Relationship] = [], model: EntityModel? = nil,
-        deleteTriggers: [String] = [], updateTriggers: [UpdateTrigger] = [], refusingTriggers: Set<String> = []
+        deleteTriggers: [String] = [], updateTriggers: [UpdateTrigger] = [], refusingTriggers: Set<String> = [],
+        schema: String? = nil
     ) {
         self.name = name
         self.kind = kind
@@ -47,6 +50,7 @@ public struct Entity: Hashable, Sendable {
         self.deleteTriggers = deleteTriggers
         self.updateTriggers = updateTriggers
         self.refusingTriggers = refusingTriggers
+        self.schema = schema
     }
 
     /// The attribute of that name, or nil. Names compare as the store compares them: ASCII letters without case.
@@ -56,7 +60,7 @@ public struct Entity: Hashable, Sendable {
 
     /// The attribute that a column holds, by the column's own name; nil: none.
     public func attribute(column: String) -> Attribute? {
-        // A column that could hold several attributes goes by its own name, and comes last.
+        // A column that could hold several attributes has its own name and comes last.
         attributes.last { ($0.column ?? $0.name).lowercased() == column.lowercased() }
     }
 }
@@ -87,7 +91,7 @@ public struct Attribute: Hashable, Sendable {
         case numeric
         /// Text; numbers are stored as their text.
         case text
-        /// Whatever is given, unchanged.
+        /// Values are stored unchanged.
         case none
     }
 
@@ -95,17 +99,17 @@ public struct Attribute: Hashable, Sendable {
     public let name: String
     /// What the column prefers to store.
     public let affinity: Affinity
-    /// The type's name as the store declares it; empty where none is declared.
+    /// The name of the type as the store declares it; empty if none is declared.
     public let declaredType: String
     /// Whether a row must have a value here.
     public let isRequired: Bool
-    /// Whether the value is computed by the store from other columns, so that it cannot be written.
+    /// Whether the store computes the value from other columns, so that it cannot be written.
     public let isGenerated: Bool
-    /// Whether the store has a value of its own for a new row that names none.
+    /// Whether the store has a default value for a new row without this attribute.
     public let hasDefault: Bool
-    /// The column that holds it, where that has another name, as in a Core Data store; nil: it has the attribute's.
+    /// The column that holds it, if it has another name, as in a Core Data store; nil if it has the attribute's name.
     public let column: String?
-    /// The date format, where the store itself says it, as a Core Data model does; nil: it does not.
+    /// The date format, if the store declares it, as a Core Data model does.
     public let dateEncoding: DateEncoding?
 
     /// Makes a description of an attribute.
@@ -150,7 +154,7 @@ public struct Relationship: Hashable, Sendable {
     public let destinationAttributes: [String]
     /// What a delete of the destination does.
     public let deleteRule: DeleteRule
-    /// Whether an index of the source begins with the source attributes, so that its rows are found without a scan.
+    /// Whether an index of the source begins with the source attributes, so that no scan is needed to find its rows.
     public let isIndexed: Bool
 
     /// Makes a description of a relationship.
@@ -177,12 +181,12 @@ extension Relationship {
 }
 
 extension Entity {
-    /// Why a rule's own word on the relationships that point at the entity cannot be carried out, or nil: a cascade from
-    /// another entity leads back here, where the schema's word holds for rows that it reaches and the rule's for those
-    /// that it names.
+    /// Why a rule cannot override the relationships that refer to the entity, or nil if it can. It cannot if a cascade
+    /// from another entity leads back here: the rows that it reaches follow the schema, and the rows of the rule follow
+    /// the rule.
     ///
-    /// - Parameter incoming: the relationships that point at an entity of that name.
-    package func conflictOfOwnWord(incoming: (_ entity: String) throws -> [Relationship]) rethrows -> String? {
+    /// - Parameter incoming: the relationships that refer to an entity of that name.
+    package func conflictOfOverride(incoming: (_ entity: String) throws -> [Relationship]) rethrows -> String? {
         var seen: Set<String> = []
         var waiting = incomingRelationships.map(\.source).filter { $0 != name }
         while let next = waiting.popLast() {
@@ -190,8 +194,8 @@ extension Entity {
             for key in try incoming(next) where key.deleteRule == .cascade {
                 if key.source == name {
                     return
-                        "a cascade leads from \(key.destination) back to \(name), so that `relationships` of the rule and "
-                        + "of the schema would meet in the same rows"
+                        "a cascade leads from \(key.destination) back to \(name), so `relationships` of the rule and "
+                        + "of the schema would apply to the same rows"
                 }
                 waiting.append(key.source)
             }

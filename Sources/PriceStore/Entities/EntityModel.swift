@@ -42,7 +42,7 @@ public struct ModelRelationship: Hashable, Sendable {
     public let name: String
     /// The entity at the other end.
     public let destination: String
-    /// The destination's relationship that leads back; nil: there is none.
+    /// The inverse relationship of the destination; nil if there is none.
     public let inverse: String?
     /// What a delete of the declaring row does.
     public let deleteRule: DeleteRule

@@ -1,14 +1,13 @@
 /// The identity of a saved row: its store, its entity and its key.
 ///
-/// Two connections to the same store give the same row the same ID. An ID says nothing about whether its row is still
-/// there.
+/// Two connections to the same store give the same row the same ID. An ID does not say whether its row still exists.
 public struct ObjectID: Sendable {
     /// The entity's name.
     public let entity: String
     /// The key: the rowid alone, or the values of the primary key of a table without one.
     public let key: [StoreValue]
-    /// The store that the row is in, as ``StoreReader/storeIdentifier`` names it; nil: the ID was made by hand and is of
-    /// whichever store it is given to.
+    /// The store of the row, as ``StoreReader/storeIdentifier`` identifies it; nil: the ID was made by hand and can be
+    /// used with any store.
     public let storeIdentifier: String?
 
     /// Makes an object ID; engines do.

@@ -16,8 +16,8 @@ public enum StoreValue: Sendable {
 }
 
 extension StoreValue: Hashable {
-    /// Whether both are of one storage class and equal. Texts are equal if their bytes are, as in a store: an `é` of
-    /// one code point and an `é` of two are different keys there, though Swift takes the strings for equal.
+    /// Whether both have the same storage class and are equal. Texts are equal if their bytes are equal, as in a store:
+    /// an `é` of one code point and an `é` of two are different keys, although Swift considers the strings equal.
     public static func == (a: StoreValue, b: StoreValue) -> Bool {
         switch (a, b) {
         case (.null, .null): true
@@ -29,7 +29,7 @@ extension StoreValue: Hashable {
         }
     }
 
-    /// Hashes the storage class and the value. Texts that Swift takes for equal collide, which is harmless.
+    /// Hashes the storage class and the value. Texts that Swift considers equal collide, which is harmless.
     public func hash(into hasher: inout Hasher) {
         switch self {
         case .null: hasher.combine(0 as UInt8)

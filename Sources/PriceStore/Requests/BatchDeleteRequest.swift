@@ -1,13 +1,13 @@
-/// A delete that the store carries out itself, without loading objects, in one transaction.
+/// A delete that the store executes itself, without loading objects, in one transaction.
 ///
-/// It does not see unsaved changes of any context: save first. Objects that a context holds do not learn of it by
-/// themselves either; ``BatchDeleteResult/objectIDs`` says which they are. It runs no validation, and deletes all rows
-/// that it names or, if anything fails, none.
+/// It does not see unsaved changes of any context: save first. Objects that a context holds are not updated either;
+/// ``BatchDeleteResult/objectIDs`` identifies them. No validation runs. It deletes all rows that it names or, if
+/// anything fails, none.
 public struct BatchDeleteRequest: Hashable, Sendable {
-    /// What the result tells.
+    /// What the result contains.
     public typealias ResultType = BatchResultType
 
-    /// What becomes of the rows of other entities, and of the same one, that point at rows which go.
+    /// What happens to rows of any entity that refer to deleted rows.
     public enum RelationshipRule: String, Hashable, Sendable, CaseIterable {
         /// What each relationship declares.
         case asDeclared
@@ -18,7 +18,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         /// Their reference becomes NULL, whatever the relationship declares.
         case nullify
 
-        /// The rule that takes the place of the declared one; nil: none does.
+        /// The rule that replaces the declared one; nil if none does.
         package var deleteRule: Relationship.DeleteRule? {
             switch self {
             case .asDeclared, .deny: nil
@@ -28,16 +28,16 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         }
     }
 
-    /// The rows to delete. Its sort descriptors, limit and offset are obeyed: with a limit of 10 and the date ascending,
-    /// the ten oldest rows go.
+    /// The rows to delete. Its sort descriptors, limit and offset are used: with a limit of 10 and the date ascending,
+    /// the ten oldest rows are deleted.
     public var fetchRequest: FetchRequest
-    /// What the result tells.
+    /// What the result contains.
     public var resultType: ResultType
-    /// What becomes of rows that point at rows which go. It holds for the relationships that point at this entity; what
-    /// points at rows which go for that reason follows its own declaration.
+    /// What happens to rows that refer to deleted rows. It applies to the relationships that refer to this entity.
+    /// Relationships to rows that a cascade deletes follow their declaration.
     public var relationships: RelationshipRule
-    /// Whether a history of a Core Data store that cannot be continued is left as it is: it does not tell of these deletes
-    /// then. If not, the request fails there.
+    /// Whether a history of a Core Data store that cannot be continued is left unchanged, without these deletes. If
+    /// false, the request fails for such a store.
     public var ignoresUnknownHistory = false
 
     /// Makes a request that deletes the rows of a fetch request.
@@ -50,9 +50,9 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         self.relationships = relationships
     }
 
-    /// Makes a request that deletes these rows; those that are gone already do not matter.
+    /// Creates a request that deletes these rows. Rows that no longer exist are ignored.
     ///
-    /// An empty list deletes nothing, and the store is not asked. IDs of several entities, or of another store than the
+    /// An empty list deletes nothing and does not use the store. IDs of several entities, or of another store than the
     /// one that carries the request out, make it fail with ``StoreError/Kind/unsupported``; the error names them.
     public init(
         objectIDs: [ObjectID], resultType: ResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
@@ -63,9 +63,9 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     }
 }
 
-/// What the result of a batch request tells.
+/// What the result of a batch request contains.
 public enum BatchResultType: Hashable, Sendable {
-    /// Nothing but success; counts are told where they cost nothing.
+    /// Only success; counts are included if they cost nothing.
     case statusOnly
     /// How many rows of the entity there were.
     case count
@@ -73,7 +73,7 @@ public enum BatchResultType: Hashable, Sendable {
     case objectIDs
 }
 
-/// A place in the order in which an engine goes through an entity, batch by batch.
+/// A position in the order in which an engine processes an entity, batch by batch.
 package struct BatchContinuation: Hashable, Sendable {
     /// The values of the place, as the engine needs them. Empty: the beginning.
     package let position: [StoreValue]
@@ -83,28 +83,28 @@ package struct BatchContinuation: Hashable, Sendable {
         self.position = position
     }
 
-    /// The place where the first batch begins: a batch that took only a part of what goes with its rows goes on there.
+    /// The position of the first batch. A batch that deleted only related rows continues here.
     package static let beginning = BatchContinuation(position: [])
 }
 
 /// What a batch delete did.
 public struct BatchDeleteResult: Hashable, Sendable {
-    /// Rows of the entity that the predicate named and that went.
+    /// Deleted rows of the entity that the predicate named.
     public var deletedCount: Int
-    /// Rows that went because a relationship cascaded, of any entity.
+    /// Rows of any entity that a cascade deleted.
     public var cascadedCount: Int
     /// Rows that lost a reference because a relationship nullified it.
     public var nullifiedCount: Int
-    /// Files beside a Core Data store that only rows which went referred to, and that were removed after the commit.
+    /// Files beside a Core Data store to which only deleted rows referred; they were deleted after the commit.
     public var removedFileCount = 0
-    /// Rows that triggers of the store deleted meanwhile, by table; tables that a cascade reaches are left out, for there
-    /// they count as cascaded. Empty where there are none, or where the engine cannot tell.
+    /// Rows that triggers of the store deleted during the batch, by table. Tables that a cascade reaches are not
+    /// included, because their rows count as cascaded. Empty if there are none, or if the engine does not know.
     public var deletedByTriggers: [String: Int] = [:]
-    /// How long the store was locked; nil: for as long as the request took.
+    /// How long the store was locked; nil: as long as the request took.
     public var lockElapsed: Duration?
-    /// The IDs of the rows that went, if they were asked for; else empty.
+    /// The IDs of the deleted rows, if they were requested; otherwise empty.
     public var objectIDs: [ObjectID]
-    /// Where the engine goes on with the next batch; nil: the end was reached.
+    /// Where the next batch begins; nil at the end.
     package var continuation: BatchContinuation?
 
     /// Makes a result; engines do.
@@ -115,7 +115,7 @@ public struct BatchDeleteResult: Hashable, Sendable {
         self.objectIDs = objectIDs
     }
 
-    /// Makes the result of a batch, with the place where the next one begins.
+    /// Creates the result of a batch, with the position of the next one.
     package init(deletedCount: Int, objectIDs: [ObjectID] = [], continuation: BatchContinuation?) {
         self.init(deletedCount: deletedCount, objectIDs: objectIDs)
         self.continuation = continuation

@@ -1,18 +1,18 @@
-/// The deletion of the rows that a ``SurveyRequest`` names, at work: the engine decides how they are deleted, its caller how
-/// many at a time, and when.
+/// Deletes the rows of a ``SurveyRequest``. The engine decides how they are deleted, its caller how many at a time, and
+/// when.
 ///
-/// It goes through the entity in passes. A pass ends where nothing more is found, or with ``remainingCount(besides:)``; the
-/// next one begins at the beginning, since rows may have arrived anywhere.
+/// A deletion processes the entity in passes. A pass ends when no more rows are found, or with
+/// ``remainingCount(besides:)``. The next pass starts from the beginning, because rows may have arrived anywhere.
 public protocol Deletion: AnyObject {
-    /// How the rows are deleted from here on. It changes where the engine has to give a method up.
+    /// How the rows are deleted from now on. It changes if the engine has to switch to another method.
     var outline: DeletionOutline { get }
 
-    /// Deletes the next rows in one transaction of its own.
+    /// Deletes the next rows in one transaction.
     ///
-    /// - Throws: ``StoreError``; nothing of this part is left behind then, all earlier parts stay.
+    /// - Throws: ``StoreError``; then this part is rolled back, and all earlier parts stay committed.
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart
 
-    /// How many rows that the request names are in the store now, exactly; and ends the pass.
+    /// The exact number of the request's rows that are in the store now. Ends the pass.
     ///
     /// - Parameter others: rows that are not counted.
     func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int
@@ -28,18 +28,20 @@ public struct DeletionOutline: Hashable, Sendable {
     public var expectedLock: Duration?
     /// Whether a part is bounded by a number of rows; false: all rows are deleted in one part.
     public var isInBatches: Bool
-    /// Whether rows must be deleted together, so that no limit on the time of a lock makes it shorter.
+    /// Whether rows must be deleted together, so that a limit on the lock time does not shorten it.
     public var isIndivisible = false
     /// Whether each part deletes the oldest rows that are left.
     public var isOldestFirst = false
     /// Whether the store's file is smaller afterwards.
     public var shrinksStore = false
-    /// The index that finds the rows by their dates; nil: none is used.
+    /// The index that finds the rows by their dates; nil if none is used.
     public var index: String?
-    /// The rows of the first batch, where nobody says; nil: as the caller thinks best.
+    /// The rows of the first batch, if the rule does not set it; nil: the caller's default.
     public var firstBatchRows: Int?
-    /// How long a batch should take, where nobody says; nil: as the caller thinks best.
+    /// How long a batch should take, if the rule does not set it; nil: the caller's default.
     public var batchTarget: Duration?
+    /// How long a batch should take while nothing else uses the store; nil: ``batchTarget``.
+    public var batchTargetAlone: Duration?
 
     /// Makes an outline; engines do.
     public init(method: String, isInBatches: Bool) {
@@ -52,7 +54,7 @@ public struct DeletionOutline: Hashable, Sendable {
 public struct DeletionBounds: Hashable, Sendable {
     /// The most rows that the request names; nil: no limit. Rows that are deleted with them do not count.
     public var rows: Int?
-    /// Whether no more rows may ever be deleted than these, as the last ones below a limit.
+    /// Whether ``rows`` is all that a limit still allows, so that no later part may delete more.
     public var isRest: Bool
 
     /// Makes bounds.
@@ -66,7 +68,7 @@ public struct DeletionBounds: Hashable, Sendable {
 public struct DeletionPart: Hashable, Sendable {
     /// What was deleted.
     public var result: BatchDeleteResult
-    /// Whether the pass goes on: there may be more rows, and another part does not do the same again.
+    /// Whether the pass continues: there may be more rows, and another part makes progress.
     public var hasMore: Bool
 
     /// Makes a part; engines do.

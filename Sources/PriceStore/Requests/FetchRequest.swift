@@ -1,4 +1,4 @@
-/// Which rows are meant: an entity, a condition, an order and a number.
+/// Which rows to fetch: an entity, a condition, an order and a number.
 public struct FetchRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
@@ -8,10 +8,9 @@ public struct FetchRequest: Hashable, Sendable {
     public var sortDescriptors: [SortDescriptor]
     /// At most this many rows; nil: all.
     public var fetchLimit: Int?
-    /// How many rows are passed over first, in the order of the sort descriptors; 0: none.
+    /// How many rows are skipped, in the order of the sort descriptors; 0: none.
     public var fetchOffset: Int
-    /// Whether rows of the entity's sub-entities are meant too. A table of a plain SQLite file or of a server has none,
-    /// so that it changes nothing there.
+    /// Whether rows of sub-entities are included. Only Core Data stores have sub-entities.
     public var includesSubentities: Bool
 
     /// Makes a request for the rows of an entity.

@@ -1,6 +1,6 @@
 extension Predicate {
-    /// Whether no row can match both predicates, by their words alone: each demands another value of the same attribute.
-    /// False where that is not certain.
+    /// Whether no row can match both predicates, because each requires another value of the same attribute. False if
+    /// that is not certain.
     package func isDisjoint(from other: Predicate) -> Bool {
         let (first, second) = (demandedValues, other.demandedValues)
         guard !first.isEmpty, !second.isEmpty else { return false }
@@ -34,7 +34,7 @@ extension FetchRequest {
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) -> FetchRequest {
         let named = deletes.map(\.fetchRequest).filter {
-            $0.entity.lowercased() == entity.lowercased() && !$0.predicate.isDisjoint(from: filter)
+            $0.entity == entity && !$0.predicate.isDisjoint(from: filter)
         }
         let predicate = named.reduce(.readable(date) && filter) { $0 && .notTrue($1.predicate) }
         return FetchRequest(entity: entity, predicate: predicate, fetchLimit: limit)
@@ -42,8 +42,8 @@ extension FetchRequest {
 }
 
 extension StoreValue {
-    /// Whether no collation and no column affinity of SQLite makes the two values equal: neither letter case, nor blanks
-    /// at the end, nor a number that is written as text.
+    /// Whether the two values differ under every collation and column affinity of SQLite, regardless of letter case,
+    /// trailing blanks and numbers written as text.
     fileprivate func isCertainlyOther(than other: StoreValue) -> Bool {
         switch (self, other) {
         case (.integer(let a), .integer(let b)):
@@ -56,7 +56,7 @@ extension StoreValue {
 }
 
 extension String {
-    /// Whether the text begins with an ASCII letter and goes on with ASCII letters, digits, `_`, `.`, `:` and `-`.
+    /// Whether the text begins with an ASCII letter, followed by ASCII letters, digits, `_`, `.`, `:` and `-`.
     fileprivate var isPlainName: Bool {
         func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
         guard let first = utf8.first, isLetter(first) else { return false }

@@ -1,10 +1,10 @@
-/// A condition on the rows of an entity, in the store's own terms: attributes, values, dates, keys.
+/// A condition on the rows of an entity, in terms of the store: attributes, values, dates, keys.
 ///
-/// A predicate is true, false or unknown for a row, as in SQL, and only rows for which the whole is true are fetched,
-/// changed or deleted. A comparison with NULL is unknown. ``and(_:)`` is false as soon as one part is false, and
-/// ``or(_:)`` true as soon as one part is true; otherwise an unknown part makes them unknown. ``not(_:)`` of unknown is
-/// unknown, so that neither `p` nor `not(p)` finds a row whose attribute is NULL; ``notTrue(_:)`` finds it.
-/// Dates and keys are never unknown. Values are compared with the column's own affinity and collation.
+/// A predicate is true, false or unknown for a row, as in SQL, and only rows for which it is true are fetched, changed
+/// or deleted. A comparison with NULL is unknown. ``and(_:)`` is false if a part is false, and ``or(_:)`` true if a
+/// part is true; otherwise an unknown part makes them unknown. ``not(_:)`` of unknown is unknown, so neither `p` nor
+/// `not(p)` finds a row whose attribute is NULL; ``notTrue(_:)`` finds it. A condition on keys is never unknown; one
+/// on a date that is NULL is unknown or false. Values are compared with the affinity and collation of the column.
 public indirect enum Predicate: Hashable, Sendable {
     /// How two values are compared.
     public enum Operator: String, Hashable, Sendable, CaseIterable {
@@ -48,15 +48,15 @@ public indirect enum Predicate: Hashable, Sendable {
     case not(Predicate)
     /// The part is not true (false or unknown).
     case notTrue(Predicate)
-    /// The date attribute can be read and lies in the range.
+    /// The date attribute can be read and is in the range.
     case date(DateRange)
-    /// The date attribute can be read, is believed, and its first instant compares so with the instant. Rows whose date
-    /// is unreadable never match, with ``Operator/notEqual`` neither. A value that stands for a span (a day, a month)
-    /// is compared by its beginning; see ``date(_:)`` for spans that must lie wholly before an instant.
+    /// The date attribute is valid, and its first instant compares so with the instant. Rows with an unreadable date
+    /// never match, not even with ``Operator/notEqual``. A value that represents a span (a day, a month) is compared by
+    /// its beginning; see ``date(_:)`` for spans that must be wholly before an instant.
     case dateCompare(DateAttribute, Operator, Instant)
-    /// The row is none of the newest rows that ``KeepLast`` protects.
+    /// The row is not one of the newest rows that ``KeepLast`` protects.
     case notKept(KeepLast)
-    /// The row's key lies in a range; see ``KeyRange``.
+    /// The key of the row is in a range; see ``KeyRange``.
     case key(KeyRange)
     /// The row is one of these. IDs of another entity or of another store are an error, not a condition that no row
     /// meets. Empty: false.
@@ -91,15 +91,15 @@ public indirect enum Predicate: Hashable, Sendable {
 public struct DateAttribute: Hashable, Sendable {
     /// The attribute's name.
     public let name: String
-    /// How its values tell a date.
+    /// The format of its values.
     public let encoding: DateEncoding
-    /// The zone in which zone-less text and calendar dates are read.
+    /// The zone of text without an offset and of calendar dates.
     public let zone: CalendarZone
-    /// Dates before it are not believed: such rows are unreadable.
+    /// Earlier dates are invalid: such rows are unreadable.
     public let earliest: Instant
-    /// Dates after it are not believed; nil: no bound.
+    /// Later dates are invalid; nil: no bound.
     public let latest: Instant?
-    /// Whether a stored 0 is a date. It is not, unless someone said so by choosing `earliest`.
+    /// Whether a stored 0 is a date. It is only if the rule sets `earliest`.
     public let trustsZero: Bool
 
     /// Makes a date attribute.
@@ -116,12 +116,12 @@ public struct DateAttribute: Hashable, Sendable {
     }
 }
 
-/// The rows whose date can be read, is believed, and lies wholly before an instant.
+/// The rows with a valid date wholly before an instant.
 public struct DateRange: Hashable, Sendable {
     /// The date attribute.
     public let date: DateAttribute
-    /// The end of the range, exclusive: a row exactly there is outside. A value that stands for a span (a day, a
-    /// month, a year) is inside only if all of the span is. Nil: every readable row is inside.
+    /// The end of the range, exclusive. A value that represents a span (a day, a month, a year) is in the range only if
+    /// all of the span is. Nil: every readable row is in the range.
     public let before: Instant?
 
     /// Makes the range of the readable rows before an instant, or of all readable rows.
@@ -131,18 +131,19 @@ public struct DateRange: Hashable, Sendable {
     }
 }
 
-/// The newest rows of each group, which a rule never deletes. Rows tied with the last one kept are kept too.
+/// The newest rows of each group, which a rule never deletes. Rows with the same date as the last kept row are kept
+/// too.
 public struct KeepLast: Hashable, Sendable {
     /// How many rows of each group are kept; at least 1.
     public let count: Int
-    /// The attributes that make a group; empty: all rows are one group. NULL is a group of its own.
+    /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
     public let groupedBy: [String]
     /// The rows that count: readable ones that match this.
     public let among: Predicate
     /// The date by which rows are newest.
     public let date: DateAttribute
-    /// Only groups whose oldest kept row is before this instant need to be known; nil: all groups. It bounds the work
-    /// where a range of dates bounds the rows anyway.
+    /// Only groups whose oldest kept row is before this instant are needed; nil: all groups. It limits the work if a
+    /// range of dates limits the rows anyway.
     public var relevantBefore: Instant?
 
     /// Makes a description of the rows to keep.

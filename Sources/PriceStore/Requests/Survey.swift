@@ -2,40 +2,40 @@
 public struct SurveyRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
-    /// Whether rows of the entity's sub-entities are meant too; see ``FetchRequest/includesSubentities``.
+    /// Whether rows of sub-entities are included; see ``FetchRequest/includesSubentities``.
     public var includesSubentities = true
     /// The date attribute and how it is read.
     public var date: DateAttribute
     /// Rows before it are expired.
     public var cutoff: Instant
-    /// The rows that the rule looks at.
+    /// The rows that the rule considers.
     public var filter: Predicate
     /// The newest rows that the rule keeps, if any.
     public var keepLast: KeepLast?
     /// What the rules before this one delete, in order: their rows are counted there and not here.
     public var preceding: [BatchDeleteRequest]
-    /// What becomes of the rows that point at rows which go.
+    /// What happens to rows that refer to deleted rows.
     public var relationships: BatchDeleteRequest.RelationshipRule
     /// How long the store may be locked by one rebuild or statement; zero: rows are deleted in short batches only.
     public var maxLock = Self.defaultMaxLock
-    /// The engine's own name of the way in which rows are to go, for tests and measurements. Nil: the engine chooses.
+    /// The engine's name of a technique to use, for tests and measurements. Nil: the engine chooses.
     public var technique: String?
     /// The most rows that the deletion deletes, all parts together; nil: no limit. A method that cannot keep to it is not used.
     public var maxRows: Int?
-    /// Whether a history of a Core Data store that cannot be continued is left as it is; see
+    /// Whether a history of a Core Data store that cannot be continued is left unchanged; see
     /// ``BatchDeleteRequest/ignoresUnknownHistory``.
     public var ignoresUnknownHistory = false
-    /// Whether the deletion is to tell which rows it deleted, one by one.
+    /// Whether the deletion reports the ID of each deleted row.
     public var wantsObjectIDs = false
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
-    /// Whether the rows that stay are counted where some go, as for a limit that is a share of all. Where that costs
-    /// nothing they are counted anyway.
+    /// Whether the remaining rows are counted if some rows are expired, as for a limit that is a share of all rows.
+    /// They are always counted if that costs nothing.
     public var countsKeptRows: Bool
-    /// Whether the rows that relationships would take or change are counted even if nothing else hangs on it.
+    /// Whether the rows that relationships would delete or change are counted even if no decision depends on it.
     public var countsRelatedRows: Bool
 
-    /// How long the store may be locked where nobody says otherwise.
+    /// How long the store may be locked by default.
     package static let defaultMaxLock = Duration.seconds(2)
 
     /// Makes a question.
@@ -107,28 +107,28 @@ public struct Survey: Hashable, Sendable {
         }
     }
 
-    /// Rows that stand in the way of a delete.
+    /// Rows that prevent a delete.
     public struct Obstacle: Hashable, Sendable {
         /// What makes a relationship an obstacle.
         public enum Objection: Hashable, Sendable {
             /// The source rows point at rows that would be deleted, and their key, or the request, forbids it.
             case pointing
-            /// The source rows would lose a reference, and a constraint, an index or another reference of theirs does not
-            /// let them.
+            /// The source rows would lose a reference, and a constraint, an index or another reference does not allow
+            /// that.
             case fixedReference
             /// A Core Data model says deny: a batch delete cannot carry that out, whether rows match or not.
             case denyRule
-            /// The rows at the other end must have the row that would go.
+            /// The rows at the other end require the row that would be deleted.
             case mandatoryInverse
             /// The source rows point at rows that would be deleted, and the model has no inverse that would clear it.
             case noInverse
-            /// The source rows hold numbers that may point at rows that would be deleted: the store has no model that tells.
+            /// The source rows hold numbers that may refer to deleted rows, and the store has no model to decide it.
             case unproven
         }
 
         /// The relationship that forbids it; for a model's relationship the source is the entity that declares it.
         public var relationship: Relationship
-        /// How many rows stand in the way: source rows, or for a deny rule or an inverse those at the other end.
+        /// How many rows prevent the delete: source rows, or for a deny rule or an inverse, rows at the other end.
         public var rowCount: Int
         /// What makes it an obstacle.
         public var objection: Objection
@@ -143,9 +143,9 @@ public struct Survey: Hashable, Sendable {
         }
     }
 
-    /// All rows that match the filter; nil where they were not counted.
+    /// All rows that match the filter; nil if they were not counted.
     public var rowCount: Int?
-    /// Rows whose date can be read; nil where they were not counted.
+    /// Rows whose date can be read; nil if they were not counted.
     public var readableCount: Int?
     /// Rows that the rule deletes and no rule before it does.
     public var expiredCount = 0
@@ -165,36 +165,45 @@ public struct Survey: Hashable, Sendable {
     public var newestOfEntity: Instant?
     /// The largest value of the whole entity that the format's kind of storage has, before `earliest` is applied.
     public var newestValue: StoreValue?
-    /// Whether readable rows of the entity, inside the filter or outside, are left after this rule alone; true where it
+    /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone; true if it
     /// deletes nothing.
     public var leavesReadableRows = true
-    /// Rows that go by a cascade.
+    /// Rows that a cascade deletes.
     public var cascadedCount = 0
-    /// The same by the lower-cased name of their table, where the engine knows it.
+    /// The same by the name of their table, where the engine knows it; in lower case where letter case does not matter.
     public var cascadedCounts: [String: Int] = [:]
     /// Rows that lose a reference.
     public var nullifiedCount = 0
     /// Relationships that forbid the delete.
     public var obstacles: [Obstacle] = []
-    /// The names of files beside a Core Data store that only rows which go refer to: they are removed with them.
+    /// The names of files beside a Core Data store to which only expired rows refer. They are deleted with the rows.
     public var externalFiles: [String] = []
     /// Whether ``index`` gives all rows in the order of their dates, not only those of each group.
     public var isInDateOrder = false
     /// The index that gives the rows in the order of their dates; nil: none.
     public var index: String?
-    /// Why an index that leads by the date does not give the rows in the order of their dates, as a clause; nil: there is
-    /// no such index, or it does.
+    /// Why an index that begins with the date does not give the rows in the order of their dates, as a clause; nil if
+    /// there is no such index, or it does.
     public var indexObstacle: String?
-    /// Whether all texts of a text format are of one shape, so that an index on them would be in the order of the dates;
-    /// false where that was not looked at.
+    /// Whether all texts of a text format have one shape, so that an index on them would be in date order; false if
+    /// that was not checked.
     public var hasUniformText = false
-    /// Why the history that the store keeps cannot be continued; nil: it can, or there is none.
+    /// Why the history of the store cannot be continued; nil if it can, or if there is none.
     public var historyObstacle: String?
+    /// Why summaries that the store keeps of the rows would lose them, as a clause; nil: they would not, or there are none.
+    public var rollupObstacle: String?
+    /// What else the store does with the rows, and the rule's user should know; sentences without a full stop.
+    public var notes: [String] = []
     /// Why the delete cannot be done at all in this schema; nil: it can.
     public var unsupported: String?
 
     /// Makes an empty survey; engines fill it.
     public init() {}
+
+    /// The rows of a table that go by a cascade.
+    package func cascadedCount(of table: String) -> Int {
+        cascadedCounts[table] ?? cascadedCounts[table.lowercased()] ?? 0
+    }
 
     /// The number of unreadable rows of every kind.
     public var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }

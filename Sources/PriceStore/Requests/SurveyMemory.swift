@@ -1,6 +1,7 @@
 /// What an engine's surveys have found, for the deletions that follow.
 package struct SurveyMemory<Findings> {
-    /// A request without what does not change what is found. Of the deletes before it, their number tells enough.
+    /// A request without the fields that do not change what is found. Of the deletes before it, only the number
+    /// matters.
     private struct Key: Hashable {
         var request: SurveyRequest
         var precedingCount: Int

@@ -12,7 +12,7 @@ package final class LockedValue<Value: Sendable>: Sendable {
     /// Makes a guarded value.
     package init(_ value: Value) { self.value = value }
 
-    /// Carries out `body` on the value while no other thread has it. Not to be called again from within.
+    /// Runs `body` on the value while no other thread has access. Must not be called again from within.
     package func withLock<Result>(_ body: (inout Value) throws -> Result) rethrows -> Result {
         lock.lock()
         defer { lock.unlock() }

@@ -1,8 +1,8 @@
-/// Finds passwords in text: in URLs (`scheme://user:password@host`), in what is meant as one (`user:password@host`), and
+/// Finds passwords in text: in URLs (`scheme://user:password@host`), in what is decoded as one (`user:password@host`), and
 /// after keys such as `password=`, `token:` and `--password`.
 struct SecretScan {
-    /// The characters as they are meant: `\x2F` of a quoted YAML text is one.
-    private let meant: [Unicode.Scalar]
+    /// The characters after decoding: `\x2F` in a quoted YAML text is one character.
+    private let decoded: [Unicode.Scalar]
     /// Where each of them begins in the text; and the end of the text.
     private let places: [Int]
     private var secrets: [Range<Int>] = []
@@ -18,31 +18,31 @@ struct SecretScan {
     }
 
     private init(_ scalars: [Unicode.Scalar]) {
-        var meant: [Unicode.Scalar] = []
+        var decoded: [Unicode.Scalar] = []
         var places: [Int] = []
-        meant.reserveCapacity(scalars.count)
+        decoded.reserveCapacity(scalars.count)
         places.reserveCapacity(scalars.count + 1)
         var index = 0
         while index < scalars.count {
             let (scalar, length) = Self.unescaped(scalars, index)
-            meant.append(scalar)
+            decoded.append(scalar)
             places.append(index)
             index += length
         }
-        self.meant = meant
+        self.decoded = decoded
         self.places = places + [scalars.count]
     }
 
     private mutating func run() {
         var index = 0
         var lineStart = 0
-        while index < meant.count {
-            switch meant[index] {
+        while index < decoded.count {
+            switch decoded[index] {
             case "\n": lineStart = index + 1
             case ":" where isURL(at: index): index = url(from: index + 3, lineStart)
             case ":", "=", " ", ",":
                 guard isSecretKey(before: index) else {
-                    if meant[index] == ":", index >= urlEnd { index = userInfo(from: index + 1) }
+                    if decoded[index] == ":", index >= urlEnd { index = userInfo(from: index + 1) }
                     break
                 }
                 index = value(from: index + 1, lineStart)
@@ -55,41 +55,41 @@ struct SecretScan {
 
     // MARK: URLs
 
-    /// Hides what stands between a colon and the last `@` of the same word: the password of an address whose `//` is
-    /// missing. Returns the last index that was dealt with.
+    /// Hides the text between a colon and the last `@` of the same word: the password of an address without `//`.
+    /// Returns the last processed index.
     private mutating func userInfo(from start: Int) -> Int {
-        let end = meant[start...].firstIndex { $0 == "\n" || Self.isSpace($0) || Self.isQuote($0) } ?? meant.count
-        guard let at = meant[start..<end].lastIndex(of: "@"), at > start else { return start - 1 }
+        let end = decoded[start...].firstIndex { $0 == "\n" || Self.isSpace($0) || Self.isQuote($0) } ?? decoded.count
+        guard let at = decoded[start..<end].lastIndex(of: "@"), at > start else { return start - 1 }
         for index in start..<at { hide(index) }
         return at - 1
     }
 
     private func isURL(at colon: Int) -> Bool {
-        colon > 0 && colon + 2 < meant.count && meant[colon + 1] == "/" && meant[colon + 2] == "/"
-            && Self.isWord(meant[colon - 1])
+        colon > 0 && colon + 2 < decoded.count && decoded[colon + 1] == "/" && decoded[colon + 2] == "/"
+            && Self.isWord(decoded[colon - 1])
     }
 
     /// Hides the password of a URL whose scheme ends before `start`; returns the last index that was dealt with.
     private mutating func url(from start: Int, _ lineStart: Int) -> Int {
         var extent = urlExtent(from: start, lineStart)
-        let isAt = { (index: Int) in meant[index] == "@" }
+        let isAt = { (index: Int) in decoded[index] == "@" }
         // A quote in the password looks like the end of the URL.
         if !extent.contains(where: isAt), let colon = colon(in: extent[...]), !isPort(extent[(colon + 1)...]) {
             extent = urlExtent(from: start, lineStart, isUnquoted: true)
         }
         urlEnd = (extent.last ?? start - 1) + 1
-        // Up to the first slash: libpq looks for the end of a password there, and takes any other character for its part.
-        let authority = extent.prefix { meant[$0] != "/" }
+        // Up to the first slash: libpq ends the password there, and treats any other character as a part of it.
+        let authority = extent.prefix { decoded[$0] != "/" }
         guard let colon = colon(in: authority[...]) else { return start - 1 }
         let tail = extent[(colon + 1)...]
-        let token = tail.prefix { !Self.isSpace(meant[$0]) }
+        let token = tail.prefix { !Self.isSpace(decoded[$0]) }
         var end: Int?
         if let at = authority[(colon + 1)...].lastIndex(where: isAt) {
             // A slash in the password, not written as %2F, moves the @ that ends it further on.
-            let path = extent[at...].prefix { meant[$0] != "?" && !Self.isSpace(meant[$0]) }
+            let path = extent[at...].prefix { decoded[$0] != "?" && !Self.isSpace(decoded[$0]) }
             end = path.lastIndex(where: isAt) ?? at
         } else if isPort(tail) {
-            end = token.prefix { meant[$0] != "?" }.lastIndex(where: isAt)
+            end = token.prefix { decoded[$0] != "?" }.lastIndex(where: isAt)
         } else {
             end = tail.lastIndex(where: isAt) ?? token.endIndex
         }
@@ -102,9 +102,9 @@ struct SecretScan {
     private func colon(in authority: ArraySlice<Int>) -> Int? {
         var isInBrackets = false
         for index in authority.indices {
-            switch meant[authority[index]] {
+            switch decoded[authority[index]] {
             case "/": return nil
-            case "[": isInBrackets = authority[index...].contains { meant[$0] == "]" }
+            case "[": isInBrackets = authority[index...].contains { decoded[$0] == "]" }
             case "]": isInBrackets = false
             case ":" where !isInBrackets: return index
             default: break
@@ -114,30 +114,30 @@ struct SecretScan {
     }
 
     /// The characters that may belong to a URL: up to the quote that closes it, or up to the end of its line and of the
-    /// lines that continue it; not into a next URL. Line ends and indentation between such lines are left out.
+    /// lines that continue it, but not into another URL. Line ends and indentation between such lines are left out.
     private func urlExtent(from start: Int, _ lineStart: Int, isUnquoted: Bool = false) -> [Int] {
         var scheme = start - 3
-        while scheme > lineStart, Self.isWord(meant[scheme - 1]) { scheme -= 1 }
-        var end = meant.count
+        while scheme > lineStart, Self.isWord(decoded[scheme - 1]) { scheme -= 1 }
+        var end = decoded.count
         var isQuoted = false
-        if !isUnquoted, scheme > lineStart, Self.isQuote(meant[scheme - 1]) {
-            let quote = meant[scheme - 1]
-            if let closing = meant[start...].firstIndex(of: quote) { (end, isQuoted) = (closing, true) }
+        if !isUnquoted, scheme > lineStart, Self.isQuote(decoded[scheme - 1]) {
+            let quote = decoded[scheme - 1]
+            if let closing = decoded[start...].firstIndex(of: quote) { (end, isQuoted) = (closing, true) }
         }
         var extent: [Int] = []
         var index = start
         while index < end {
-            if meant[index] == "\n" {
+            if decoded[index] == "\n" {
                 guard let next = continuation(at: index, of: lineStart, begunAt: scheme, isQuoted: isQuoted) else {
                     break
                 }
-                if let last = extent.last, meant[last] == "\\" { extent.removeLast() }
+                if let last = extent.last, decoded[last] == "\\" { extent.removeLast() }
                 index = next
                 continue
             }
-            if meant[index] == "#", !isQuoted, Self.isSpace(meant[index - 1]) { break }
-            if meant[index] == ":", index > start, isURL(at: index) {
-                while let last = extent.last, Self.isWord(meant[last]) { extent.removeLast() }
+            if decoded[index] == "#", !isQuoted, Self.isSpace(decoded[index - 1]) { break }
+            if decoded[index] == ":", index > start, isURL(at: index) {
+                while let last = extent.last, Self.isWord(decoded[last]) { extent.removeLast() }
                 break
             }
             extent.append(index)
@@ -148,8 +148,9 @@ struct SecretScan {
 
     /// Whether a colon's rest is the port of a host, and nothing else.
     private func isPort(_ tail: ArraySlice<Int>) -> Bool {
-        guard let next = tail.first(where: { !("0"..."9").contains(meant[$0]) }) else { return true }
-        return Self.isSpace(meant[next]) || Self.isQuote(meant[next]) || "/?#,;)]}".unicodeScalars.contains(meant[next])
+        guard let next = tail.first(where: { !("0"..."9").contains(decoded[$0]) }) else { return true }
+        return Self.isSpace(decoded[next]) || Self.isQuote(decoded[next])
+            || "/?#,;)]}".unicodeScalars.contains(decoded[next])
     }
 
     // MARK: Keys and values
@@ -163,28 +164,29 @@ struct SecretScan {
     /// Whether the word before a character is the name of a secret: `password=`, `"token": `, `--password `.
     private func isSecretKey(before index: Int) -> Bool {
         var end = index
-        if meant[index] == "=" || meant[index] == ":" {
-            while end > 0, Self.isSpace(meant[end - 1]) { end -= 1 }
-            if end > 0, Self.isQuote(meant[end - 1]) { end -= 1 }
+        if decoded[index] == "=" || decoded[index] == ":" {
+            while end > 0, Self.isSpace(decoded[end - 1]) { end -= 1 }
+            if end > 0, Self.isQuote(decoded[end - 1]) { end -= 1 }
         }
         var start = end
-        while start > 0, end - start < 64, Self.isWord(meant[start - 1]) || meant[start - 1] == "%" { start -= 1 }
+        while start > 0, end - start < 64, Self.isWord(decoded[start - 1]) || decoded[start - 1] == "%" { start -= 1 }
         guard start < end else { return false }
         var word = String.UnicodeScalarView()
-        word.append(contentsOf: meant[start..<end])
+        word.append(contentsOf: decoded[start..<end])
         let name = String(word).lowercased()
-        if Self.isSpace(meant[index]) || meant[index] == "," { guard name.hasPrefix("--") else { return false } }
+        if Self.isSpace(decoded[index]) || decoded[index] == "," { guard name.hasPrefix("--") else { return false } }
         return Self.secretNames.contains { name.hasSuffix($0) || Self.percentDecoded(name).hasSuffix($0) }
     }
 
-    /// Hides a value; returns the index behind it. A parameter of a URL ends before `&`, all else with its lines.
+    /// Hides a value; returns the index after it. A parameter of a URL ends before `&`, everything else at the end of
+    /// its lines.
     private mutating func value(from start: Int, _ lineStart: Int) -> Int {
         var index = start
         let isParameter = start <= urlEnd
-        while index < meant.count, Self.isSpace(meant[index]) || Self.isQuote(meant[index]) { index += 1 }
-        while index < meant.count {
-            if isParameter, index >= urlEnd || meant[index] == "&" { break }
-            if meant[index] == "\n" {
+        while index < decoded.count, Self.isSpace(decoded[index]) || Self.isQuote(decoded[index]) { index += 1 }
+        while index < decoded.count {
+            if isParameter, index >= urlEnd || decoded[index] == "&" { break }
+            if decoded[index] == "\n" {
                 guard let next = continuation(at: index, of: lineStart, begunAt: start, isQuoted: false) else { break }
                 index = next
                 continue
@@ -197,17 +199,17 @@ struct SecretScan {
 
     // MARK: Lines
 
-    /// Where the next line's text begins, if it continues a value of the line that ends here: in a quoted text always,
-    /// else if it is indented more than that line, or as much where the value began that line.
+    /// Where the text of the next line begins, if that line continues a value: always in a quoted text, otherwise if it
+    /// is indented more than this line, or as much if the value began this line.
     private func continuation(at lineEnd: Int, of lineStart: Int, begunAt start: Int, isQuoted: Bool) -> Int? {
         func text(from start: Int) -> Int {
             var index = start
-            while index < meant.count, meant[index] == " " || meant[index] == "\t" { index += 1 }
+            while index < decoded.count, decoded[index] == " " || decoded[index] == "\t" { index += 1 }
             return index
         }
         let next = text(from: lineEnd + 1)
         if isQuoted { return next }
-        guard next < meant.count, meant[next] != "\n" else { return nil }
+        guard next < decoded.count, decoded[next] != "\n" else { return nil }
         let first = text(from: lineStart)
         let (own, indentation) = (first - lineStart, next - lineEnd - 1)
         return indentation > own || indentation == own && own > 0 && first >= start ? next : nil
@@ -254,7 +256,7 @@ struct SecretScan {
             }
             value = value << 4 | UInt32(digit)
         }
-        // What is no character, or would look like an end of the line, stands for itself.
+        // If it is not a character, or would be a line end, the escape stays as it is.
         guard let scalar = Unicode.Scalar(value), scalar != "\n" else { return ("\u{FFFD}", 2 + digits) }
         return (scalar, 2 + digits)
     }

@@ -1,7 +1,7 @@
-/// Keeps passwords out of everything that people can read: terminals, logs, pages, reports, the ledger, notifications.
+/// Removes passwords from everything that people can read: terminals, logs, pages, reports, the ledger, notifications.
 ///
-/// It looks at text alone, so that it works on policies that cannot be parsed. Where it is not clear where a password
-/// ends, more is hidden rather than less.
+/// It works on text only, so it also works on policies that cannot be parsed. If it is not clear where a password ends,
+/// more is hidden rather than less.
 package enum Secrets {
     /// What is shown in place of a password, however long that is.
     package static let mask = "***"
@@ -15,8 +15,8 @@ package enum Secrets {
         return secrets.isEmpty ? text : replacing(secrets, in: scalars, with: mask)
     }
 
-    /// The lines of a file with ``hiddenScalar`` in place of each character of a password, so that columns stay as they
-    /// are. A password may reach over several lines.
+    /// The lines of a file with ``hiddenScalar`` in place of each character of a password, so columns do not change. A
+    /// password can span several lines.
     package static func hidden(inLines lines: [String]) -> [String] {
         var scalars = Array(lines.joined(separator: "\n").unicodeScalars)
         let secrets = SecretScan.secrets(in: scalars)
@@ -32,8 +32,8 @@ package enum Secrets {
             .sorted { $0.count > $1.count }
     }
 
-    /// A URL without its password, whether it stands before the host or among the parameters. The rest is as it was: by
-    /// this name the ledger knows a store.
+    /// A URL without its password, before the host or among the parameters. Everything else is unchanged, because the
+    /// ledger identifies a store by this name.
     package static func removed(fromURL url: String) -> String {
         let scalars = Array(url.unicodeScalars)
         let secrets = SecretScan.secrets(in: scalars)

@@ -1,8 +1,8 @@
-/// What went wrong in a store: the kind, the store, the engine's own words, and what to do next.
+/// An error of a store: its kind, the store, the message of the engine, and what to do next.
 ///
-/// Never holds a bound value. Passwords in the texts that it is made of are hidden.
+/// It never contains a bound value. Passwords in its texts are hidden.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of trouble, which decides the exit status.
+    /// The kind of error, which determines the exit status.
     public enum Kind: String, Hashable, Sendable {
         /// The store is not there.
         case missing
@@ -18,28 +18,28 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case constraint
         /// The schema is of a kind that the engine cannot handle.
         case unsupported
-        /// The strategy of a request does not fit the store as it is now: others have it open, it would be locked for too
-        /// long, or there is no room for a copy. Nothing was done; another strategy would do.
+        /// The method of a request does not fit the store now: another connection has it open, it would be locked for
+        /// too long, or there is no space for a copy. Nothing was done; another method can be used.
         case methodUnfit
         /// The store lacks an entity or attribute that is named, or the engine a technique.
         case unknownName
-        /// A ledger, log or metrics file cannot be made.
+        /// A ledger, log or metrics file cannot be created.
         case cannotCreate
         /// The store was replaced by another file while it was in use.
         case replaced
-        /// A part of the history that was asked for is deleted: contexts must be reset.
+        /// A part of the requested history is deleted: contexts must be reset.
         case historyMissing
         /// A defect in the program.
         case defect
     }
 
-    /// The kind of trouble.
+    /// The kind of error.
     public var kind: Kind
     /// The store, as messages name it.
     public var store: String
     /// What failed, as a sentence without a full stop.
     public var message: String
-    /// The engine's own code, as `SQLITE_FULL` or an SQLSTATE; nil: the engine was not asked.
+    /// The engine's error code, such as `SQLITE_FULL` or an SQLSTATE; nil if the error is not from the engine.
     public var engineCode: String?
     /// What to do next; nil: nothing better than to read the message.
     public var hint: String?

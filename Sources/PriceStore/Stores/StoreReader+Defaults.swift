@@ -14,7 +14,7 @@ extension StoreWriter {
 public struct RowsInserted: Hashable, Sendable {
     /// Rows that are in the store now, as new rows or over old ones.
     public var savedCount: Int
-    /// Rows that were left out because their key was there already, as asked.
+    /// Rows that were ignored because their key already exists.
     public var ignoredCount: Int
 
     /// Makes a result; engines do.
@@ -24,7 +24,7 @@ public struct RowsInserted: Hashable, Sendable {
     }
 }
 
-/// How long a store asks the next batch to wait, beyond what its others need.
+/// How long a store asks to wait before the next batch, beyond the usual pause.
 public struct WantedPause: Hashable, Sendable {
     /// How long to wait.
     public var length: Duration

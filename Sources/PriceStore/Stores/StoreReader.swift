@@ -5,8 +5,8 @@ public protocol StoreReader: AnyObject {
     /// The path or address of the store, as messages name it; never with a password.
     var name: String { get }
 
-    /// Which store this is, whatever way it was named: the same for every connection to it, different for any other.
-    /// For a file it is the path without links.
+    /// Identifies the store: the same for every connection to it, however it was opened, and different for any other
+    /// store. For a file it is the path without links.
     var storeIdentifier: String { get }
 
     /// The engine's name: `sqlite` or `postgresql`.
@@ -36,15 +36,15 @@ public protocol StoreReader: AnyObject {
     /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
     func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
 
-    /// How many readable rows of an entity that match a filter stay if several deletes are carried out one after the
-    /// other, with all that goes with their rows. Nothing is deleted.
+    /// How many readable rows of an entity that match a filter remain after several deletes, one after the other, with
+    /// all related rows. Nothing is deleted.
     ///
     /// - Parameters:
     ///   - entity: whose rows are counted.
     ///   - date: what makes a row readable.
     ///   - filter: the rows to count.
     ///   - deletes: in their order.
-    ///   - limit: more are not counted; nil: all are.
+    ///   - limit: the count stops here; nil: no limit.
     func countSpared(
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int
@@ -59,11 +59,15 @@ public protocol StoreReader: AnyObject {
     /// The size of the store's main file or database in bytes.
     func sizeBytes() throws(StoreError) -> Int64
 
-    /// The room that an entity's rows and indexes take in bytes; nil: the store cannot tell.
+    /// The space of an entity's rows and indexes in bytes; nil if the store does not know.
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
 
-    /// What has to be done once so that the room of deleted rows can be given back to the file system bit by bit, as a
-    /// clause; nil: nothing, or the engine looks after that itself.
+    /// How the store holds an entity's rows where they are not in one plain table, as a phrase: its parts, its servers, and
+    /// what the store does with them by itself; nil: there is nothing to tell.
+    func layout(ofEntity entity: String) throws(StoreError) -> String?
+
+    /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
+    /// itself.
     func reclaimAdvice() throws(StoreError) -> String?
 }
 
@@ -71,24 +75,27 @@ extension StoreReader {
     /// Nil: the engine looks after its files itself.
     public func reclaimAdvice() throws(StoreError) -> String? { nil }
 
-    /// Counts the rows that none of the deletes names itself, for a store where nothing goes with them.
+    /// Counts the rows that no delete names, for a store where relationships delete no rows.
     public func countSpared(
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {
         try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
     }
 
-    /// Nil: a store need not know how much room an entity takes.
+    /// Nil: rows are in plain tables.
+    public func layout(ofEntity entity: String) throws(StoreError) -> String? { nil }
+
+    /// Nil: a store need not know how much space an entity uses.
     public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { nil }
 
     /// Nothing: a server looks after its files itself.
     public func verify(entity: String) throws(StoreError) {}
 }
 
-/// A store that new rows can be given to: a writer, or a rehearsal that only foretells what a writer would do.
+/// A store into which rows can be inserted: a writer, or a rehearsal that only predicts the effects.
 public protocol StoreInserter: StoreReader {
-    /// Adds one row; values that are not named take the store's default. A row that breaks a constraint is
-    /// ``InsertOutcome/rejected(_:)`` and leaves nothing behind.
+    /// Inserts one row. Missing values use the defaults of the store. A row that breaks a constraint is
+    /// ``InsertOutcome/rejected(_:)`` and is not inserted.
     func insert(entity: String, values: [String: StoreValue], onConflict: ConflictPolicy) throws(StoreError)
         -> InsertOutcome
 
@@ -104,33 +111,33 @@ public protocol StoreInserter: StoreReader {
 
 /// A store that can be changed.
 public protocol StoreWriter: StoreInserter {
-    /// The deletion of the rows that a request names, as they were surveyed or, if nobody has, as they are now. What
-    /// ``BatchDeleteRequest/RelationshipRule/deny`` forbids is not looked for again: rows that arrive follow the schema.
+    /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
+    /// Obstacles of ``BatchDeleteRequest/RelationshipRule/deny`` are not checked again: rows that arrive later follow
+    /// the schema.
     func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
 
-    /// Carries out a batch delete in one transaction of its own.
+    /// Executes a batch delete in one transaction.
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
 
     /// Sets attributes of the rows that a request finds, and says how many there were.
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
 
-    /// Makes an entity if there is none of its name; attributes that an existing one lacks are added.
+    /// Creates an entity if it does not exist, and adds attributes that an existing one lacks.
     func createEntity(_ entity: Entity) throws(StoreError)
 
-    /// Removes an entity and its rows; nothing happens if there is none.
+    /// Drops an entity with its rows, if it exists.
     func dropEntity(named name: String) throws(StoreError)
 
-    /// Whether others are at work on the store: another connection has it open, or one has written since this was last
-    /// asked.
-    func hasCompany() throws(StoreError) -> Bool
+    /// Whether others use the store: another connection has it open, or has written since the last call.
+    func isInUseByOthers() throws(StoreError) -> Bool
 
-    /// Keeps the files beside the store small that grow while it is changed. To be called between batches.
+    /// Limits the size of files beside the store that grow while it is changed. Call it between batches.
     ///
-    /// - Returns: what keeps them from it and who, a sentence to warn with; nil: nothing does.
-    /// - Throws: ``StoreError`` of kind `busy` once they have grown so far that nothing more should be written.
+    /// - Returns: what prevents that, as a sentence for a warning; nil: nothing does.
+    /// - Throws: ``StoreError`` of kind `busy` if they are so large that nothing more should be written.
     func boundSideFiles() throws(StoreError) -> String?
 
-    /// How long the next batch should wait, beyond what others at work need; nil: it need not.
+    /// How long the next batch should wait, beyond the pause for other connections; nil: not at all.
     func wantedPause() throws(StoreError) -> WantedPause?
 
     /// Gives unused room in the file back to the file system.
@@ -146,7 +153,7 @@ extension StoreWriter {
 public enum ConflictPolicy: String, Hashable, Sendable, CaseIterable {
     /// Reject the new row.
     case fail
-    /// Leave the old row as it is.
+    /// Keep the old row.
     case ignore
     /// Overwrite the named attributes of the old row.
     case replace
@@ -170,25 +177,25 @@ public enum Durability: Hashable, Sendable {
     case full
 }
 
-/// How room is given back.
+/// How free space is reclaimed.
 public enum ReclaimMode: String, Hashable, Sendable, CaseIterable {
     /// Not at all.
     case none
-    /// The file's own free pages, in slices, where it was made for that.
+    /// Frees the free pages of the file, in slices, if the file has incremental auto-vacuum.
     case incremental
-    /// By writing the whole file anew.
+    /// Rewrites the whole file.
     case vacuum
-    /// ``incremental`` where the file was made for it, else nothing.
+    /// ``incremental`` if the file has incremental auto-vacuum, otherwise nothing.
     case auto
 }
 
-/// How to give room back, and when to stop.
+/// How to reclaim space, and when to stop.
 public struct ReclaimRequest {
-    /// How room is given back.
+    /// How free space is reclaimed.
     public var mode: ReclaimMode
-    /// Asked between slices: whether to go on.
+    /// Called between slices: whether to continue.
     public var mayContinue: () -> Bool
-    /// Told after each slice how long it took, so that others can be let in.
+    /// Called after each slice with its duration, so that the caller can pause.
     public var didFree: (Duration) -> Void
 
     /// Makes a request.
@@ -219,11 +226,11 @@ public struct ReclaimResult: Hashable, Sendable {
     }
 }
 
-/// A row as a store hands it out: its identity and the values that were asked for.
+/// A row as a store returns it: its identity and the requested values.
 public struct StoredRow: Hashable, Sendable {
     /// Which row it is.
     public let objectID: ObjectID
-    /// The values of the attributes that were asked for, in that order.
+    /// The values of the requested attributes, in that order.
     public let values: [StoreValue]
 
     /// Makes a row; engines do.

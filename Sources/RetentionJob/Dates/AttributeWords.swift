@@ -1,14 +1,14 @@
 package import PriceStore
 
-/// What the name and the declared type of an attribute say of its values.
+/// What the name and the declared type of an attribute suggest about its values.
 package struct AttributeWords {
-    /// What a date says of its row, as far as the name tells.
+    /// What a date says about its row, according to its name.
     package enum Role: Int, Comparable {
-        /// When the row was made or received.
+        /// When the row was created or received.
         case created
         /// When something happened.
         case happened
-        /// When the row was last changed or looked at.
+        /// When the row was last changed or read.
         case changed
         /// When something ends, is due, or was born: not the age of the row.
         case other

@@ -1,17 +1,17 @@
 package import PriceStore
 import RetentionPolicy
 
-/// What an attribute looks like as a date: in which format its values make sense, and how sure that is. For people: the
-/// only thing that depends on it is that a rule in another format is refused.
+/// The date format that fits the values of an attribute, and how certain that is. It is for people; the only decision
+/// that depends on it is to refuse a rule with another format.
 ///
-/// The values decide. "Sure" means that exactly one format gives nearly all of them a plausible reading, most of them in
-/// the past; a name never makes a format sure. Decision 0021 tells why.
+/// The values decide. "Sure" means that exactly one format gives nearly all of them a plausible date, most of them in
+/// the past. A name never makes a format sure. See decision 0021.
 package struct DateRecognition: Hashable, Sendable {
     /// How sure a format is.
     package enum Certainty: String, Hashable, Sendable, CaseIterable {
         /// The store itself says it, as a Core Data model does.
         case declared
-        /// One format gives nearly all values a plausible reading, and no other format does.
+        /// One format gives nearly all values a plausible date, and no other format does.
         case sure
         /// One format is clearly the best, with a doubt that the reason names.
         case likely
@@ -39,9 +39,9 @@ package struct DateRecognition: Hashable, Sendable {
     package var reason: String
     /// Some of the values.
     package var examples: [StoreValue]
-    /// Other formats in which at least half of the values are dates, the likeliest first.
+    /// Other formats in which at least half of the values are dates, most likely first.
     package var alternatives: [FormatReading] = []
-    /// Values that stand for no date.
+    /// Values that mean "no date".
     package var sentinels: [StoreValue] = []
     /// Values that are dates in the format, but far from the others.
     package var outliers: [StoreValue] = []
@@ -55,8 +55,8 @@ package struct DateRecognition: Hashable, Sendable {
     /// Judges an attribute by its values, its name and its type; nil: nothing suggests a date.
     ///
     /// - Parameters:
-    ///   - samples: values from across the entity; NULL does not count.
-    ///   - clock: by which it is judged whether dates are plausible.
+    ///   - samples: values from the whole entity; NULL does not count.
+    ///   - clock: the time to which dates are compared to decide whether they are plausible.
     package init?(_ attribute: Attribute, samples: [StoreValue], clock: Instant) {
         var values: [StoreValue] = []
         for value in samples where !value.isNull && !values.contains(value) { values.append(value) }
@@ -64,7 +64,7 @@ package struct DateRecognition: Hashable, Sendable {
         examples = Array(values.prefix(3))
         isNamedAsDate = words.hint != nil || attribute.dateEncoding != nil
         if let declared = attribute.dateEncoding {
-            (encoding, certainty, reason) = (declared, .declared, "the store says so")
+            (encoding, certainty, reason) = (declared, .declared, "the store declares it")
             return
         }
         (certainty, reason) = (.none, "")
@@ -90,10 +90,10 @@ package struct DateRecognition: Hashable, Sendable {
         }
     }
 
-    /// How many values of an attribute are looked at.
+    /// How many values of an attribute are sampled.
     package static let sampleCount = 60
 
-    /// A sample of a rule's date attribute; empty: the store itself says the format, so that nothing is to be judged.
+    /// A sample of a rule's date attribute; empty if the store declares the format.
     static func samples(
         rule: Rule, _ date: DateAttribute, _ entity: Entity, _ reader: any StoreReader
     ) throws(StoreError) -> [StoreValue] {
@@ -107,8 +107,8 @@ package struct DateRecognition: Hashable, Sendable {
         self.init(attribute, samples: samples, clock: clock)
     }
 
-    /// Takes the counts of all rows into account, where the sample has seen only some: a format that cannot read a tenth of
-    /// the rows is not sure.
+    /// Considers the counts of all rows, because the sample has only some: a format that cannot read a tenth of the
+    /// rows is not sure.
     package mutating func weigh(_ survey: Survey) {
         let unread = survey.unreadable.filter { [.wrongType, .notADate].contains($0.reason) }.reduce(0) {
             $0 + $1.rowCount
@@ -135,7 +135,7 @@ package struct DateRecognition: Hashable, Sendable {
             found.append(Shape(encoding: next.encoding, valueCount: read.count, example: read[0]))
             rest.removeAll(where: read.contains)
         }
-        // What no format reads is a kind of its own where the name says that dates are meant.
+        // Values that no format reads are a kind of their own if the name suggests dates.
         let unread = rest.filter { first.unread.contains($0) && ($0.isText || plausible[0].isText) }
         if isNamed, isKind(unread, of: values) {
             found.append(Shape(encoding: nil, valueCount: unread.count, example: unread[0]))

@@ -5,7 +5,7 @@ struct FormatJudge {
     let best: FormatReading
     /// Other formats in which at least half of the values are possible dates.
     let rivals: [FormatReading]
-    /// The sampled values, all different, without NULL and what stands for no date in any format.
+    /// The sampled values, all different, without NULL and values that mean "no date" in every format.
     let values: [StoreValue]
     let words: AttributeWords
     let clock: Instant
@@ -75,8 +75,8 @@ struct FormatJudge {
         return consecutive * 10 >= (numbers.count - 1) * 9
     }
 
-    /// Whether the values end as nanoseconds do that were made of microseconds or coarser units. Identifiers that begin with
-    /// a time (snowflakes) lie in the same range, and do not.
+    /// Whether the values end like nanoseconds that were converted from microseconds or coarser units. Identifiers that
+    /// begin with a time (snowflakes) are in the same range, but do not end so.
     private var areRoundNanoseconds: Bool {
         let numbers = values.compactMap { if case .integer(let number) = $0 { number } else { nil } }
         return !numbers.isEmpty && numbers.allSatisfy { $0 % 1000 == 0 } && !numbers.allSatisfy { $0 & 0x3FFFFF == 0 }
@@ -94,12 +94,13 @@ struct FormatJudge {
         reading.newestPast.map { $0 >= clock.advanced(byMicroseconds: -span) } ?? false
     }
 
-    /// Whether only the best reading goes on to the present.
+    /// Whether only the best format reads dates up to the present.
     private var isClearlyBest: Bool {
         isCurrent && !rivals.contains { isWithin(400 * FormatReading.day, $0) }
     }
 
-    /// Whether texts name no day, so that they may be something else, unless all of them are months of the plausible past.
+    /// Whether texts contain no day, so that they may be something else, unless all of them are months of the plausible
+    /// past.
     private var isShort: Bool {
         let isShort = values.contains { if case .text(let text) = $0 { text.utf8.count < 10 } else { false } }
         let isPast =
@@ -109,7 +110,7 @@ struct FormatJudge {
 
     // MARK: Words
 
-    /// Why the format is as sure as it is, as a sentence without a full stop.
+    /// Why the format has this certainty, as a sentence without a full stop.
     var reason: String {
         var parts = ["\(best.plausibleCount) of \(values.count) sampled values are dates in it, such as " + example]
         if words.speaksOfElse {

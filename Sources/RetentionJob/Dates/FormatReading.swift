@@ -10,12 +10,12 @@ package struct FormatReading: Hashable, Sendable {
     package var pastCount = 0
     /// Values that are dates from 1971 to 20 years after the clock: enough to cast doubt on another format.
     package var possibleCount = 0
-    /// The oldest and the newest plausible date; nil: there is none.
+    /// The oldest and the newest plausible date; nil if there is none.
     package var oldest: Instant?
     package var newest: Instant?
     /// The newest plausible date that is not later than a day after the clock; nil: all lie ahead.
     package var newestPast: Instant?
-    /// Values that stand for no date in this format, such as 9999-12-31.
+    /// Values that mean "no date" in this format, such as 9999-12-31.
     package var sentinels: [StoreValue] = []
     /// Values that are dates in this format, but not plausible ones.
     package var outliers: [StoreValue] = []
@@ -24,7 +24,7 @@ package struct FormatReading: Hashable, Sendable {
     /// Values that this format cannot read at all.
     package var unread: [StoreValue] = []
 
-    /// Values that are meant as dates, as far as this format tells.
+    /// Values that are probably dates in this format.
     package var regularCount: Int { plausibleCount + outliers.count + unread.count }
 
     /// Whether at least so many tenths of the regular values are plausible.
@@ -82,7 +82,7 @@ package struct FormatReading: Hashable, Sendable {
 
     private var isApple: Bool { encoding == .appleSeconds || encoding == .appleNanoseconds }
 
-    /// Whether every value is written out with year, month and day, so that it is hardly anything but a date.
+    /// Whether every value is written with year, month and day, so that it is almost certainly a date.
     var isWrittenOut: Bool {
         switch encoding {
         case .iso8601, .yyyymmdd, .yyyymmddhhmmss: true
@@ -96,16 +96,16 @@ package struct FormatReading: Hashable, Sendable {
         return values.filter { !others.contains($0) }
     }
 
-    /// Whether both formats count the same units from another epoch, so that numbers of one may be of the other.
+    /// Whether both formats count the same units from different epochs, so that they can be confused.
     func hasUnit(of other: FormatReading) -> Bool {
         let units = [self, other].map { $0.encoding.rawValue.split(separator: "_").last }
         return encoding.isNumeric && units[0] == units[1]
     }
 
-    // MARK: Values that stand for no date
+    // MARK: Values that mean "no date"
 
-    /// Whether a value stands for "no date" whatever the format is: 0, -1, the largest and the smallest number of a kind,
-    /// and the words for it.
+    /// Whether a value means "no date" in every format: 0, -1, the largest and the smallest number of a type, and words
+    /// for it.
     static func isFiller(_ value: StoreValue) -> Bool {
         switch value {
         case .null: true
@@ -124,7 +124,7 @@ package struct FormatReading: Hashable, Sendable {
         0, -1, .min, .max, Int64(Int32.min), Int64(Int32.max), Int64(UInt32.max), -63_114_076_800, 63_113_904_000,
     ]
 
-    /// Whether a date is in the year 9999 or at the very beginning of the calendar, where programs put "never".
+    /// Whether a date is in the year 9999 or at the beginning of the calendar, which programs use for "never".
     private static func standsForNoDate(_ date: Instant) -> Bool {
         let seconds = date.microseconds / 1_000_000
         return (253_370_764_800...253_402_473_600).contains(seconds)

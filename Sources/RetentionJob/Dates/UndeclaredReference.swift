@@ -1,14 +1,14 @@
 package import PriceStore
 
-/// An attribute that looks like a reference to the rows of another entity, though no foreign key is declared: a rule on that
-/// entity would leave it dangling.
+/// An attribute that looks like a reference to the rows of another entity, without a declared foreign key: a rule on
+/// that entity would leave it dangling.
 ///
 /// The name makes a candidate, the values decide: nearly all of a sample must be keys of the other entity.
 package struct UndeclaredReference: Hashable, Sendable {
     /// The entity and the attribute that hold the reference.
     package var source: String
     package var sourceAttribute: String
-    /// The entity whose rows are meant, and its key.
+    /// The entity that it probably refers to, and its key.
     package var destination: String
     package var destinationAttribute: String
 
@@ -18,7 +18,7 @@ package struct UndeclaredReference: Hashable, Sendable {
             + "declared"
     }
 
-    /// The references to an entity. It costs a look at 30 values for each attribute whose name fits.
+    /// The references to an entity. It reads 30 values of each attribute whose name fits.
     ///
     /// - Parameter entities: all entities of the store.
     package static func found(
@@ -48,21 +48,21 @@ package struct UndeclaredReference: Hashable, Sendable {
         return found
     }
 
-    /// How many rows would be left dangling if some rows of the destination went; nil: it was not counted, since there are
-    /// more than 100,000 rows on one of the sides.
+    /// How many references would dangle after a delete; nil if either side has more than 100,000 rows, so that they
+    /// were not counted.
     ///
-    /// - Parameter deletion: the rows of the destination that go.
+    /// - Parameter deletion: the deleted rows of the destination.
     package func danglingCount(_ deletion: Predicate, in reader: any StoreReader) throws(StoreError) -> Int? {
-        let going = FetchRequest(
+        let deleted = FetchRequest(
             entity: destination, predicate: deletion && .isNotNull(destinationAttribute), fetchLimit: Self.limit + 1)
         let pointing = FetchRequest(
             entity: source, predicate: .isNotNull(sourceAttribute), fetchLimit: Self.limit + 1)
         let references = try reader.fetch(pointing, attributes: [sourceAttribute])
         guard references.count <= Self.limit else { return nil }
-        let keys = try reader.fetch(going, attributes: [destinationAttribute])
+        let keys = try reader.fetch(deleted, attributes: [destinationAttribute])
         guard keys.count <= Self.limit else { return nil }
-        let gone = Set(keys.map { $0[0] })
-        return references.count { gone.contains($0[0]) }
+        let deletedKeys = Set(keys.map { $0[0] })
+        return references.count { deletedKeys.contains($0[0]) }
     }
 
     private static let limit = 100_000

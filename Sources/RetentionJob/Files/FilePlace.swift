@@ -1,10 +1,10 @@
 @preconcurrency package import Glibc
 
-/// Where a path leads: the real folder, the name in it, and what is there now.
+/// Where a path leads: the real folder, the name in it, and the file there.
 ///
-/// Two paths of one file are recognised however they are written, even if the file is not there yet: by the file's own
-/// number, or else by the number of its folder and its name. Letters are compared without case, because some folders
-/// do so. Nothing is opened: closing a second handle of an open database would drop its locks.
+/// Two paths of one file are recognised however they are written, even if the file does not exist yet: by the inode of
+/// the file, or by the inode of its folder and its name. Names are compared without case, because some folders ignore
+/// case. Nothing is opened: closing a second handle of an open database would release its locks.
 package struct FilePlace {
     /// What the file system calls a file or folder, whatever its name.
     struct Number: Equatable {
@@ -21,14 +21,14 @@ package struct FilePlace {
     package let folder: String
     /// The name in the folder.
     package let name: String
-    /// What is there, a symbolic link not followed; nil: nothing is.
+    /// The file at the path, without following a symbolic link; nil if there is none.
     package let facts: stat?
     private let folderNumber: Number?
 
-    /// Looks at a path.
+    /// Reads what is at a path.
     ///
-    /// - Parameter followsLink: whether a path that is a symbolic link stands for the file that it leads to. Links among
-    ///   the folders are always followed.
+    /// - Parameter followsLink: whether a symbolic link is replaced by the file that it leads to. Links among the
+    ///   folders are always followed.
     package init(_ path: String, followsLink: Bool = false) {
         let path = followsLink ? Self.realPath(path) ?? path : path
         let parts = path.split(separator: "/", omittingEmptySubsequences: true).filter { $0 != "." }
@@ -41,13 +41,13 @@ package struct FilePlace {
         self.facts = lstat(Self.path(name, in: folder), &facts) == 0 ? facts : nil
     }
 
-    /// Whether the folder is there.
+    /// Whether the folder exists.
     package var hasFolder: Bool { folderNumber != nil }
 
     /// The path, with no symbolic link among its folders.
     package var path: String { Self.path(name, in: folder) }
 
-    /// The file of the same name with another ending, as a database has beside it.
+    /// The file of the same name with another ending, such as a side file of a database.
     package func sibling(_ ending: String) -> FilePlace { FilePlace(path + ending) }
 
     /// Whether both are one file, or would be.
@@ -70,8 +70,8 @@ package struct FilePlace {
         }
     }
 
-    /// The first bytes of the file; empty if it is not there; nil, and `errno` says why, if it cannot be read. Not to
-    /// be asked of a database that is open.
+    /// The first bytes of the file; empty if it does not exist; nil, with `errno`, if it cannot be read. Must not be
+    /// called for an open database.
     package func firstBytes(_ count: Int) -> [UInt8]? {
         guard facts != nil else { return [] }
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC | O_NOCTTY)
@@ -87,7 +87,7 @@ package struct FilePlace {
         folder == "/" ? "/" + name : folder + "/" + name
     }
 
-    /// The absolute path without symbolic links; nil, and `errno` says why: there is none.
+    /// The absolute path without symbolic links; nil, with `errno`, if it does not exist.
     package static func realPath(_ path: String) -> String? {
         guard let real = realpath(path, nil) else { return nil }
         defer { free(real) }

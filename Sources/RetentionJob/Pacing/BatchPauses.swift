@@ -1,6 +1,6 @@
 import PriceStore
 
-/// What comes between two batches: waiting, in portions, so that a signal or the end of the budget is noticed.
+/// Waits between two batches, in short steps, so that a signal or the end of the time budget is noticed.
 struct BatchPauses {
     /// A clock that never jumps.
     var uptime: () -> Duration
@@ -21,7 +21,8 @@ struct BatchPauses {
         }
     }
 
-    /// Waits as the store itself wants it, as for a standby that is behind; false: the work is to stop meanwhile.
+    /// Waits as long as the store asks for, for example for a standby that is behind; false: the run was stopped
+    /// meanwhile.
     func waitForStore(_ writer: any StoreWriter) throws(StoreError) -> Bool {
         while mayContinue(), let pause = try writer.wantedPause() {
             didBeginWaiting(pause.reason)

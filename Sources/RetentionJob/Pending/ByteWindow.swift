@@ -1,8 +1,8 @@
 @preconcurrency import Glibc
 
-/// The part of a pending file that is held in memory: the record in hand and what was read beyond it.
+/// The part of a pending file that is in memory: the current record and the bytes that were read after it.
 ///
-/// Reading only appends, so that indices stay valid until ``compact()`` or ``skipLine(from:)``.
+/// Reading only appends, so indices stay valid until ``compact()`` or ``skipLine(from:)``.
 struct ByteWindow {
     /// Longer records are not read.
     static let recordLimit = 1 << 20
@@ -32,7 +32,7 @@ struct ByteWindow {
         return true
     }
 
-    /// Lets go of the bytes before the head, if they are worth the move.
+    /// Releases the bytes before the head if they are many.
     mutating func compact() {
         guard head >= Self.portionSize else { return }
         base += Int64(head)
@@ -57,7 +57,8 @@ struct ByteWindow {
         }
     }
 
-    /// Moves the head behind the line feed at or after an index, or to the end of the file. What is skipped is not held.
+    /// Moves the head after the line feed at or after an index, or to the end of the file. Skipped bytes are not kept
+    /// in memory.
     mutating func skipLine(from start: Int) throws {
         var index = start
         while true {

@@ -1,15 +1,16 @@
 import PriceStore
 
-/// Reads CSV after RFC 4180: commas, quotes doubled inside quotes, line feeds inside quotes, LF or CRLF.
+/// Reads CSV as in RFC 4180: commas, quotes doubled inside quotes, line feeds inside quotes, LF or CRLF.
 ///
-/// A byte order mark and empty lines are skipped; the last line needs no end. An empty field is NULL, an empty quoted
-/// field is an empty text. The first record sets how many fields every record must have. Where quotes are broken, the
-/// record's first line is bad and reading goes on with the line after it, so that one stray quote costs one line.
+/// A byte order mark and empty lines are skipped; the last line needs no line end. An empty field is NULL, an empty
+/// quoted field is an empty text. The first record sets how many fields every record must have. If quotes are broken,
+/// the first line of the record is rejected and reading continues with the next line, so that one stray quote costs one
+/// line.
 struct CSVReader: PendingRecordReader {
     private enum State { case fieldStart, unquoted, quoted, afterQuote }
 
     private enum End {
-        /// The record is complete; the index behind its line end.
+        /// The record is complete; the index after its line end.
         case complete(Int)
         case broken(String, at: Int)
     }
@@ -49,7 +50,7 @@ struct CSVReader: PendingRecordReader {
         let startLine = line
         var fields: [Range<Int>] = []
         var isQuoted: [Bool] = []
-        /// Behind the first line feed of the record, where reading goes on if quotes are broken.
+        /// After the first line feed of the record, where reading continues if quotes are broken.
         var secondLine: Int?
         var lineFeeds = 0
 

@@ -13,7 +13,7 @@ enum FolderEntry {
         }
     }
 
-    /// Moves a file where the file system has no hard links, or forbids one: looks first, then renames.
+    /// Moves a file if the file system does not allow hard links: checks the target, then renames.
     static func renameWithoutLink(_ path: String, to target: String) throws(StoreError) {
         let code = errno
         guard [EPERM, ENOTSUP, ENOSYS, EMLINK].contains(code) else {
@@ -25,10 +25,11 @@ enum FolderEntry {
         }
     }
 
-    /// Moves a file into a folder beside it, which is made if need be. A name that is taken there gets a number.
+    /// Moves a file into a folder beside it, which is created if necessary. If the name exists there, the file gets a
+    /// number.
     ///
-    /// A crash at any point leaves the file under one of its names, or under both: the next move then only takes the
-    /// old one away.
+    /// A crash at any point leaves the file under one of its names, or under both: then the next move only removes the
+    /// old one.
     ///
     /// - Returns: the new path.
     static func move(_ file: PendingPattern.File, toFolder name: String) throws(StoreError) -> String {
@@ -59,9 +60,9 @@ enum FolderEntry {
         }
     }
 
-    /// Deletes a taken file from its folder, if it is there and is what was taken.
+    /// Deletes an imported file from its folder, if it exists and has not changed.
     ///
-    /// - Returns: whether it was.
+    /// - Returns: whether it was deleted.
     static func delete(_ entry: TakenFiles.Entry, from folder: String) throws(StoreError) -> Bool {
         let descriptor = try openFolder(folder)
         defer { close(descriptor) }

@@ -1,8 +1,8 @@
 import PriceStore
 
-/// Reads one flat JSON object strictly after RFC 8259: strings, numbers, `true` (1), `false` (0) and `null`.
+/// Reads one flat JSON object strictly as in RFC 8259: strings, numbers, `true` (1), `false` (0) and `null`.
 ///
-/// Integers are exact to 64 bits, which a reader that goes through doubles would not be.
+/// Integers are exact to 64 bits.
 struct JSONObjectParser {
     private let bytes: ArraySlice<UInt8>
     private var index: Int

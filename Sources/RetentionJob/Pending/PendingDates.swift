@@ -7,7 +7,7 @@ struct PendingDates {
     struct Format: Equatable {
         /// The attribute's name as the rules spell it.
         var attribute: String
-        /// The formats, each once, with the first rule that gives it.
+        /// The formats, each once, with the first rule that uses it.
         var encodings: [(encoding: DateEncoding, rule: String)]
 
         static func == (a: Format, b: Format) -> Bool {
@@ -19,7 +19,7 @@ struct PendingDates {
     /// Entity and attribute in lower case → format. An attribute whose rules leave the format to the store has none.
     private var formats: [String: [String: Format]] = [:]
 
-    /// All rules count, disabled ones too: how a date is written does not hang on whether rows are deleted.
+    /// All rules count, also disabled ones: the format of a date does not depend on whether rows are deleted.
     init(_ policy: Policy) {
         zone = policy.timezone
         for rule in policy.rules {
@@ -55,7 +55,7 @@ struct PendingDates {
         case (.text(let text), .iso8601), (.text(let text), .native):
             stored = try written(text, in: encoding, attribute: attribute)
         case (.text(let text), _):
-            // Bare digits are in the format's own unit, even where they would also be a reduced date.
+            // Digits alone are in the unit of the format, even if they could also be a reduced date.
             if let number = PendingNumber.value(text, allowsExponent: false) {
                 stored = number
             } else {
@@ -81,14 +81,14 @@ struct PendingDates {
     }
 }
 
-/// Numbers as they stand in pending files.
+/// Numbers in pending files.
 enum PendingNumber {
-    /// The number that a text is: digits with an optional sign, fraction and exponent; nil: it is none.
+    /// The number of a text: digits with an optional sign, fraction and exponent; nil if it is not a number.
     ///
     /// An integer is exact if it fits 64 bits.
     static func value(_ text: String, allowsExponent: Bool = true) -> StoreValue? {
         if let integer = Int64(text) { return .integer(integer) }
-        // Double() also takes hexadecimal, "inf" and "nan", which are no numbers in a price file.
+        // Double() also accepts hexadecimal, "inf" and "nan".
         let isDecimal = text.utf8.allSatisfy { byte in
             switch byte {
             case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "."), UInt8(ascii: "-"), UInt8(ascii: "+"): true

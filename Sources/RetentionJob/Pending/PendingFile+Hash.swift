@@ -1,9 +1,9 @@
 import Crypto
 import PriceStore
 
-/// Apart from the readers, which are fuzzed without the crypto library.
+/// Separate from the readers, which are fuzzed without the crypto library.
 extension PendingFile {
-    /// SHA-256 of the first bytes, as 64 lower-case hexadecimal digits; nil: it was told to stop.
+    /// SHA-256 of the first bytes, as 64 lower-case hexadecimal digits; nil: the run was stopped.
     func sha256(through end: Int64, mayContinue: () -> Bool = { true }) throws -> String? {
         var hash = SHA256()
         var isStopped = false

@@ -5,7 +5,7 @@ import PriceStore
 
 /// A pending file that is open for reading. What is appended after it was opened is not part of it.
 package final class PendingFile {
-    /// What tells a file from another one, and from itself after a change.
+    /// Identifies a file, and shows whether it has changed.
     private struct Identity: Equatable {
         var device: UInt64
         var inode: UInt64
@@ -33,7 +33,7 @@ package final class PendingFile {
     /// - Throws: `StoreError` named after the file.
     init(path: String) throws(StoreError) {
         self.path = path
-        // Without O_NONBLOCK a named pipe that took the file's place would hang the run.
+        // Without O_NONBLOCK opening a named pipe would hang the run.
         let descriptor = open(path, O_RDONLY | O_NOFOLLOW | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw StoreError(file: path, "cannot be opened", errno) }
         var status = stat()
@@ -64,7 +64,7 @@ package final class PendingFile {
         return 0
     }
 
-    /// Whether the open file and the file at its path are both as they were when it was opened.
+    /// Whether the open file and the file at its path have not changed since it was opened.
     func isUnchanged() -> Bool {
         var open = stat()
         var named = stat()
@@ -101,12 +101,12 @@ extension StoreError {
 }
 
 extension PendingFile {
-    /// The folder, beside a pending file, for files whose rows are in the store.
+    /// The folder beside a pending file for imported files.
     package static let doneFolder = "done"
     /// What the name of a file with bad lines ends with.
     package static let rejectedEnding = ".rejected"
 
-    /// Whether a name in an open folder is of this very file, as it was when it was opened.
+    /// Whether a name in an open folder is this file, unchanged since it was opened.
     func isEntry(_ name: String, of folder: Int32) -> Bool {
         var status = stat()
         return fstatat(folder, name, &status, AT_SYMLINK_NOFOLLOW) == 0 && Identity(status) == identity

@@ -3,8 +3,8 @@ package import PriceStore
 package import RetentionPolicy
 
 extension PendingFolder {
-    /// What a dry run says of the files that are there now, as warnings. The rows are in the rehearsal afterwards, so that
-    /// rules are judged as a run judges them.
+    /// What a dry run reports about the pending files, as warnings. Afterwards the rows are in the rehearsal, so that
+    /// rules are judged as in a run.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
     package func warnings(rehearsal: any StoreInserter, now: Instant) throws -> [Diagnostic] {
@@ -24,7 +24,7 @@ extension PendingFolder {
         return sentences.map { Diagnostic(.warning, at: first.marks.value("files"), $0) }
     }
 
-    /// The mistakes in the `pending` part of a policy, looked at beside the store. Nothing is changed.
+    /// The mistakes in the `pending` part of a policy that only the store shows. Nothing is changed.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
     package static func diagnostics(policy: Policy, reader: any StoreReader) throws -> [Diagnostic] {
@@ -33,7 +33,7 @@ extension PendingFolder {
         for source in policy.pending {
             let mark = source.marks.value("entity")
             guard let entity = try reader.entity(named: source.entity) else {
-                let nearest = NearestName.suggestion(source.entity, in: try reader.entityNames())
+                let nearest = NearestName.suggestion(for: source.entity, in: try reader.entityNames())
                 diagnostics.append(Diagnostic(at: mark, "the store has no entity '\(source.entity)'\(nearest)"))
                 continue
             }
@@ -49,7 +49,7 @@ extension PendingFolder {
         return diagnostics
     }
 
-    /// Without a rule nobody says how dates are written; with two formats nobody knows which.
+    /// Without a rule the date format is unknown; with two formats it is ambiguous.
     private static func formatDiagnostics(
         _ source: PendingSource, _ entity: Entity, _ dates: PendingDates
     ) -> [Diagnostic] {
@@ -64,10 +64,11 @@ extension PendingFolder {
             ]
         }
         return formats.filter { $0.encodings.count > 1 }.map { format in
-            let said = format.encodings.map { "\($0.encoding.rawValue) in rule '\($0.rule)'" }.joined(separator: ", ")
+            let formats = format.encodings.map { "\($0.encoding.rawValue) in rule '\($0.rule)'" }.joined(
+                separator: ", ")
             return Diagnostic(
                 at: mark,
-                "the rules differ in the date_format of '\(format.attribute)' (\(said)); pending rows need one")
+                "the rules differ in the date_format of '\(format.attribute)' (\(formats)); pending rows need one")
         }
     }
 
@@ -79,7 +80,7 @@ extension PendingFolder {
         let names = entity.attributes.map(\.name)
         func check(_ name: String, _ key: String, _ mark: Mark) {
             guard let attribute = entity.attribute(named: name) else {
-                let nearest = NearestName.suggestion(name, in: names)
+                let nearest = NearestName.suggestion(for: name, in: names)
                 diagnostics.append(Diagnostic(at: mark, "'\(entity.name)' has no attribute '\(name)'\(nearest)"))
                 return
             }

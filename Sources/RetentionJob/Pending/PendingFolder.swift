@@ -6,7 +6,7 @@ package import RetentionPolicy
 package struct PendingFolder {
     let sources: [PendingSource]
     let dates: PendingDates
-    /// Real paths of the databases that the run has open, which are never pending files.
+    /// Real paths of the databases that the run has open; they are never pending files.
     let databases: [String]
 
     /// Takes the pending sources of a policy, and what its rules say about dates.
@@ -19,26 +19,27 @@ package struct PendingFolder {
         self.databases = databases.compactMap(FilePlace.realPath)
     }
 
-    /// The folders in which files are looked for now: as the patterns name them, and by their real paths.
+    /// The folders that are searched for files: as the patterns name them, and by their real paths.
     package func folders() -> [String] {
         sources.map { PendingPattern($0) }.flatMap { [$0.root] + $0.realFolders() }
     }
 
-    /// Saves the rows of all pending files, in the order of the sources and of the files' names.
+    /// Imports all pending files, in the order of the sources and of the files' names.
     ///
-    /// Files are saved in short batches, which record how far they reach; all of a file is on disk before it moves to
-    /// `done/`. A file that an earlier run saved in part is gone on with, and one that it saved wholly is only moved. Bad
-    /// lines are on disk before the rows around them are committed. Memory does not grow with the file.
+    /// Files are imported in short batches, which record how much is saved. All rows of a file are on disk before it
+    /// moves to `done/`. A file that an earlier run imported in part is continued, and one that it imported completely
+    /// is only moved. Bad lines are on disk before the rows around them are committed. Memory use does not depend on
+    /// the size of the file.
     ///
     /// - Parameters:
-    ///   - inserter: A `StoreWriter`, or a rehearsal: then nothing is moved or written, and the result tells what
-    ///     would be saved.
-    ///   - now: The time of the run; `keep_done` counts back from it.
-    ///   - uptime: A clock that never jumps; `sleep` waits for a time. Both are for the pauses between batches.
-    ///   - mayContinue: Asked between batches; after a false the rest waits for the next run.
-    ///   - note: Told what the operator should know and what is no error, each a sentence.
-    /// - Returns: What became of the files. Lines in `rejected` and files in `problems` are for exit status 65.
-    /// - Throws: `StoreError`. What was saved before stays so, which the message says; the next run goes on behind it.
+    ///   - inserter: A `StoreWriter`, or a rehearsal: then nothing is moved or written, and the result says what would
+    ///     be imported.
+    ///   - now: The time of the run, for `keep_done`.
+    ///   - uptime: A monotonic clock; `sleep` waits. Both are for the pauses between batches.
+    ///   - mayContinue: Called between batches; after false the rest is left to the next run.
+    ///   - note: Called with notes for the operator that are not errors, each a sentence.
+    /// - Returns: What happened to the files. Lines in `rejected` and files in `problems` are for exit status 65.
+    /// - Throws: `StoreError`. Earlier batches stay committed, as the message says; the next run continues after them.
     package func save(
         into inserter: any StoreInserter, now: Instant, logger: Logger, uptime: @escaping () -> Duration = { .zero },
         sleep: @escaping (Duration) -> Void = { _ in },

@@ -2,16 +2,16 @@ import PriceObjects
 import PriceStore
 import RetentionPolicy
 
-/// The rows of one pending file on their way into the store, in batches as a delete has them: each is one short
-/// transaction, in which the place in the file is recorded, and others get at the store between two of them.
+/// Imports the rows of one pending file, in batches like those of a delete: each is one short transaction, which also
+/// records the position in the file, with a pause between two of them.
 struct PendingImport {
     /// How it ended.
     enum End {
         /// All rows are saved, surely on disk.
         case complete
-        /// The file is no longer as it was opened.
+        /// The file has changed since it was opened.
         case changed
-        /// It was told to stop.
+        /// The run was stopped.
         case stopped
     }
 
@@ -34,15 +34,15 @@ struct PendingImport {
     private let now: Instant
     private var pacing: Pacing
 
-    /// The size of batches: the first ones are small, so that none of them is long.
+    /// The size of batches: the first ones are small, so that none of them takes long.
     private static let batch = {
         var setting = Rule.BatchSetting()
         setting.rows = 500
         return setting
     }()
 
-    /// - Parameter progress: how far earlier runs have come.
-    /// - Throws: ``FileProblem`` if what they left about bad lines is gone.
+    /// - Parameter progress: how much earlier runs have saved.
+    /// - Throws: ``FileProblem`` if their text about bad lines is missing.
     init(
         _ file: PendingPattern.File, _ bytes: PendingFile, from progress: TakenFiles.Entry,
         _ reader: any PendingRecordReader, _ mapping: RowMapping, _ onConflict: ConflictPolicy,
@@ -82,7 +82,7 @@ struct PendingImport {
         return .stopped
     }
 
-    /// Passes over the records that earlier runs saved; false: it was told to stop.
+    /// Skips the records that earlier runs saved; false: the run was stopped.
     private mutating func skipSaved() throws -> Bool {
         var place: Int64 = 0
         var count = 0
@@ -132,12 +132,12 @@ struct PendingImport {
         return true
     }
 
-    /// Lets others at the store.
+    /// Pauses, so that others can use the store.
     private mutating func pause(after elapsed: Duration) throws {
         guard let writer else { return }
         pacing.didCommit(elapsed: elapsed)
         if let reason = try writer.boundSideFiles() { warning = reason }
-        if let length = pacing.pause(after: elapsed, hasCompany: { (try? writer.hasCompany()) ?? true }) {
+        if let length = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
             pauses.wait(length)
         }
         _ = try pauses.waitForStore(writer)

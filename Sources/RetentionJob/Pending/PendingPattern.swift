@@ -1,17 +1,17 @@
 @preconcurrency import Glibc
 package import RetentionPolicy
 
-/// The files that a pattern of pending files names.
+/// The files that a pattern of pending files matches.
 ///
-/// `*`, `?` and `[…]` match within one part of a path; a leading dot is matched by a dot only. The part of the pattern
-/// before its first such character is taken as it stands, symbolic links included: it is the operator's word.
+/// `*`, `?` and `[…]` match within one part of a path; only a dot matches a leading dot. The part of the pattern before
+/// its first such character is used literally, including symbolic links, because the operator wrote it.
 package struct PendingPattern {
-    /// A file that can be taken.
+    /// A file that can be imported.
     struct File: Hashable {
         /// The real path of its folder.
         var folder: String
         var name: String
-        /// As messages name it: relative to the policy's folder where it lies below that.
+        /// As messages name it: relative to the policy's folder if it is below that.
         var displayName: String
 
         var path: String { "\(folder)/\(name)" }
@@ -34,7 +34,7 @@ package struct PendingPattern {
         parts = Array(all.dropFirst(max(0, literalCount)))
     }
 
-    /// The files in order of name, and what stands in the way of others, each as a sentence.
+    /// The files in order of name, and the problems with others, each as a sentence.
     func files() -> (files: [File], problems: [String]) {
         var files: [File] = []
         var problems: [String] = []
@@ -54,20 +54,20 @@ package struct PendingPattern {
         return (files, problems)
     }
 
-    /// The real paths of the folders in which files are looked for.
+    /// The real paths of the folders that are searched.
     package func realFolders() -> [String] {
         var problems: [String] = []
         return folders(&problems).map(\.real)
     }
 
-    /// Whether the name of a taken file is one of the pattern's, with or without the number it was given.
+    /// Whether the name of an imported file is one of the pattern's, with or without the number it got.
     func matches(takenName name: String) -> Bool {
         guard let pattern = parts.last else { return false }
         return fnmatch(pattern, name, FNM_PERIOD) == 0
             || NumberedName(name).map { fnmatch(pattern, $0.original, FNM_PERIOD) == 0 } ?? false
     }
 
-    /// Whether a file would be taken for a pending file.
+    /// Whether a file would be imported as a pending file.
     package func takes(_ place: FilePlace) -> Bool {
         fnmatch(parts.last ?? "", place.name, FNM_PERIOD) == 0 && canBeTaken(place.name, in: place.folder)
             && realFolders().contains(place.folder)
@@ -140,7 +140,7 @@ package struct PendingPattern {
 
     private static func isPattern(_ part: String) -> Bool { part.contains { "*?[".contains($0) } }
 
-    /// The names in a folder that match one part of a pattern, sorted; a name without wildcards as it stands.
+    /// The names in a folder that match one part of a pattern, sorted; a name without wildcards is returned as it is.
     static func names(in folder: String, matching pattern: String) -> [String] {
         guard isPattern(pattern) else { return [pattern] }
         guard let stream = opendir(folder) else { return [] }

@@ -1,7 +1,7 @@
 import PriceObjects
 import PriceStore
 
-/// A bounded number of rows on their way from a file into the store: a batch.
+/// A bounded number of rows of a file: a batch.
 struct PendingPortion {
     private struct Line {
         var number: Int
@@ -12,7 +12,7 @@ struct PendingPortion {
     private(set) var counts = StoreContext.SaveResult()
     /// Lines of this portion.
     private(set) var count = 0
-    /// Bytes of the file that this portion stands for.
+    /// The number of bytes of the file that this portion covers.
     private(set) var sizeBytes = 0
     /// Where in the file the last record ends.
     private(set) var end: Int64 = 0

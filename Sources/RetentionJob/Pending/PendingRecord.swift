@@ -1,12 +1,12 @@
 import PriceStore
 
-/// One record of a pending file: where it stands, and what it says.
+/// One record of a pending file: its position and its content.
 struct PendingRecord: Equatable {
     /// What a record says, or why it cannot be read.
     enum Content: Equatable {
         /// The fields of a CSV record, in order; an empty field without quotes is NULL.
         case fields([StoreValue])
-        /// The members of a JSON object, in order; no name is there twice.
+        /// The members of a JSON object, in order; names are unique.
         case members([Member])
         /// Why the record cannot be read; a clause for `.rejected`.
         case bad(String)

@@ -1,30 +1,30 @@
 @preconcurrency import Glibc
 import PriceStore
 
-/// The record is brought in line with the files before any file is taken.
+/// The record is updated to match the files before any file is imported.
 extension PendingStep {
-    /// Finds the files of the record that are no longer where they were: moved to `done/`, renamed, or gone.
+    /// Finds the files of the record that are no longer where they were: moved to `done/`, renamed, or missing.
     ///
-    /// A renamed file is known by its hash, also if it has grown, and is gone on with under its new name. The entry of a file that is
-    /// nowhere gives its name free and stays: should the file come back, its rows are not saved twice.
+    /// A renamed file is found by its hash, even if it has grown, and is continued under its new name. The entry of a
+    /// missing file frees its name and stays: if the file comes back, its rows are not saved twice.
     ///
-    /// - Parameter keepsMoved: whether files in `done/` go some day, for which their entries are needed.
-    /// - Returns: false if the run was told to stop.
+    /// - Parameter keepsMoved: whether files in `done/` are deleted later, for which their entries are needed.
+    /// - Returns: false if the run was stopped.
     func settleRecord(_ patterns: [PendingPattern], keepsMoved: Bool) throws -> Bool {
         for entry in taken.values.sorted(by: { $0.path < $1.path }) {
             if entry.isMoved {
                 if !keepsMoved, let writer { try TakenFiles.remove(paths: [entry.path], from: writer) }
                 continue
             }
-            let isGone = entry.isMissing || Self.isNothing(at: entry.path)
-            if isGone, entry.isComplete, let target = placeInDone(of: entry) {
+            let isAbsent = entry.isMissing || Self.isNothing(at: entry.path)
+            if isAbsent, entry.isComplete, let target = placeInDone(of: entry) {
                 try settle(entry, movedTo: target, keepsMoved: keepsMoved)
                 continue
             }
-            switch try findRenamed(entry, isGone: isGone, patterns) {
+            switch try findRenamed(entry, isAbsent: isAbsent, patterns) {
             case .stopped: return false
             case .found(let file, let source): try adopt(entry, as: file, of: source, patterns)
-            case .nowhere where isGone && !entry.isMissing: try setAside(entry)
+            case .nowhere where isAbsent && !entry.isMissing: try setAside(entry)
             case .nowhere: break
             }
         }
@@ -42,7 +42,7 @@ extension PendingStep {
     }
 
     /// Looks for the file of an entry under another name.
-    private func findRenamed(_ entry: TakenFiles.Entry, isGone: Bool, _ patterns: [PendingPattern]) throws -> Search {
+    private func findRenamed(_ entry: TakenFiles.Entry, isAbsent: Bool, _ patterns: [PendingPattern]) throws -> Search {
         var candidates: [(file: PendingPattern.File, source: Int, sizeBytes: Int64)] = []
         for (index, pattern) in patterns.enumerated() {
             for file in pattern.files().files where taken[file.path] == nil && refused[file.path] == nil {
@@ -57,8 +57,8 @@ extension PendingStep {
             guard let bytes = try? PendingFile(path: file.path) else { continue }
             guard let isSame = try isText(of: entry, bytes) else { return .stopped }
             guard isSame else { continue }
-            // A copy of a file that is still in its place is a file of its own.
-            if !isGone, let original = try? PendingFile(path: entry.path), original.sizeBytes >= entry.sizeBytes {
+            // A copy of a file that still exists is a separate file.
+            if !isAbsent, let original = try? PendingFile(path: entry.path), original.sizeBytes >= entry.sizeBytes {
                 guard let isThere = try isText(of: entry, original) else { return .stopped }
                 if isThere { return .nowhere }
             }
@@ -67,12 +67,12 @@ extension PendingStep {
         return .nowhere
     }
 
-    /// Whether a file begins with the text of an entry; nil: the run was told to stop.
+    /// Whether a file begins with the text of an entry; nil: the run was stopped.
     private func isText(of entry: TakenFiles.Entry, _ bytes: PendingFile) throws -> Bool? {
         try bytes.sha256(through: entry.sizeBytes, mayContinue: pauses.mayContinue).map { $0 == entry.sha256 }
     }
 
-    /// Goes on with a file under its new name, if the same source takes it: another one may mean another entity.
+    /// Continues a file under its new name, if the same source matches it: another one may use another entity.
     private func adopt(
         _ entry: TakenFiles.Entry, as file: PendingPattern.File, of source: Int, _ patterns: [PendingPattern]
     ) throws {
@@ -89,7 +89,7 @@ extension PendingStep {
         try replace(entry, with: next, newFile: file)
     }
 
-    /// Gives the name of a file that is nowhere free; the operator is told once.
+    /// Frees the name of a missing file, and reports it once.
     private func setAside(_ entry: TakenFiles.Entry) throws {
         if !entry.isComplete {
             report(
@@ -107,7 +107,8 @@ extension PendingStep {
         taken[entry.path] = nil
         defer { taken[next.path] = next }
         guard let writer else { return }
-        // The bad lines of the saved rows get the old name. Their hidden file goes last, so that a crash loses none.
+        // The bad lines of the saved rows get the old name. Their hidden file is removed last, so that a crash loses
+        // none.
         let rejected = try waitingRejected(of: entry)
         try rejected?.giveName()
         if rejected != nil || newFile == nil { next.rejectedBytes = 0 }
@@ -115,7 +116,7 @@ extension PendingStep {
         rejected?.discard()
     }
 
-    /// The bad lines that an interrupted run left under the old name; nil: there are none.
+    /// The bad lines that an interrupted run left under the old name; nil if there are none.
     private func waitingRejected(of entry: TakenFiles.Entry) throws -> RejectedFile? {
         let (folder, name) = entry.parts
         let file = PendingPattern.File(folder: folder, name: name, displayName: entry.filePath)
@@ -137,7 +138,7 @@ extension PendingStep {
         }
     }
 
-    /// Where in `done/` a taken file is; nil: it is not there.
+    /// The path of an imported file in `done/`; nil if it is not there.
     private func placeInDone(of entry: TakenFiles.Entry) -> String? {
         let folder = "\(entry.parts.folder)/\(PendingFile.doneFolder)"
         var number = 1

@@ -6,7 +6,7 @@ import PriceObjects
 import PriceStore
 import RetentionPolicy
 
-/// The pending step of one run: takes file after file and counts.
+/// The pending step of one run: imports files one by one and counts rows.
 final class PendingStep {
     let inserter: any StoreInserter
     private(set) var report = RunReport.Pending()
@@ -19,7 +19,8 @@ final class PendingStep {
     let note: (String) -> Void
     /// What the record says, by path.
     var taken: [String: TakenFiles.Entry] = [:]
-    /// Why a file may not be taken, by path: two sources take it, or it may be one that is in the record for another source.
+    /// Why a file must not be imported, by path: two sources match it, or it may belong to another source in the
+    /// record.
     var refused: [String: String] = [:]
     private var seen: Set<String> = []
 
@@ -36,21 +37,21 @@ final class PendingStep {
         self.note = note
     }
 
-    /// Reads which files an interrupted run saved and did not move.
+    /// Reads which files an interrupted run saved but did not move.
     func readTakenFiles() throws {
         for entry in try TakenFiles.entries(in: inserter) { taken[entry.path] = entry }
     }
 
-    /// Counts a file that cannot be taken.
+    /// Counts a file that cannot be imported.
     func report(problem: String) {
         report.problems.append(problem)
         logger.warning("pending file left", metadata: ["reason": "\(problem)"])
     }
 
-    /// Notes that files, or rows of one, wait for the next run, because this one was told to stop.
+    /// Notes that files, or rows of one, are left to the next run because this one was stopped.
     func noteInterruption() { report.isInterrupted = true }
 
-    /// Saves the rows of a file and moves it to `done/`. A file that was named before is passed over.
+    /// Imports the rows of a file and moves it to `done/`. A file that was already processed is skipped.
     func take(_ file: PendingPattern.File, of source: PendingSource, into entity: Entity) throws {
         guard seen.insert(file.path).inserted else { return }
         do {
@@ -98,16 +99,16 @@ final class PendingStep {
 
     private func log(_ file: PendingPattern.File, _ entity: Entity, _ counts: StoreContext.SaveResult) {
         logger.info(
-            writer == nil ? "pending file read" : "pending file saved",
+            writer == nil ? "pending file read" : "pending file imported",
             metadata: [
                 "file": "\(file.displayName)", "entity": "\(entity.name)", "saved": "\(counts.savedCount)",
                 "ignored": "\(counts.ignoredCount)", "rejected": "\(counts.rejectedCount)",
             ])
     }
 
-    /// How far earlier runs have come with a file; nil: the run was told to stop meanwhile.
+    /// How much of a file earlier runs have saved; nil: the run was stopped.
     ///
-    /// Only the very file that a run began with is gone on with: its whole text is compared by its hash.
+    /// Only the same file is continued: the hash of its whole text is compared.
     private func progress(
         _ file: PendingPattern.File, _ bytes: PendingFile, _ entity: String
     ) throws -> TakenFiles.Entry? {
@@ -186,7 +187,7 @@ final class PendingStep {
         _ file: PendingPattern.File, of source: PendingSource, _ bytes: PendingFile, _ entry: TakenFiles.Entry
     ) throws {
         report.files += 1
-        logger.info("pending file was saved before", metadata: ["file": "\(file.displayName)"])
+        logger.info("pending file was imported before", metadata: ["file": "\(file.displayName)"])
         guard writer != nil else { return }
         // The run that wrote the bad lines may have died before they got their name.
         if entry.rejectedBytes > 0, RejectedFile.isWaiting(for: file) {
@@ -195,7 +196,7 @@ final class PendingStep {
         try moveToDone(file, of: source, bytes)
     }
 
-    /// Deletes taken files that are older than `keep_done`: those of the record that are what was taken, and no others.
+    /// Deletes imported files that are older than `keep_done`: only unchanged files of the record.
     func deleteOldTakenFiles(of source: PendingSource, matching pattern: PendingPattern) throws {
         guard let writer, let keepDone = source.keepDone else { return }
         let cutoff = Cutoff.instant(asOf: now, maxAge: keepDone, align: nil, zone: dates.zone)

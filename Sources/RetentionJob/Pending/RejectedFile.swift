@@ -6,9 +6,9 @@ import PriceStore
 
 /// The bad lines of a pending file, for `<file>.rejected`: for each a line `# line 12: reason`, then the line itself.
 ///
-/// The text goes to a hidden file, which is on disk up to here before the rows around it are committed, with its size; it gets
-/// its name when all rows are. A run that goes on after a crash cuts the hidden file to the size that was committed and
-/// writes on.
+/// The text is first written to a hidden file. It is on disk, with its size in the record, before the rows around it
+/// are committed. The hidden file gets its final name when all rows are on disk. A run that continues after a crash
+/// truncates the hidden file to the committed size and appends to it.
 final class RejectedFile {
     /// What every such file begins with.
     private static let firstWords = "# line "
@@ -21,8 +21,8 @@ final class RejectedFile {
     /// Bytes of the text so far.
     private(set) var sizeBytes: Int64 = 0
 
-    /// - Parameter committedBytes: the size of the text that belongs to rows which are committed already.
-    /// - Throws: ``FileProblem`` if that text is no longer there.
+    /// - Parameter committedBytes: the size of the text that belongs to committed rows.
+    /// - Throws: ``FileProblem`` if that text no longer exists.
     init(for file: PendingPattern.File, committedBytes: Int64 = 0) throws {
         self.file = file
         temporaryPath = Self.hiddenPath(for: file)
@@ -79,7 +79,7 @@ final class RejectedFile {
         guard fsync(descriptor) == 0 else { throw StoreError(file: temporaryPath, "cannot be written", errno) }
     }
 
-    /// Gives the text, which is on disk, its name, and removes the hidden file.
+    /// Gives the text its name, once it is on disk, and removes the hidden file.
     func publish() throws {
         guard descriptor >= 0 else { return }
         try giveName()
@@ -87,8 +87,8 @@ final class RejectedFile {
         try FolderEntry.sync(file.folder)
     }
 
-    /// Gives the text, which is on disk, its name. A file of that name with another text is left alone, and the
-    /// name gets a number; one with the same text serves. Nothing happens if there is no bad line.
+    /// Gives the text its name, once it is on disk. If a file of that name has another text, the name gets a number; if
+    /// it has the same text, nothing is done. Nothing happens if there is no bad line.
     func giveName() throws {
         guard descriptor >= 0 else { return }
         var number = 1
@@ -107,7 +107,8 @@ final class RejectedFile {
         try FolderEntry.sync(file.folder)
     }
 
-    /// Removes the hidden file of a run that died, which is known by how it begins; after a power failure by zeros.
+    /// Removes the hidden file of a run that died. It is recognised by its beginning, or after a power failure by
+    /// zeros.
     private func removeLeftOver() throws {
         let place = FilePlace(temporaryPath)
         guard place.facts != nil else { return }

@@ -1,17 +1,17 @@
 import PriceStore
 import RetentionPolicy
 
-/// Why a whole pending file cannot be taken; a clause.
+/// Why a whole pending file cannot be imported; a clause.
 struct FileProblem: Error, Equatable {
     var reason: String
 
     init(_ reason: String) { self.reason = reason }
 }
 
-/// How the records of one pending file become rows of the entity.
+/// Maps the records of one pending file to rows of the entity.
 ///
-/// A column named in `columns` becomes the attribute given there, every other column the attribute of its own name.
-/// A column that is no attribute is a mistake, never left out silently.
+/// A column named in `columns` is mapped to the attribute given there, every other column to the attribute of the same
+/// name. A column without an attribute is an error.
 struct RowMapping {
     /// An attribute that a column becomes.
     private struct Target {
@@ -65,7 +65,7 @@ struct RowMapping {
         }
         if let missing = source.columns.keys.sorted().first(where: { !names.contains($0) }) {
             throw FileProblem(
-                "wrong header: there is no column '\(missing)'\(NearestName.suggestion(missing, in: names))")
+                "wrong header: there is no column '\(missing)'\(NearestName.suggestion(for: missing, in: names))")
         }
         var seen: Set<String> = []
         targets = []
@@ -84,7 +84,7 @@ struct RowMapping {
 
     /// The values of a row.
     ///
-    /// - Throws: ``BadLine`` if the record, or one of its values, cannot be one.
+    /// - Throws: ``BadLine`` if the record or one of its values is invalid.
     func values(_ content: PendingRecord.Content) throws(BadLine) -> [String: StoreValue] {
         var values = constants
         switch content {
@@ -119,7 +119,7 @@ struct RowMapping {
         _ name: String, in entity: Entity, dates: PendingDates
     ) throws(BadLine) -> Target {
         guard let attribute = entity.attribute(named: name) else {
-            let nearest = NearestName.suggestion(name, in: entity.attributes.map(\.name))
+            let nearest = NearestName.suggestion(for: name, in: entity.attributes.map(\.name))
             throw BadLine("\(entity.name) has no attribute '\(name)'\(nearest)")
         }
         guard !attribute.isGenerated else { throw BadLine("'\(attribute.name)' is computed by the store") }
@@ -158,12 +158,5 @@ extension Attribute {
         case .numeric: declaredType.uppercased().hasPrefix("DEC") || declaredType.uppercased().hasPrefix("NUM")
         case .text, .none: false
         }
-    }
-}
-
-extension NearestName {
-    /// The text `; did you mean 'x'?`, or nothing if no name is near.
-    static func suggestion(_ name: String, in candidates: [String]) -> String {
-        match(name, in: candidates).map { "; did you mean '\($0)'?" } ?? ""
     }
 }

@@ -1,12 +1,13 @@
 import PriceObjects
 import PriceStore
 
-/// The record, in the store itself, of files whose rows are saved, wholly or in part.
+/// The record, in the store itself, of files whose rows are saved, completely or in part.
 ///
-/// Each batch of a file's rows and the entry that tells how far it reaches are one transaction. A run that died before the
-/// file moved to `done/` left the entry with the file's path, and the next run continues behind the rows that are saved.
-/// When the file has moved, the entry goes; with `keep_done` it stays with the new path, and proves later that the file there was taken.
-/// The entry of a file that was renamed, or is missing, gets another path: see ``PendingStep/settleRecord(_:keepsMoved:)``.
+/// Each batch of a file's rows and the entry that says how much is saved are one transaction. If a run died before the
+/// file moved to `done/`, the entry has the path of the file, and the next run continues after the saved rows. When the
+/// file has moved, the entry is deleted; with `keep_done` it stays with the new path, and proves later that the file
+/// there was imported. The entry of a file that was renamed, or is missing, gets another path: see
+/// ``PendingStep/settleRecord(_:keepsMoved:)``.
 struct TakenFiles {
     static let entityName = "retention_taken"
 
@@ -18,7 +19,7 @@ struct TakenFiles {
         /// The size and the hash of the whole file.
         var sizeBytes: Int64
         var sha256: String
-        /// When the file was taken.
+        /// When the file was imported.
         var takenAt: Instant
         /// Where the last record ends that is saved, or among the bad lines.
         var savedBytes: Int64 = 0
@@ -27,9 +28,10 @@ struct TakenFiles {
 
         /// Whether all of the file is saved.
         var isComplete: Bool { savedBytes == sizeBytes }
-        /// Whether the file was nowhere when a run looked for it, so that its name is free.
+        /// Whether a run did not find the file, so that its name is free.
         var isMissing: Bool { path.hasPrefix(Self.missingMark) }
-        /// The path in the record once the file is missing. No file has it: the paths of files begin with a slash.
+        /// The path in the record once the file is missing. It cannot be the path of a file, because those begin with a
+        /// slash.
         var missingPath: String { "\(Self.missingMark)\(sha256):\(path)" }
         /// The path of the file, also if it is missing.
         var filePath: String { isMissing ? String(path.drop { $0 != "/" }) : path }
@@ -91,14 +93,14 @@ struct TakenFiles {
                 "saved": .integer(entry.savedBytes), "rejected": .integer(entry.rejectedBytes),
                 "taken_at": .text(entry.takenAt.rfc3339),
             ])
-        // An entry of the same path is of the batch before, or of a file that was there before and is gone.
+        // An entry of the same path belongs to the batch before, or to an earlier file that no longer exists.
         if context.hasChanges { try context.save(onConflict: .replace) }
     }
 
-    /// Notes that a file has moved to `done/`, where `keep_done` will look for it.
+    /// Records that a file has moved to `done/`, where `keep_done` will look for it.
     static func note(path: String, movedTo target: String, in writer: any StoreWriter) throws {
         try writer.transaction(.full) {
-            // An entry of that path is of a file that somebody has removed from there.
+            // An entry of that path belongs to a file that was removed from there.
             try delete([target], from: writer)
             let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try writer.update(request, set: ["path": .text(target)])

@@ -19,11 +19,11 @@ package enum ClockGuard {
         return gap > .seconds(7 * 86_400) && gap > (memory.longestGap ?? .zero) * 3
     }
 
-    /// Whether the entity has a row that is newer than the last run and not more than a day after the clock, which
-    /// shows that time has really passed. A row in a far future shows nothing.
+    /// Whether the entity has a row that is newer than the last run and at most a day later than the clock, which shows
+    /// that time has really passed. Rows further in the future do not count.
     ///
-    /// One fetch of one row. A date that stands for a day counts with its first instant: a row of the day of the last
-    /// run is not newer than that run.
+    /// It fetches one row. A date that represents a day counts with its first instant: a row of the day of the last run
+    /// is not newer than that run.
     package static func hasRows(
         of entity: String, date: DateAttribute, since lastRun: Instant, clock: Instant, in reader: any StoreReader
     ) throws(StoreError) -> Bool {

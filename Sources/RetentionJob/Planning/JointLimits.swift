@@ -1,32 +1,32 @@
 import PriceStore
 import RetentionPolicy
 
-/// Judges what the rules of a plan delete together: each of them may be harmless alone.
+/// Checks what the rules of a plan delete together: each of them may be harmless alone.
 ///
-/// An entity loses rows by its own rules and by cascades from others. If no readable row would be left, or more would go
-/// than a rule's `max_fraction` allows, the first rule with which that is so is refused, and the plan is made again without
-/// it. The rules before it are carried out: together they do not take too much.
+/// An entity loses rows by its own rules and by cascades from others. If no readable row would remain, or a rule's
+/// `max_fraction` would be exceeded, the first rule that causes this is refused, and the plan is made again without it.
+/// The rules before it run.
 struct JointLimits {
     let plan: Plan
     let zone: CalendarZone
     let accepted: Set<RefusalCode>
     let reader: any StoreReader
 
-    /// The rule to refuse, by its place, and why; nil: the rules pass together.
+    /// The rule to refuse, by its index, and why; nil if the rules pass together.
     func violation() throws -> (index: Int, refusal: Refusal)? {
         var seen: Set<String> = []
         for step in plan.steps where step.surveyRequest != nil {
             let table = try tableName(step.rule.entity)
             guard seen.insert(table).inserted else { continue }
             let takers = try takers(of: table)
-            // A single rule's expired rows were judged by its survey.
+            // The survey of a single rule has checked its expired rows.
             guard takers.count > 1 || takers.contains(where: { $0.cascaded > 0 }) else { continue }
             if let found = try emptied(step, table, takers) ?? tooLargeFraction(table, takers) { return found }
         }
         return nil
     }
 
-    /// A rule that takes rows of an entity: how many by their dates, and how many by cascades.
+    /// A rule that deletes rows of an entity: how many by their dates, and how many by cascades.
     private struct Taker {
         var index: Int
         var table: String
@@ -42,7 +42,7 @@ struct JointLimits {
             let own = try tableName(step.rule.entity)
             let taker = Taker(
                 index: index, table: own, expired: own == table ? step.survey.expiredCount : 0,
-                cascaded: step.survey.cascadedCounts[table] ?? 0)
+                cascaded: step.survey.cascadedCount(of: table))
             return taker.count > 0 ? taker : nil
         }
     }
@@ -51,7 +51,7 @@ struct JointLimits {
 
     private func tableName(_ entity: String) throws -> String {
         let found = try reader.entity(named: entity)
-        return (found?.model?.table ?? found?.name ?? entity).lowercased()
+        return found?.model?.table ?? found?.name ?? entity
     }
 
     /// What the plan deletes up to a step, in order: what cascades of each depends on those before it.
@@ -59,7 +59,7 @@ struct JointLimits {
         plan.steps[...index].compactMap(\.wholeDelete)
     }
 
-    /// The first of the takers with which too much goes; nil: not even all together take too much.
+    /// The first of the rules with which the limit is exceeded; nil if all rules together do not exceed it.
     private func first(_ takers: [Taker], taking tooMuch: ([BatchDeleteRequest]) throws -> Bool) throws -> Int? {
         guard let last = takers.indices.last, try tooMuch(deletes(through: takers[last].index)) else { return nil }
         var (low, high) = (0, last)
@@ -74,7 +74,7 @@ struct JointLimits {
 
     private func emptied(_ first: Plan.Step, _ table: String, _ takers: [Taker]) throws -> (Int, Refusal)? {
         guard let date = first.rule.date(zone: zone), !newerRowStays(first, table, takers) else { return nil }
-        let entity = first.rule.entity
+        let entity = first.surveyRequest?.entity ?? first.rule.entity
         func hasNoRow(_ deletes: [BatchDeleteRequest]) throws -> Bool {
             try reader.countSpared(entity, date: date, filter: .all, by: deletes, limit: 1) == 0
         }
@@ -95,12 +95,12 @@ struct JointLimits {
                 reason: "refusing to delete from \(rule.entity): no readable row of \(entity) would be left, because "
                     + "\(shares(takers[...place])). Do new rows still arrive?",
                 wayPast: "if \(entity) may be emptied, write allow_empty: true in "
-                    + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or give --accept "
+                    + (isOwn(taker, table) ? "the rule" : "a rule for \(entity)") + ", or pass --accept "
                     + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
         )
     }
 
-    /// Whether a row stays that is newer than every cutoff: the surveys know, unless a cascade could take it.
+    /// Whether a row newer than every cutoff remains: the surveys show that, unless a cascade could delete it.
     private func newerRowStays(_ first: Plan.Step, _ table: String, _ takers: [Taker]) -> Bool {
         guard takers.allSatisfy({ isOwn($0, table) && $0.cascaded == 0 }), let newest = first.survey.newestOfEntity
         else {
@@ -108,7 +108,7 @@ struct JointLimits {
         }
         return takers.allSatisfy {
             let step = plan.steps[$0.index]
-            return step.cutoff <= newest && step.rule.entity.lowercased() == first.rule.entity.lowercased()
+            return step.cutoff <= newest && step.surveyRequest?.entity == first.surveyRequest?.entity
                 && step.rule.dateAttribute.lowercased() == first.rule.dateAttribute.lowercased()
                 && step.rule.dateFormat == first.rule.dateFormat
         }
@@ -127,30 +127,31 @@ struct JointLimits {
                 // Counts of the plan are cheap, and usually say enough.
                 Double(takers.reduce(0) { $0 + $1.count }) / Double(readable) > limit
             else { continue }
-            var gone = 0
+            var deletedCount = 0
             func isTooMuch(_ deletes: [BatchDeleteRequest]) throws -> Bool {
-                gone =
+                deletedCount =
                     try readable
                     - reader.countSpared(
-                        step.rule.entity, date: date, filter: step.rule.filter, by: deletes, limit: nil)
-                return Double(gone) / Double(readable) > limit
+                        step.surveyRequest?.entity ?? step.rule.entity, date: date, filter: step.rule.filter,
+                        by: deletes, limit: nil)
+                return Double(deletedCount) / Double(readable) > limit
             }
             guard let place = try first(takers, taking: isTooMuch),
                 let taker = takers[place...].first(where: { $0.index >= index && mayTake($0, of: step) }),
                 try isTooMuch(deletes(through: taker.index))
             else { continue }
             let rule = plan.steps[taker.index].rule
-            let share = Figures.percent(gone, of: readable).map { " (\($0))" } ?? ""
+            let share = Figures.percent(deletedCount, of: readable).map { " (\($0))" } ?? ""
             return (
                 taker.index,
                 Refusal(
                     .tooLargeFraction,
-                    reason: "refusing to delete from \(rule.entity): \(Figures.grouped(gone)) of "
+                    reason: "refusing to delete from \(rule.entity): \(Figures.grouped(deletedCount)) of "
                         + "\(Figures.count(readable, "readable row"))\(share) of \(step.rule.entity) would be deleted, more than "
                         + "max_fraction of \(step.rule.name) allows (\(limit)), because "
                         + shares(takers.prefix { $0.index <= taker.index }),
                     wayPast:
-                        "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or give "
+                        "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)]in the rule, or pass "
                         + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
             )
         }

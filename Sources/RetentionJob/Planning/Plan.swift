@@ -24,11 +24,11 @@ package struct Plan: Sendable {
         /// Rows before it are expired.
         package var cutoff: Instant
         package var disposition: Disposition
-        /// What the store was asked; nil where it was not asked.
+        /// The request of the survey; nil if there was no survey.
         package var surveyRequest: SurveyRequest?
-        /// What the store answered; empty where it was not asked.
+        /// The survey; empty if there was none.
         package var survey = Survey()
-        /// How the engine would delete the rows; nil where the store was not asked or its schema does not allow it.
+        /// How the engine would delete the rows; nil if there was no survey or the schema does not allow it.
         package var outline: DeletionOutline?
         /// Never delete more rows than this; nil: no limit.
         package var maxRows: Int?
@@ -47,25 +47,26 @@ package struct Plan: Sendable {
             self.disposition = disposition
         }
 
-        /// The rows that the rule deletes, as the engine is asked to delete them; nil unless the step is planned.
+        /// The request for the deletion; nil unless the step is planned.
         package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
 
         /// The rule's delete as one request; nil unless the step is planned.
         package var wholeDelete: BatchDeleteRequest? { request.map { BatchDeleteRequest($0) } }
 
-        /// The size of batches and what comes between them, where the rows are deleted in that way.
+        /// The size of batches and the pause between them, if the rows are deleted in batches.
         package func batch(_ outline: DeletionOutline) -> Rule.BatchSetting {
             guard rule.batch == Rule.BatchSetting() else { return rule.batch }
             var batch = rule.batch
             batch.rows = outline.firstBatchRows ?? batch.rows
             batch.target = outline.batchTarget ?? batch.target
+            batch.targetAlone = outline.batchTargetAlone
             return batch
         }
     }
 }
 
 extension Survey {
-    /// What is to be told of a rule that can read the date of no row, as a sentence without a full stop; nil: it can read
+    /// The warning about a rule that can read the date of no row, as a sentence without a full stop; nil if it can read
     /// one, or there is no row.
     func warningOfUnreadable(_ rule: Rule) -> String? {
         guard newest == nil, unreadableCount > 0 else { return nil }
@@ -80,7 +81,7 @@ extension Survey {
 }
 
 extension Plan {
-    /// What is to be told of the rules that can read the date of no row.
+    /// The warnings about rules that can read the date of no row.
     var warningsOfUnreadable: [String] {
         steps.compactMap { $0.disposition == .planned ? $0.survey.warningOfUnreadable($0.rule) : nil }
     }
@@ -97,7 +98,7 @@ extension RunReport.RuleReport {
 }
 
 extension Plan.Step {
-    /// The step as a report tells it before anything is deleted: all that is expired is residue.
+    /// The step as reported before anything is deleted: all expired rows are residue.
     package var report: RunReport.RuleReport {
         var report = RunReport.RuleReport(
             name: rule.name, entity: rule.entity, dateAttribute: rule.dateAttribute, dateFormat: rule.dateFormat,
@@ -129,8 +130,8 @@ extension Plan.Step {
         return report
     }
 
-    /// The step as a dry run tells it: with what relationships would do besides.
-    package var foretellingReport: RunReport.RuleReport {
+    /// The step as reported by a dry run, with the predicted effects of relationships.
+    package var predictedReport: RunReport.RuleReport {
         var report = report
         if case .planned = disposition {
             report.cascaded = survey.cascadedCount

@@ -1,10 +1,10 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// Makes the plan of a run: what each rule would delete, and what speaks against it.
+/// Makes the plan of a run: what each rule would delete, and which rules are refused.
 ///
-/// Deletes nothing and reads no clock. Rules are surveyed in file order, because a row that two rules expire is counted
-/// by the first one that is carried out: each survey is told what the rules before it delete.
+/// It deletes nothing and reads no clock. Rules are surveyed in file order, because a row that two rules expire is
+/// counted by the first one that runs: each survey request contains the deletes of the rules before it.
 package struct Planner {
     /// What the command line asks for.
     package struct Options: Hashable, Sendable {
@@ -12,7 +12,7 @@ package struct Planner {
         package var accept: Set<RefusalCode> = []
         /// The rules to carry out, by name; empty: all. Rules that are left out do not appear in the plan at all.
         package var ruleNames: [String] = []
-        /// The engine's own name of the way in which rows are to go, for tests and measurements; nil: the engine chooses.
+        /// The engine's name of a technique to use, for tests and measurements; nil: the engine chooses.
         package var technique: String?
 
         package init(accept: Set<RefusalCode> = [], ruleNames: [String] = [], technique: String? = nil) {
@@ -20,15 +20,10 @@ package struct Planner {
             self.ruleNames = ruleNames
             self.technique = technique
         }
-
-        /// The names that no rule of a policy has; a wrong usage of the command line if not empty.
-        package func unknownRuleNames(in policy: Policy) -> [String] {
-            ruleNames.filter { name in !policy.rules.contains { $0.name == name } }
-        }
     }
 
     package var policy: Policy
-    /// The instant from which ages are counted.
+    /// The instant at which ages are computed.
     package var asOf: Instant
     /// The system clock, for the guards; `--as-of` does not move it.
     package var clock: Instant
@@ -49,10 +44,11 @@ package struct Planner {
         self.countsAllRows = countsAllRows
     }
 
-    /// Asks the store and makes the plan. One survey a rule; a second one only where `relationship_denied` is accepted, or
-    /// where a rule before it is refused because of what all rules delete together (see ``JointLimits``).
+    /// Surveys the store and makes the plan. There is one survey for each rule, and a second one only if
+    /// `relationship_denied` is accepted, or if a rule before it is refused because of what all rules delete together
+    /// (see ``JointLimits``).
     ///
-    /// - Parameter uptime: a clock that never jumps, to tell how long each survey took.
+    /// - Parameter uptime: a monotonic clock, to measure each survey.
     /// - Throws: ``StoreError`` if the store cannot be read, or has no such technique. Nothing is changed then.
     package func plan(reader: any StoreReader, uptime: () -> Duration = { .zero }) throws -> Plan {
         let rules = policy.rules.filter { options.ruleNames.isEmpty || options.ruleNames.contains($0.name) }
@@ -99,11 +95,11 @@ package struct Planner {
         let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
         let accepted = rule.accept.union(options.accept)
 
-        var request = surveyRequest(for: rule, date: date, cutoff: cutoff, preceding: preceding)
+        var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: preceding)
         request.ignoresUnknownHistory = accepted.contains(.historyTracking)
         var survey = try answer(request, reader)
         var outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
-        // Nothing can go wrong by a wrong format where nothing goes.
+        // A wrong format does no harm if nothing is deleted.
         var recognition: DateRecognition?
         var misread: MisreadRows?
         if survey.expiredAloneCount > 0, let attribute = entity.attribute(named: date.name) {
@@ -120,7 +116,7 @@ package struct Planner {
         var holding = refusals(rule)
         var passed: [RefusalCode] = []
         if request.relationships == .deny, accepted.contains(.relationshipDenied), !survey.obstacles.isEmpty {
-            // `deny` is waived: what the schema declares happens then, and has to be counted; what it forbids stays
+            // `deny` is waived: the schema applies instead, and its effects have to be counted; what it forbids stays
             // forbidden.
             request.relationships = .asDeclared
             survey = try answer(request, reader)
@@ -138,7 +134,8 @@ package struct Planner {
         step.outline = outline
         step.accepted = passed
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
-        step.advice = SchemaAdvice.sentences(entity: entity, date: date, survey: survey, incoming: incoming)
+        step.advice = try SchemaAdvice.sentences(
+            entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
         if let standing {
             step.disposition = .refused(standing)
         } else {
@@ -149,10 +146,11 @@ package struct Planner {
     }
 
     private func surveyRequest(
-        for rule: Rule, date: DateAttribute, cutoff: Instant, preceding: [BatchDeleteRequest]
+        for rule: Rule, of entity: Entity, date: DateAttribute, cutoff: Instant, preceding: [BatchDeleteRequest]
     ) -> SurveyRequest {
+        // As the store spells it: then names of the same entity are equal, and only these.
         var request = SurveyRequest(
-            entity: rule.entity, date: date, cutoff: cutoff, filter: rule.filter,
+            entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
             keepLast: rule.keepLast.map {
                 KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
             },
@@ -165,7 +163,7 @@ package struct Planner {
         return request
     }
 
-    /// A schema that the engine cannot handle is an answer, not an error: the other rules go on.
+    /// An unsupported schema is an answer, not an error: the other rules run.
     private func answer(_ request: SurveyRequest, _ reader: any StoreReader) throws(StoreError) -> Survey {
         do {
             var survey = try reader.survey(request)
@@ -181,7 +179,7 @@ package struct Planner {
         }
     }
 
-    /// Whether an entity has an attribute that a rule could go by, judged by a few of its values.
+    /// Whether an entity has an attribute that a rule could use as a date, judged by a few of its values.
     private func hasDates(_ name: String, _ reader: any StoreReader) throws(StoreError) -> Bool {
         guard let entity = try reader.entity(named: name), entity.kind == .table else { return false }
         let references = entity.relationships.flatMap(\.sourceAttributes)

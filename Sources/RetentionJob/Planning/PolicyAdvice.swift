@@ -1,8 +1,8 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What is no mistake in a policy, but hardly meant: rules that do nothing of their own, and ages that the schedule cannot
-/// keep. Pure; the store is not asked.
+/// What is not an error in a policy, but probably not intended: rules without an effect, and ages shorter than the
+/// schedule. Pure; the store is not read.
 package enum PolicyAdvice {
     /// The advice, in the order of the file.
     ///
@@ -16,7 +16,7 @@ package enum PolicyAdvice {
     private static func overlaps(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         let rules = policy.rules
         return rules.indices.compactMap { index -> Diagnostic? in
-            // Of two rules that are the same, the later one is told of.
+            // Of two equal rules the later one is reported.
             let other = rules.indices.first { other in
                 other != index && covers(rules[other], rules[index], policy, clock: clock)
                     && (other < index || !covers(rules[index], rules[other], policy, clock: clock))
@@ -26,14 +26,20 @@ package enum PolicyAdvice {
             let loss = rules[index].keepLast == nil ? "" : ", including the rows that its keep_last keeps"
             return Diagnostic(
                 .advice, at: rules[index].marks.value("name"),
-                "every row that '\(name)' deletes is deleted by '\(covering)', too\(loss); remove '\(name)', or give "
-                    + "'\(covering)' a `where` that leaves its rows out")
+                "every row that '\(name)' deletes is also deleted by '\(covering)'\(loss); remove '\(name)', or give "
+                    + "'\(covering)' a `where` that excludes its rows")
         }
+    }
+
+    /// Whether two names mean one entity: on a server letter case tells tables apart.
+    private static func isSame(_ a: String, _ b: String, _ policy: Policy) -> Bool {
+        if case .url = policy.store.address { return a == b }
+        return a.lowercased() == b.lowercased()
     }
 
     /// Whether a rule deletes every row that another one does, whatever is in the store.
     private static func covers(_ a: Rule, _ b: Rule, _ policy: Policy, clock: Instant) -> Bool {
-        guard a.isEnabled, b.isEnabled, a.entity.lowercased() == b.entity.lowercased(), a.keepLast == nil,
+        guard a.isEnabled, b.isEnabled, isSame(a.entity, b.entity, policy), a.keepLast == nil,
             a.dateAttribute.lowercased() == b.dateAttribute.lowercased(), a.dateFormat == b.dateFormat,
             a.column == b.column, a.filter == .all || a.filter == b.filter
         else { return false }
@@ -41,8 +47,8 @@ package enum PolicyAdvice {
             guard let other = b.latest, other <= latest else { return false }
         }
         let zone = policy.timezone
-        let believed = (a.earliest ?? Rule.defaultEarliest(zone)) <= (b.earliest ?? Rule.defaultEarliest(zone))
-        return believed && (a.earliest != nil || b.earliest == nil)
+        let isNoLater = (a.earliest ?? Rule.defaultEarliest(zone)) <= (b.earliest ?? Rule.defaultEarliest(zone))
+        return isNoLater && (a.earliest != nil || b.earliest == nil)
             && cutoff(a.maxAge, a.align, policy, clock) >= cutoff(b.maxAge, b.align, policy, clock)
     }
 

@@ -1,13 +1,13 @@
 package import RetentionPolicy
 
-/// A reason not to carry out a rule, with its figures and the way past it.
+/// Why a rule is refused, with the figures and how to accept it.
 package struct Refusal: Hashable, Sendable {
     package var code: RefusalCode
     /// Begins with "refusing to" and names the figures; no full stop unless it ends with a question.
     package var reason: String
     /// What the user can do about it.
     package var wayPast: String
-    /// Whether `accept` lets the rule pass. Not where the delete could not be done anyway.
+    /// Whether `accept` lets the rule run. False if the delete is impossible.
     package var isAcceptable: Bool
 
     package init(_ code: RefusalCode, reason: String, wayPast: String, isAcceptable: Bool = true) {
@@ -17,7 +17,7 @@ package struct Refusal: Hashable, Sendable {
         self.isAcceptable = isAcceptable
     }
 
-    /// The reason and the way past it.
+    /// The reason and how to accept it.
     package var message: String {
         switch reason.last {
         case "?": "\(reason) \(wayPast.prefix(1).uppercased())\(wayPast.dropFirst())"

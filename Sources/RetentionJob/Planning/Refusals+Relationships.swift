@@ -1,16 +1,16 @@
 import PriceStore
 import RetentionPolicy
 
-/// Rows that other rows stand in the way of.
+/// Rows whose delete other rows prevent.
 extension Refusals {
-    /// A key that restricts makes the delete itself fail, so that nobody can accept it; with `relationships: deny` it
-    /// is the user's own wish that stands in the way, and accepting means `as_declared`.
+    /// If a foreign key restricts the delete, it cannot be accepted, because the delete would fail. With
+    /// `relationships: deny` the rule itself forbids it, and accepting means `as_declared`.
     func relationshipDenied() -> Refusal? {
         guard let first = survey.obstacles.first else { return nil }
         if let refusal = fixedReference(first) ?? modelDenies(first) { return refusal }
         let key = "\(first.relationship.source) (\(first.relationship.sourceAttributes.joined(separator: ", ")))"
-        var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "points" : "point")"
-        reason += " at rows that would be deleted"
+        var reason = "\(Figures.count(first.rowCount, "row")) of \(key) \(first.rowCount == 1 ? "refers" : "refer")"
+        reason += " to rows that would be deleted"
         if survey.obstacles.count > 1 {
             reason += ", and \(Figures.count(survey.obstacles.count - 1, "other relationship")) too"
         }
@@ -24,7 +24,7 @@ extension Refusals {
                 wayPast: Self.delete(first, "write relationships: cascade in the rule, which deletes them too"),
                 isAcceptable: false)
         }
-        // The rule's own word is only about what points at its own entity.
+        // The rule overrides only relationships that refer to its own entity.
         let isOwn = first.relationship.destination.lowercased() == rule.entity.lowercased()
         let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
         let choices =
@@ -49,12 +49,11 @@ extension Refusals {
             reason: begin(
                 "\(Figures.count(obstacle.rowCount, "row")) of \(key) would lose a reference to rows that would be deleted, and a "
                     + "constraint or a unique index of the table does not allow it, or another reference of such a row "
-                    + "points at nothing"),
+                    + "is dangling"),
             wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
     }
 
-    /// What works against rows that stand in the way: what the rule can say, or a rule for them, where they are of another
-    /// table.
+    /// How to resolve an obstacle: a setting of the rule, or a rule for the other table.
     private static func delete(_ obstacle: Survey.Obstacle, _ choices: String) -> String {
         let relationship = obstacle.relationship
         guard relationship.source.lowercased() != relationship.destination.lowercased(), obstacle.sourceHasDates else {
@@ -64,7 +63,7 @@ extension Refusals {
             + "\(relationship.source) before this one"
     }
 
-    /// Rows that must go in one statement, for longer than the store may be locked.
+    /// Rows that must be deleted in one statement, which would lock the store for too long.
     func tooLongLock() -> Refusal? {
         guard let outline, outline.isIndivisible, let lock = outline.expectedLock else { return nil }
         let allowed = rule.limits.maxLock ?? SurveyRequest.defaultMaxLock
@@ -80,7 +79,8 @@ extension Refusals {
                 + "deletes in batches", isAcceptable: false)
     }
 
-    /// What a Core Data model, or its want of a way back, forbids; nil: the obstacle is a key of the schema.
+    /// An obstacle that comes from a Core Data model, or from a missing inverse; nil: it is a foreign key of the
+    /// schema.
     private func modelDenies(_ obstacle: Survey.Obstacle) -> Refusal? {
         let relationship = obstacle.relationship
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
@@ -99,8 +99,8 @@ extension Refusals {
                 reason: begin(
                     "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "
                         + "134060); \(ends) would be at its other end" + more),
-                wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule if that is "
-                    + "meant and \(rule.entity) declares it, or change the model", isAcceptable: false)
+                wayPast: "this cannot be accepted; set relationships: nullify or cascade in the rule if that is "
+                    + "intended and \(rule.entity) declares it, or change the model", isAcceptable: false)
         case .mandatoryInverse:
             return Refusal(
                 .relationshipDenied,
@@ -114,7 +114,7 @@ extension Refusals {
             return Refusal(
                 .relationshipDenied,
                 reason: begin(
-                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may point at rows that would be deleted, and without a "
+                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may refer to rows that would be deleted, and without a "
                         + "model it is unknown" + more),
                 wayPast: "this cannot be accepted; give the model's .mom file as `store: { path:, model: }`",
                 isAcceptable: false)
@@ -123,9 +123,9 @@ extension Refusals {
             return Refusal(
                 .relationshipDenied,
                 reason: begin(
-                    "\(rows) of \(name) \(obstacle.rowCount == 1 ? "points" : "point") at rows that would be deleted, and the "
+                    "\(rows) of \(name) \(obstacle.rowCount == 1 ? "refers" : "refer") to rows that would be deleted, and the "
                         + "model has no inverse that would clear it" + more),
-                wayPast: "this cannot be accepted; say `relationships: nullify` or `cascade` in the rule, or delete "
+                wayPast: "this cannot be accepted; set relationships: nullify or cascade in the rule, or delete "
                     + "those rows first, with a rule for \(relationship.source) before this one", isAcceptable: false)
         }
     }

@@ -1,29 +1,28 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// Judges one rule: everything that speaks against carrying it out. Pure: the survey, the clock and the memory of past
-/// runs are arguments.
+/// Finds all reasons to refuse one rule. Pure: the survey, the clock and the memory of past runs are arguments.
 ///
-/// Where the contract is silent: all counts concern the rows that match `where`, but `future_dates` and `wrong_unit`
-/// look at the whole entity, because a wrong unit shows there first; `would_empty_entity` and `max_fraction` judge the
-/// rule as if it were the only one, and ``JointLimits`` all rules together.
+/// All counts are of the rows that match `where`, but `future_dates` and `wrong_unit` consider the whole entity,
+/// because a wrong unit shows there first. `would_empty_entity` and `max_fraction` judge the rule alone, and
+/// ``JointLimits`` all rules together.
 package struct Refusals {
     package var rule: Rule
     package var date: DateAttribute
     /// The rule's cutoff, for messages.
     package var cutoff: Instant
     package var survey: Survey
-    /// How the engine would delete the rows; nil: it was not asked.
+    /// How the engine would delete the rows; nil if it does not delete any.
     package var outline: DeletionOutline?
     /// The system clock; never the `--as-of` instant.
     package var clock: Instant
     package var memory: RunMemory
-    /// Whether an entity of the rules has a believable row newer than the last run. Matters only where
-    /// ``ClockGuard/isJump(clock:memory:)`` holds.
+    /// Whether an entity of the rules has a plausible row newer than the last run. Used only if
+    /// ``ClockGuard/isJump(clock:memory:)`` is true.
     package var hasRowsSinceLastRun: Bool
-    /// What a sample of the date attribute looks like; nil: it was not looked at.
+    /// The recognised format of the date attribute; nil if it was not sampled.
     package var recognition: DateRecognition?
-    /// The rows that would be deleted and are live in another format; nil: there are none, or nobody looked.
+    /// The rows that would be deleted but are recent in another format; nil: there are none, or this was not checked.
     package var misread: MisreadRows?
 
     package init(
@@ -44,25 +43,26 @@ package struct Refusals {
         self.hasRowsSinceLastRun = hasRowsSinceLastRun
     }
 
-    /// All refusals that hold, the most telling first; empty: the rule may be carried out.
+    /// All reasons to refuse the rule, most important first; empty: the rule can run.
     ///
-    /// `unsupported_schema` comes first, because nothing else can be told then, and alone; `wrong_unit` comes before
-    /// all that follows from it, then the clock, for a wrong clock makes rows look expired; the others in the
-    /// contract's order.
+    /// `unsupported_schema` comes first and alone, because then nothing else is known. `wrong_unit` comes before its
+    /// consequences, then the clock, because a wrong clock makes rows look expired, then the others in the documented
+    /// order.
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
             wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
             futureDates(), mixedFormats(), relationshipDenied(), tooLongLock(), historyTracking(),
+            rollupIncomplete(),
         ].compactMap { $0 }
     }
 
-    /// The refusals that hold because of the dates themselves, whatever the cutoff is: those that `check` tells.
+    /// The refusals because of the dates themselves, whatever the cutoff is, for `check`.
     package func ofDates() -> [Refusal] { [wrongUnit(), futureDates(), mixedFormats()].compactMap { $0 } }
 
     // MARK: The schema
 
-    /// Cannot be accepted: the engine does not know how to do it, whoever says yes.
+    /// Cannot be accepted, because the engine cannot do it.
     private func unsupportedSchema() -> Refusal? {
         guard let reason = survey.unsupported else { return nil }
         return Self.unsupportedSchema(rule: rule, reason: reason)
@@ -83,14 +83,18 @@ package struct Refusals {
                 + "accepted, those programs do not learn of the deletes")
     }
 
+    private func rollupIncomplete() -> Refusal? {
+        survey.rollupObstacle.map { refusal(.rollupIncomplete, $0) }
+    }
+
     // MARK: The dates
 
-    /// Judged on the newest value before `earliest` is applied, on the newest that the rule believes, since a value that
-    /// stands for "never" may hide it, on a sample, and on rows that would be deleted. Not where the store itself says it.
+    /// Checks the newest value before `earliest` is applied, the newest valid value (because a value for "never" may
+    /// hide it), a sample, and rows that would be deleted. Not checked if the store declares the format.
     private func wrongUnit() -> Refusal? {
         guard !rule.isFormatStored, date.encoding != .native else { return nil }
-        let believed = survey.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
-        return survey.newestValue.flatMap(wrongUnit) ?? believed.flatMap(wrongUnit) ?? wrongUnitOfSample()
+        let newestOfEntity = survey.newestOfEntity.map { date.encoding.value(of: $0, zone: date.zone) }
+        return survey.newestValue.flatMap(wrongUnit) ?? newestOfEntity.flatMap(wrongUnit) ?? wrongUnitOfSample()
             ?? wrongUnitOfRowsToDelete()
     }
 
@@ -103,7 +107,7 @@ package struct Refusals {
                 + "years old in \(date.encoding.rawValue). Is date_format right?")
     }
 
-    /// Holds where another format is sure, so that the declared one gives hardly any value a possible date.
+    /// True if another format is sure, so that the declared one gives hardly any value a possible date.
     private func wrongUnitOfSample() -> Refusal? {
         guard let recognition, recognition.certainty == .sure, let encoding = recognition.encoding,
             encoding != date.encoding
@@ -168,7 +172,7 @@ package struct Refusals {
             survey.expiredAloneCount == 1
             ? "its only readable row is" : "all \(Figures.grouped(survey.expiredAloneCount)) readable rows are"
         var reason = "\(rows) older than the cutoff \(cutoff.toSecond.rfc3339) and would be deleted"
-        let cascaded = survey.cascadedCounts[rule.entity.lowercased()] ?? 0
+        let cascaded = survey.cascadedCount(of: rule.entity)
         if cascaded > 0 {
             reason =
                 "no readable row would be left: \(Figures.count(survey.expiredAloneCount, "row")) "
@@ -177,7 +181,7 @@ package struct Refusals {
         }
         return Refusal(
             .wouldEmptyEntity, reason: begin(reason + ". Do new rows still arrive?"),
-            wayPast: "if the entity may be emptied, write allow_empty: true in the rule, or give --accept "
+            wayPast: "if the entity may be emptied, write allow_empty: true in the rule, or pass --accept "
                 + "\(RefusalCode.wouldEmptyEntity.rawValue) for one run")
     }
 
@@ -238,7 +242,7 @@ package struct Refusals {
     func refusal(_ code: RefusalCode, _ reason: String) -> Refusal {
         Refusal(
             code, reason: begin(reason),
-            wayPast: "to accept it, write accept: [\(code.rawValue)] in the rule, or give --accept \(code.rawValue) "
+            wayPast: "to accept it, write accept: [\(code.rawValue)] in the rule, or pass --accept \(code.rawValue) "
                 + "for one run")
     }
 }

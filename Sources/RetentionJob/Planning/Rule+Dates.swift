@@ -2,10 +2,9 @@ package import PriceStore
 package import RetentionPolicy
 
 extension Rule {
-    /// The date attribute with all that is needed to read it; nil if the rule does not say the format.
+    /// The date attribute with everything that is needed to read it; nil if the rule has no format.
     ///
-    /// Dates before 1971-01-01 in the zone are not believed unless the rule sets `earliest`, and only then is a stored
-    /// 0 a date: whoever sets it has thought about old dates.
+    /// Dates before 1971-01-01 in the zone are invalid unless the rule sets `earliest`. Only then is a stored 0 a date.
     package func date(zone: CalendarZone) -> DateAttribute? {
         dateFormat.map {
             DateAttribute(

@@ -2,8 +2,8 @@ import PriceStore
 import RetentionPolicy
 
 extension RuleCheck {
-    /// Tells what a run would refuse because of the dates, and a column in which no date can be read.
-    mutating func tellOfDates(
+    /// Reports what a run would refuse because of the dates, and a column without a readable date.
+    mutating func reportDates(
         _ entity: Entity, _ date: DateAttribute, _ survey: Survey
     ) throws(StoreError) {
         let samples = try DateRecognition.samples(rule: rule, date, entity, reader)
@@ -36,7 +36,7 @@ extension RuleCheck {
     }
 
     /// Tells of rows that would point at nothing, since their reference is not declared.
-    mutating func tellOfReferences(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
+    mutating func reportReferences(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         guard entity.model == nil else { return }
         var entities: [Entity] = []
         for name in entityNames { entities += try reader.entity(named: name).map { [$0] } ?? [] }
@@ -50,9 +50,9 @@ extension RuleCheck {
             let rows = try reference.danglingCount(request.deletion, in: reader)
             let count =
                 rows.map {
-                    "\(Figures.count($0, "row")) of \(reference.source) would point at rows that the rule deletes"
+                    "\(Figures.count($0, "row")) of \(reference.source) would refer to deleted rows"
                 }
-                ?? "how many rows would point at nothing was not counted, since there are too many"
+                ?? "the dangling references were not counted, because there are too many rows"
             diagnostics.append(
                 Diagnostic(
                     .advice, at: rule.marks.value("entity"),

@@ -40,7 +40,7 @@ struct RuleCheck {
         else { return }
         guard entity.kind == .table else {
             let kind = entity.kind == .view ? "a view" : "a virtual table"
-            return tellOfRefusal("\(entity.name) is \(kind)", includingAdvice)
+            return reportRefusal("\(entity.name) is \(kind)", includingAdvice)
         }
         guard let date = rule.date(zone: zone) else { return try complainOfMissingFormat(entity, attribute) }
         if let stored = attribute.dateEncoding, stored != date.encoding {
@@ -55,7 +55,7 @@ struct RuleCheck {
             diagnostics.append(
                 Diagnostic(
                     at: rule.marks.value("date_format"),
-                    "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) is none: name the "
+                    "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) is none of them: set the "
                         + "format of its values"))
             return
         }
@@ -64,8 +64,8 @@ struct RuleCheck {
         try survey(entity, date)
     }
 
-    /// An error for those who ask; a run goes on with its other rules.
-    private mutating func tellOfRefusal(_ reason: String, _ isAsked: Bool) {
+    /// An error in `check`; a run continues with its other rules.
+    private mutating func reportRefusal(_ reason: String, _ isAsked: Bool) {
         diagnostics.append(
             Diagnostic(
                 rule.isEnabled && isAsked ? .error : .warning, at: rule.marks.value("entity"),
@@ -98,7 +98,7 @@ struct RuleCheck {
         diagnostics.append(Diagnostic(at: rule.marks.value("date_attribute"), message))
     }
 
-    /// A format that the column's kind of storage cannot hold is no mistake by itself, but worth a word.
+    /// A format that does not suit the column's storage class is not an error, but advice.
     private mutating func adviseOnStorage(_ entity: Entity, _ attribute: Attribute, _ date: DateAttribute) {
         let format = date.encoding.rawValue
         let kind: String
@@ -114,7 +114,7 @@ struct RuleCheck {
                 "\(entity.name).\(attribute.name) is a column for \(kind): rows that it cannot read are never deleted"))
     }
 
-    /// A survey for a cutoff before which nothing is expired: with an index it reads next to nothing.
+    /// A survey for a cutoff before which nothing is expired: with an index it reads almost nothing.
     private mutating func survey(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         var request = SurveyRequest(
             entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
@@ -126,24 +126,27 @@ struct RuleCheck {
         } catch  where error.kind == .unsupported {
             return
         }
-        if let reason = survey.unsupported { return tellOfRefusal(reason, true) }
-        try tellOfDates(entity, date, survey)
-        try tellOfReferences(entity, date)
-        try tellOfTriggers(entity)
+        if let reason = survey.unsupported { return reportRefusal(reason, true) }
+        try reportDates(entity, date, survey)
+        try reportReferences(entity, date)
+        try reportTriggers(entity)
         let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
-        for sentence in SchemaAdvice.sentences(entity: entity, date: date, survey: survey, incoming: incoming) {
+        let sentences = try SchemaAdvice.sentences(
+            entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
+        for sentence in sentences {
             diagnostics.append(Diagnostic(.advice, at: rule.marks.value("date_attribute"), sentence))
         }
     }
 
-    /// The triggers that the rule runs, on its own table and on those whose rows go with it or lose a reference.
-    private mutating func tellOfTriggers(_ entity: Entity) throws(StoreError) {
+    /// The triggers that the rule fires, on its own table and on tables whose rows it deletes or changes by
+    /// relationships.
+    private mutating func reportTriggers(_ entity: Entity) throws(StoreError) {
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
         guard !triggers.isEmpty else { return }
         diagnostics.append(
             Diagnostic(
                 .advice, at: rule.marks.value("entity"),
-                "the rule also runs \(triggers.count == 1 ? "the trigger" : "the triggers") "
+                "the rule also fires \(triggers.count == 1 ? "the trigger" : "the triggers") "
                     + "\(triggers.joined(separator: ", ")), which may change other rows; a dry run cannot count them"))
     }
 }

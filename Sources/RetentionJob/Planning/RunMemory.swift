@@ -6,7 +6,7 @@ package struct RunMemory: Hashable, Sendable {
     package var lastRun: Instant?
     /// The longest time between the ends of two runs that followed each other; nil: fewer than two runs.
     package var longestGap: Duration?
-    /// Whether the last run crashed, or failed after one that did: the store is looked at for damage then.
+    /// Whether the last run crashed, or failed after one that did: then the store is checked for damage.
     package var hasCrash: Bool
 
     package init(lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false) {

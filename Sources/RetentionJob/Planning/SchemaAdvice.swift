@@ -6,32 +6,31 @@ package enum SchemaAdvice {
     ///
     /// - Parameter incoming: the relationships that a delete of the entity's rows follows, with cascades.
     package static func sentences(
-        entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship]
-    ) -> [String] {
-        var advice: [String] = []
+        entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship], in reader: any StoreReader
+    ) throws(StoreError) -> [String] {
+        var advice = survey.notes
         // Text of mixed shapes is left out: no index on it is in the order of the dates.
         let hasOrder = date.encoding.isNumeric || date.encoding == .native || survey.hasUniformText
         if let obstacle = survey.indexObstacle, survey.unsupported == nil {
             advice.append(
-                "no index serves \(entity.name).\(date.name), so that every run reads all rows: \(obstacle)")
+                "no index can be used for \(entity.name).\(date.name), so every run reads all rows: \(obstacle)")
         } else if entity.kind == .table, hasOrder, survey.unsupported == nil, survey.index == nil {
             advice.append(
-                "\(entity.name).\(date.name) has no index, so that every run reads all rows: "
-                    + createIndex(
-                        on: entity.model?.table ?? entity.name,
-                        [entity.attribute(named: date.name)?.column ?? date.name]))
+                "\(entity.name).\(date.name) has no index, so every run reads all rows: "
+                    + createIndex(on: entity, [entity.attribute(named: date.name)?.column ?? date.name]))
         }
         for relationship in incoming where !relationship.isIndexed {
             let reference = relationship.sourceAttributes.joined(separator: ", ")
+            guard let source = try reader.entity(named: relationship.source) else { continue }
             advice.append(
-                "\(relationship.source) (\(reference)) refers to \(relationship.destination) and has no index, so that "
-                    + "each deleted row costs a search through all of \(relationship.source): "
-                    + createIndex(on: relationship.source, relationship.sourceAttributes))
+                "\(relationship.source) (\(reference)) refers to \(relationship.destination) and has no index, so each "
+                    + "deleted row costs a scan of \(relationship.source): "
+                    + createIndex(on: source, relationship.sourceAttributes))
         }
         return advice
     }
 
-    /// The relationships that point at an entity, and at the entities whose rows go with it, each once.
+    /// The relationships that refer to an entity, and to the entities whose rows are deleted with it, each once.
     package static func incomingRelationships(
         of entity: Entity, in reader: any StoreReader
     ) throws(StoreError) -> [Relationship] {
@@ -50,10 +49,13 @@ package enum SchemaAdvice {
 
     /// `CREATE INDEX "Tick_at" ON "Tick" ("at");`, names quoted, to be pasted into the shell of the database. A name that
     /// a report shows escaped would be another one there: then there is no statement.
-    private static func createIndex(on entity: String, _ attributes: [String]) -> String {
+    private static func createIndex(on entity: Entity, _ attributes: [String]) -> String {
         let columns = attributes.map(quoted).joined(separator: ", ")
+        var table = entity.model?.table ?? entity.name
+        if let schema = entity.schema { table = String(table.dropFirst(schema.count + 1)) }
+        let place = ((entity.schema.map { [$0] } ?? []) + [table]).map(quoted).joined(separator: ".")
         let statement =
-            "CREATE INDEX \(quoted(([entity] + attributes).joined(separator: "_"))) ON \(quoted(entity)) (\(columns));"
+            "CREATE INDEX \(quoted(([table] + attributes).joined(separator: "_"))) ON \(place) (\(columns));"
         return SafeText.line(statement) == statement
             ? statement : "create an index on it (its name has characters that cannot be shown here)"
     }

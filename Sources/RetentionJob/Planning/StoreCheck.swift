@@ -3,16 +3,16 @@ package import RetentionPolicy
 
 /// Checks a policy against the store that it names: what one of them has and the other lacks.
 package enum StoreCheck {
-    /// Every mistake of the policy that only the store shows, in the order of the file; advice about the schema too.
+    /// Every mistake of the policy that only the store shows, in the order of the file, and advice about the schema.
     ///
-    /// Disabled rules are checked like the others, because a name is wrong whoever uses it; that a run would refuse them
-    /// is a warning.
+    /// Disabled rules are checked like the others, because a wrong name is wrong in any rule. What a run would refuse
+    /// is only a warning for them.
     ///
     /// - Parameters:
-    ///   - asOf: the instant from which ages are counted; nil: the clock.
-    ///   - clock: the system clock, by which a format is recognised.
-    ///   - includingAdvice: whether each rule is surveyed to find what would make it cheaper. A run leaves it out,
-    ///     because its plan finds the same.
+    ///   - asOf: the instant at which ages are computed; nil: the clock.
+    ///   - clock: the system clock, to recognise formats.
+    ///   - includingAdvice: whether each rule is surveyed to find what would make it faster. A run omits this, because
+    ///     its plan finds the same.
     /// - Throws: ``StoreError`` if the store cannot be read.
     package static func diagnostics(
         policy: Policy, reader: any StoreReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true
@@ -30,8 +30,8 @@ package enum StoreCheck {
         return found.sorted { $0.mark < $1.mark }
     }
 
-    /// Rules of one entity that may name the same rows: each is told what all those before it delete, so that a row is
-    /// counted once. That grows with the square of their number.
+    /// Rules of one entity that may match the same rows: the survey of each contains the deletes of all rules before
+    /// it, so that each row is counted once. The cost grows with the square of their number.
     private static func tooManyRules(_ policy: Policy) -> [Diagnostic] {
         let rules = policy.rules.filter(\.isEnabled)
         for entity in Set(rules.map { $0.entity.lowercased() }) {
@@ -57,16 +57,16 @@ package enum StoreCheck {
     /// How the warning begins that a run would refuse a rule.
     package static let refusalPhrase = "the rule will be refused "
 
-    /// The rules that a run would refuse: errors where nothing can let them pass, else warnings. Those that the check has
-    /// told of already are left out. The plan is made as a dry run makes it, without the memory of past runs.
+    /// The rules that a run would refuse: errors if they cannot be accepted, otherwise warnings. Reported ones are left
+    /// out. The plan is made like that of a dry run, without the memory of past runs.
     package static func refusals(
-        policy: Policy, reader: any StoreReader, asOf: Instant, clock: Instant, told: [Diagnostic]
+        policy: Policy, reader: any StoreReader, asOf: Instant, clock: Instant, reported: [Diagnostic]
     ) throws -> [Diagnostic] {
         let plan = try Planner(policy: policy, asOf: asOf, clock: clock, countsAllRows: false).plan(reader: reader)
         return plan.steps.compactMap { step in
             guard case .refused(let refusal) = step.disposition else { return nil }
             let mark = step.rule.marks.value("entity")
-            guard !told.contains(where: { $0.mark == mark && $0.message.contains(refusal.code.rawValue) }) else {
+            guard !reported.contains(where: { $0.mark == mark && $0.message.contains(refusal.code.rawValue) }) else {
                 return nil
             }
             return Diagnostic(
@@ -75,10 +75,10 @@ package enum StoreCheck {
         }
     }
 
-    /// What is to be said of a file that keeps the room of deleted rows for itself, although a rule may give it back; nothing
-    /// where the next run makes the file smaller anyway.
+    /// Advice about a file that keeps the space of deleted rows although a rule may reclaim it; none if the next run
+    /// makes the file smaller anyway.
     package static func reclaimAdvice(policy: Policy, reader: any StoreReader, clock: Instant) throws -> [Diagnostic] {
-        guard let cure = try reader.reclaimAdvice() else { return [] }
+        guard let advice = try reader.reclaimAdvice() else { return [] }
         let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }
         guard asksForIt != nil || policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .auto }) else {
             return []
@@ -89,20 +89,20 @@ package enum StoreCheck {
                 Diagnostic(
                     .advice, at: policy.store.mark,
                     "the file keeps the space of deleted rows for new ones; to return it to the file system "
-                        + cure)
+                        + advice)
             ]
         }
         return [
             Diagnostic(
                 .warning, at: rule.marks.value("reclaim"),
-                "the file was not created for incremental reclaim, and keeps the space of deleted rows; \(cure)")
+                "the file was not created for incremental reclaim, and keeps the space of deleted rows; \(advice)")
         ]
     }
 
-    /// Whether a run at this instant writes the file anew, so that it gives the room of deleted rows back.
+    /// Whether a run at this instant rewrites the file, so that the space of deleted rows is reclaimed.
     private static func shrinks(policy: Policy, reader: any StoreReader, clock: Instant) -> Bool {
         if policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .vacuum }) { return true }
-        // What is wrong with the policy is told elsewhere.
+        // Mistakes in the policy are reported elsewhere.
         let plan = try? Planner(policy: policy, asOf: clock, clock: clock, countsAllRows: false).plan(reader: reader)
         return plan?.steps.contains { $0.disposition == .planned && $0.outline?.shrinksStore == true } ?? false
     }
@@ -111,21 +111,14 @@ package enum StoreCheck {
         _ name: String, at mark: Mark, _ reader: any StoreReader, _ entityNames: [String]
     ) -> Diagnostic {
         let known = entityNames.isEmpty ? "; the store has no entities" : ""
-        return Diagnostic(
-            at: mark,
-            "the store \(reader.name) has no entity '\(name)'" + (meant(name, entityNames) ?? known))
+        let hint = NearestName.suggestion(for: name, in: entityNames, otherwise: known)
+        return Diagnostic(at: mark, "the store \(reader.name) has no entity '\(name)'\(hint)")
     }
 
     static func unknownAttribute(_ name: String, of entity: Entity, at mark: Mark) -> Diagnostic {
         let names = entity.attributes.map(\.name)
-        return Diagnostic(
-            at: mark,
-            "\(entity.name) has no attribute '\(name)'"
-                + (meant(name, names) ?? "; it has \(names.prefix(12).joined(separator: ", "))"
-                    + (names.count > 12 ? ", …" : "")))
-    }
-
-    private static func meant(_ name: String, _ names: [String]) -> String? {
-        NearestName.match(name, in: names).map { "; did you mean '\($0)'?" }
+        let known = "; it has \(names.prefix(12).joined(separator: ", "))" + (names.count > 12 ? ", …" : "")
+        let hint = NearestName.suggestion(for: name, in: names, otherwise: known)
+        return Diagnostic(at: mark, "\(entity.name) has no attribute '\(name)'\(hint)")
     }
 }

@@ -1,9 +1,9 @@
 package import PriceStore
 
-/// The triggers of the store that a delete sets off. What they do to other rows nobody can count beforehand.
+/// The triggers of the store that a delete fires. Their effects on other rows cannot be predicted.
 package enum TriggerAdvice {
-    /// The triggers of an entity and of those whose rows go with it or lose a reference, each with its entity:
-    /// `audit of Price`, `guard of Price (may refuse the delete)`.
+    /// The triggers of an entity and of those whose rows are deleted or changed with it, each with its entity: `audit
+    /// of Price`, `guard of Price (may refuse the delete)`.
     package static func names(
         of entity: Entity, _ rule: BatchDeleteRequest.RelationshipRule, in reader: any StoreReader
     ) throws(StoreError) -> [String] {

@@ -1,7 +1,7 @@
 package import PriceStore
 
-/// Numbers, durations and instants as people read them, made by integer arithmetic alone: no formatter that would load
-/// locale data is on the path of a run.
+/// Numbers, durations and instants for people. Only integer arithmetic is used: a formatter would load locale data in
+/// every run.
 package enum Figures {
     /// A whole number with its digits in groups of three: `500,000`.
     package static func grouped(_ number: some BinaryInteger) -> String {
@@ -19,8 +19,8 @@ package enum Figures {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
     }
 
-    /// A part of a whole in percent with one decimal, rounded down so that only all of it is `100.0%` and nothing but
-    /// none of it `0.0%`. Nil where there is no whole.
+    /// A part of a whole in percent with one decimal, rounded down, so that `100.0%` means all of it. Nil if the whole
+    /// is 0.
     package static func percent(_ part: Int, of whole: Int) -> String? {
         guard whole > 0, part >= 0 else { return nil }
         let perMille = Int128(part) * 1000 / Int128(whole)

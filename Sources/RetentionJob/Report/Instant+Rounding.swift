@@ -1,9 +1,9 @@
 package import PriceStore
 
 extension Instant {
-    /// The whole second that this instant lies in.
+    /// This instant, rounded down to a second.
     package var toSecond: Instant { floored(to: 1_000_000) }
-    /// The whole millisecond that this instant lies in.
+    /// This instant, rounded down to a millisecond.
     package var toMillisecond: Instant { floored(to: 1000) }
 
     private func floored(to unit: Int64) -> Instant {

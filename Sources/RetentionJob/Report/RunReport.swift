@@ -1,7 +1,7 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What a run, or a dry run, found and did: the one value that all reports, the ledger and the exit status are made of.
+/// What a run or a dry run found and did. All reports, the ledger and the exit status are made from it.
 package struct RunReport: Sendable {
     package enum Mode: String, Hashable, Sendable {
         case run
@@ -19,9 +19,9 @@ package struct RunReport: Sendable {
         package var saved = 0
         package var ignored = 0
         package var rejected = 0
-        /// Files that could not be taken at all, with the reason.
+        /// Files that could not be imported, with the reason.
         package var problems: [String] = []
-        /// Whether files, or rows of one, wait for the next run, because this one was told to stop.
+        /// Whether files, or rows of a file, are left to the next run because this one was stopped.
         package var isInterrupted = false
         package init() {}
     }
@@ -51,7 +51,7 @@ package struct RunReport: Sendable {
         /// Rows that triggers of the store deleted, by table; those of tables that a cascade reaches are among
         /// ``cascaded``.
         package var deletedByTriggers: [String: Int] = [:]
-        /// Files beside a Core Data store that were removed with the rows that referred to them.
+        /// Files beside a Core Data store that were deleted with the rows that referred to them.
         package var removedFiles = 0
         /// The names of files that only expired rows refer to, as the plan found them.
         package var externalFiles: [String] = []
@@ -60,25 +60,25 @@ package struct RunReport: Sendable {
         package var oldest: Instant?
         package var newest: Instant?
         package var newestExpired: Instant?
-        /// The dates of the oldest and the newest row that were deleted; nil: none was, or it is not known, as where the
-        /// rule stopped midway.
+        /// The dates of the oldest and the newest deleted row; nil: nothing was deleted, or it is unknown because the
+        /// rule stopped partway.
         package var oldestDeleted: Instant?
         package var newestDeleted: Instant?
-        /// The date of the oldest expired row that is still there; nil: there is none, or it is not known.
+        /// The date of the oldest remaining expired row; nil: none remains, or it is unknown.
         package var oldestOverdue: Instant?
         /// The digest of the keys of the deleted rows, see ``KeyDigest``; nil: the rule records none.
         package var digest: String?
         /// The room that the entity's rows and indexes take after the run; nil: it was not measured.
         package var entitySizeBytes: Int64?
-        /// How the rows go, in the engine's words; nil: no row goes.
+        /// How the rows are deleted, in the engine's words; nil: no row is deleted.
         package var method: String?
-        /// Why they go so; nil: it is the ordinary way.
+        /// Why this method is used; nil: it is the usual one.
         package var methodReason: String?
         /// How long a rebuild was expected to lock the store; nil: nothing of the kind was planned.
         package var predictedLock: Duration?
         /// How long a rebuild or a single statement locked the store; nil: there was none.
         package var lockElapsed: Duration?
-        /// The index by which the rows are found.
+        /// The index that finds the rows.
         package var index: String?
         package var batches = 0
         package var elapsed: Duration = .zero
@@ -106,8 +106,7 @@ package struct RunReport: Sendable {
         /// The number of rows whose date cannot be used.
         package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
 
-        /// How long the oldest expired row that is still there has been overdue; nil: there is none, or its date is not
-        /// known.
+        /// How long the oldest remaining expired row has been overdue; nil: none remains, or its date is unknown.
         package var overdue: Duration? { residue > 0 ? oldestOverdue.map { cutoff.since($0) } : nil }
     }
 
@@ -124,7 +123,7 @@ package struct RunReport: Sendable {
     /// Whether the policy names pending files at all.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
-    /// The size of the store when rows began to go, in bytes; nil: none had to.
+    /// The size of the store before the first delete, in bytes; nil: nothing had to be deleted.
     package var storeBytesBefore: Int64?
     package var reclaimedBytes: Int64 = 0
     /// The size of the store at the end; nil: it was not measured.
@@ -133,7 +132,7 @@ package struct RunReport: Sendable {
     package var ledgerHash: String?
     /// Things that the operator should know and that are no error: no room for a vacuum, and the like.
     package var warnings: [String] = []
-    /// The trouble that ended the run before its end; nil: none.
+    /// The error that ended the run early; nil: none.
     package var failure: String?
     package var exitCode: Int32 = 0
 
@@ -156,7 +155,7 @@ package struct RunReport: Sendable {
     package var expiredCount: Int { rules.reduce(0) { $0 + $1.expired } }
     /// Deleted rows of all rules.
     package var deletedCount: Int { rules.reduce(0) { $0 + $1.deleted } }
-    /// Rows of all rules that went, or would go, by a cascade.
+    /// Rows of all rules that a cascade deleted, or would delete.
     package var cascadedCount: Int { rules.reduce(0) { $0 + $1.cascaded } }
     /// Rows that triggers deleted in all rules.
     package var triggerDeletedCount: Int { rules.reduce(0) { $0 + $1.deletedByTriggers.values.reduce(0, +) } }

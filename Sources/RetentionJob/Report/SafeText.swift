@@ -1,7 +1,7 @@
 package import PriceStore
 
-/// Text of unknown origin, made harmless for a terminal and for a log: one line, no control characters, nothing that
-/// turns the direction of the line or hides.
+/// Text of unknown origin, made safe for a terminal and a log: one line, without control characters, invisible
+/// characters and direction marks.
 package enum SafeText {
     /// The text on one line: control and formatting characters, line ends and marks of direction are written as
     /// escapes (`\n`, `\u{202E}`).

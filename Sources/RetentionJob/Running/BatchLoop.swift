@@ -1,18 +1,19 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What a rule does next: delete a batch, count what is left, or stop. Pure: it is told results, never asks a store.
+/// Decides what a rule does next: delete a batch, count the remaining rows, or stop. Pure: it gets results and never
+/// uses a store.
 ///
-/// A pass goes through the table once, batch by batch. It ends early once it has deleted more rows than were expired when
-/// it began: rows arrive then, and a trigger that inserts expired rows could keep a pass going for ever. At its end the
-/// expired rows that are left are counted. If there are some and the pass deleted something, another pass follows, unless
-/// three passes in a row have not left fewer than ever before. So the loop always ends.
+/// A pass processes the table once, batch by batch. It ends early if it has deleted more rows than were expired at its
+/// start, because a trigger that inserts expired rows could keep it going forever. At its end the remaining expired
+/// rows are counted. If there are some and the pass deleted rows, another pass follows, unless three passes in a row
+/// did not reduce their number. So the loop always ends.
 package struct BatchLoop {
     /// What to do now.
     package enum Action: Hashable, Sendable {
         /// Delete the next rows within the bounds.
         case delete(DeletionBounds)
-        /// Wait, so that others get at the store, and tell so.
+        /// Wait, so that other connections can use the store, and call ``didPause()``.
         case pause(Duration)
         /// Count the expired rows that are in the store.
         case countResidue
@@ -26,9 +27,9 @@ package struct BatchLoop {
         case finished
         /// Expired rows become no fewer although rows are deleted: something inserts them again.
         case notShrinking
-        /// The rule's `max_rows` are deleted; rows that arrived meanwhile stay.
+        /// The rule's `max_rows` are deleted; rows that arrived meanwhile remain.
         case limitReached
-        /// It was asked to stop and expired rows are left.
+        /// It was stopped and expired rows remain.
         case interrupted
     }
 
@@ -57,12 +58,12 @@ package struct BatchLoop {
     /// Batches that deleted something.
     package private(set) var batchCount = 0
 
-    /// Makes a loop.
+    /// Creates a loop.
     ///
     /// - Parameters:
-    ///   - expiredCount: the plan's count; 0: the loop stops at once, because the survey has just looked.
-    ///   - batch: the size of batches and what comes between them.
-    ///   - isLimited: whether batches have a size at all; false: all rows go in one.
+    ///   - expiredCount: the count of the plan; 0: the loop stops immediately, because the survey has just counted.
+    ///   - batch: the size of batches and the pause between them.
+    ///   - isLimited: whether batches have a size; false: all rows are deleted in one.
     ///   - maxRows: never delete more than this; nil: no limit.
     package init(expiredCount: Int, batch: Rule.BatchSetting, isLimited: Bool = true, maxRows: Int? = nil) {
         pacing = Pacing(batch)
@@ -76,9 +77,9 @@ package struct BatchLoop {
     /// Rows of a batch that is not cut short by `maxRows`; nil: no limit.
     package var batchRows: Int? { isLimited ? pacing.rows : nil }
 
-    /// What to do now. Asking twice without telling a result between gives the same answer.
+    /// The next action. Calling it twice without a result in between returns the same action.
     ///
-    /// - Parameter mayContinue: false once a signal came or the budget is spent; no batch begins then.
+    /// - Parameter mayContinue: false after a signal or the end of the time budget; then no batch begins.
     package mutating func next(mayContinue: Bool) -> Action {
         if case .deleting = state {
             let remaining = maxRows.map { $0 - deletedCount }
@@ -97,16 +98,16 @@ package struct BatchLoop {
         return .countResidue
     }
 
-    /// Tells that the pause asked for is over.
+    /// Reports that the pause is over.
     package mutating func didPause() { pendingPause = nil }
 
-    /// Tells what the batch asked for did.
+    /// Reports the result of the batch.
     ///
     /// - Parameters:
     ///   - elapsed: how long it took.
-    ///   - hasCompany: asked only where the answer decides: whether others are at work on the store.
+    ///   - isInUseByOthers: whether others use the store; called only if the answer matters.
     package mutating func didDelete(
-        _ part: DeletionPart, elapsed: Duration = .zero, hasCompany: () -> Bool = { false }
+        _ part: DeletionPart, elapsed: Duration = .zero, isInUseByOthers: () -> Bool = { false }
     ) {
         guard case .deleting = state else { return }
         pacing.didCommit(elapsed: elapsed)
@@ -115,9 +116,9 @@ package struct BatchLoop {
         deletedInPass += count
         if count > 0 { batchCount += 1 }
         if part.hasMore, deletedInPass <= expectedInPass {
-            pendingPause = pacing.pause(after: elapsed, hasCompany: hasCompany)
+            pendingPause = pacing.pause(after: elapsed, isInUseByOthers: isInUseByOthers)
         } else {
-            // The end of the pass; or more rows went than there were.
+            // The end of the pass; or more rows were deleted than were expired.
             state = .counting(because: .finished)
         }
     }
@@ -148,7 +149,7 @@ extension BatchLoop {
             maxRows: step.maxRows)
     }
 
-    /// Goes on in another way, since the engine does.
+    /// Continues with another method, because the engine does.
     mutating func adopt(_ outline: DeletionOutline, of step: Plan.Step) {
         isLimited = outline.isInBatches
         pacing = Pacing(step.batch(outline))

@@ -1,7 +1,7 @@
 package import Logging
 package import PriceStore
 
-/// A run without its deletes: the same plan, told and not carried out. It is never given a writer.
+/// A run without its deletes: it makes the same plan and reports it. It never gets a writer.
 package struct DryRun {
     package var setup: RunSetup
     /// What past runs say; a dry run reads the ledger and does not write it.
@@ -14,12 +14,12 @@ package struct DryRun {
         self.logger = logger
     }
 
-    /// Foretells what a run at this instant would save and delete.
+    /// Predicts what a run at this instant would import and delete.
     ///
     /// - Parameter rehearsal: the store as it would be after the pending files, see ``StoreInserter``; it must not
     ///   change a byte.
-    /// - Returns: the report. If the store cannot be read, or if the dry run cannot count what the pending files do, it has
-    ///   a `failure`, an exit status and no rules.
+    /// - Returns: the report. If the store cannot be read, or if the effects of the pending files cannot be counted, it
+    ///   has a `failure`, an exit status and no rules.
     /// - Throws: ``StoreError`` if the schema cannot be read, ``PolicyError/invalid(_:_:)`` if the policy does not fit
     ///   the store.
     package func perform(rehearsal: any StoreInserter) throws -> RunReport {
@@ -34,7 +34,7 @@ package struct DryRun {
                     into: rehearsal, logger: logger, mayContinue: { !setup.isBudgetSpent(since: began) },
                     note: { report.warnings.append($0) })
                 let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
-                report.rules = plan.steps.map(\.foretellingReport)
+                report.rules = plan.steps.map(\.predictedReport)
                 for sentence in plan.warningsOfUnreadable {
                     let warning = "no date can be read: \(sentence)"
                     report.warnings.append(warning)

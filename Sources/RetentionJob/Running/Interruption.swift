@@ -2,12 +2,12 @@ import Dispatch
 @preconcurrency import Glibc
 import Synchronization
 
-/// Listens for SIGINT and SIGTERM: the first one asks the run to stop after the batch in hand, a second one ends the
-/// process at once with 128 and its number.
+/// Handles SIGINT and SIGTERM: the first signal stops the run after the current batch, a second one ends the process
+/// immediately with 128 plus its number.
 ///
-/// Made only for a command that deletes: every other command ends at the first signal, as programs do.
+/// Used only by a command that deletes. Every other command ends at the first signal.
 package final class Interruption {
-    /// The first signal's number; 0: none came. Apart from the sources, so that their handlers can share it.
+    /// The number of the first signal; 0: none. Separate from the sources, so that their handlers can share it.
     private final class Flag: Sendable {
         let number = Atomic<Int32>(0)
     }
@@ -15,10 +15,10 @@ package final class Interruption {
     private let flag = Flag()
     private let sources: [any DispatchSourceSignal]
 
-    /// Begins to listen, and returns once both signals are listened to.
+    /// Starts to handle signals, and returns once both are handled.
     ///
-    /// The default action stays until then: a signal that comes earlier ends the process, which has done nothing yet,
-    /// and none is lost. Dispatch replaces the action when it registers the source, about 0.3 ms after `resume`.
+    /// Until then the default action applies: an earlier signal ends the process, which has done nothing yet. Dispatch
+    /// replaces the action when it registers the source, about 0.3 ms after `resume`.
     package init() {
         let isRegistered = DispatchSemaphore(value: 0)
         sources = [SIGINT, SIGTERM].map { [flag] number in

@@ -2,14 +2,14 @@ import Crypto
 @preconcurrency import Glibc
 package import PriceStore
 
-/// A digest of the keys of deleted rows, by which it can be shown later, from a copy of the store, that exactly these rows
-/// went.
+/// A digest of the keys of deleted rows. With it and a copy of the store one can show later that exactly these rows
+/// were deleted.
 ///
-/// The canonical form is a line for each row: the values of its key as SQL literals with bars between, so that SQLite's
-/// `quote` makes the same. Keys of one integer are in the order of their numbers, all others in the order of the bytes of
-/// their lines. The digest is the SHA-256 of these lines.
+/// The canonical form is a line for each row: the values of its key as SQL literals with bars in between, as SQLite's
+/// `quote` writes them. Keys of one integer are in numeric order, all others in the byte order of their lines. The
+/// digest is the SHA-256 of these lines.
 ///
-/// All keys are held until the end: 8 bytes a row for keys of one integer, else the line.
+/// All keys are held in memory until the end: 8 bytes a row for keys of one integer, otherwise the line.
 package struct KeyDigest {
     private var numbers: [Int64] = []
     private var lines: [[UInt8]] = []
@@ -27,7 +27,7 @@ package struct KeyDigest {
         }
     }
 
-    /// The digest of all rows that were taken in, as 64 hexadecimal digits.
+    /// The digest of all added rows, as 64 hexadecimal digits.
     package mutating func finish() -> String {
         // A table of both kinds has a key without a type: then all are lines.
         if !lines.isEmpty {

@@ -5,27 +5,27 @@ extension Run {
     /// The date of the oldest row that a rule is about to delete; nil: it is not known without reading all rows.
     func oldest(of step: Plan.Step, preceding: ArraySlice<Plan.Step>) throws(StoreError) -> Instant? {
         let isAlone = !preceding.contains {
-            $0.request != nil && $0.rule.entity.lowercased() == step.rule.entity.lowercased()
+            $0.request != nil && $0.request?.entity == step.request?.entity
         }
-        // The oldest readable row is the oldest that goes, but where something else may have taken or may spare it.
+        // The oldest readable row is the oldest deleted one, unless another rule or `keep_last` affects it.
         if isAlone, step.rule.keepLast == nil { return step.survey.oldest }
         return try step.wholeDelete.flatMap { delete throws(StoreError) in try oldest(delete.fetchRequest, of: step) }
     }
 
-    /// Notes which dates went, once a rule has ended, and how old the oldest expired row is that is left.
+    /// Records the dates of the deleted rows after a rule has ended, and the age of the oldest remaining expired row.
     func noteDates(_ index: Int, _ step: Plan.Step, isOldestFirst: Bool, residue: FetchRequest) {
         let rule = report.rules[index]
         if rule.outcome == .completed, rule.deleted > 0, rule.residue == 0 {
             report.rules[index].newestDeleted = rule.newestExpired
         } else {
-            // Which rows went before it stopped is not known by their dates, but for the oldest.
+            // If it stopped, the dates of the deleted rows are not known, except the oldest.
             if rule.deleted == 0 || !isOldestFirst {
                 report.rules[index].oldestDeleted = nil
             }
         }
         report.rules[index].oldestOverdue = nil
         guard rule.residue > 0 else { return }
-        // It is worth a look, not an error.
+        // A warning, not an error.
         report.rules[index].oldestOverdue = (isOver ? nil : try? oldest(residue, of: step)) ?? nil
     }
 
@@ -34,17 +34,16 @@ extension Run {
         for (index, step) in plan.steps.enumerated() where report.rules[index].residue > 0 {
             guard case .refused = step.disposition, let survey = step.surveyRequest, !isOver else { continue }
             let isUntouched = !plan.steps.indices.contains {
-                report.rules[$0].deleted > 0 && plan.steps[$0].rule.entity.lowercased() == survey.entity.lowercased()
+                report.rules[$0].deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
             }
-            // Then the plan has said it.
+            // The plan already contains it.
             if isUntouched, step.rule.keepLast == nil { continue }
             let request = FetchRequest(entity: survey.entity, predicate: survey.deletion)
             report.rules[index].oldestOverdue = (try? oldest(request, of: step)) ?? nil
         }
     }
 
-    /// The date of the first of some rows by their date. Text is not in the order of its dates where its shapes differ:
-    /// it is not asked.
+    /// The first date of some rows. Text of different shapes is not in date order, so it is not read.
     private func oldest(_ rows: FetchRequest, of step: Plan.Step) throws(StoreError) -> Instant? {
         guard let date = step.rule.date(zone: setup.policy.timezone), date.encoding.isNumeric else { return nil }
         var request = rows

@@ -6,8 +6,8 @@ import RetentionPolicy
 extension Run {
     /// Carries out the step of one rule.
     ///
-    /// Trouble that concerns the rule alone (a trigger that raises) fails it, and the next rules go on; all other trouble
-    /// ends the run.
+    /// An error of the rule alone (a trigger that raises) fails it, and the next rules run. All other errors end the
+    /// run.
     func carryOut(_ index: Int, of plan: Plan) {
         let step = plan.steps[index]
         guard let request = step.request, var outline = step.outline else { return }
@@ -53,8 +53,8 @@ extension Run {
                 let began = setup.uptime()
                 let part = try deletion.deleteNext(bounds)
                 let elapsed = setup.uptime() - began
-                // Whether others are there is worth a pause, not an error.
-                loop.didDelete(part, elapsed: elapsed) { (try? writer.hasCompany()) ?? true }
+                // If this fails, others are assumed to use the store.
+                loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) ?? true }
                 digest?.add(part.result.objectIDs)
                 note(part.result, of: index)
                 if deletion.outline != outline {
@@ -74,7 +74,7 @@ extension Run {
                 pauses.wait(length)
                 loop.didPause()
             case .countResidue where isOver:
-                // The store is in trouble already; the plan's figures are the best there is.
+                // The store has already failed; the figures of the plan are the best available.
                 report.rules[index].residue = report.rules[index].expired - report.rules[index].deleted
                 loop.didCount(residue: max(1, report.rules[index].residue))
             case .countResidue:
@@ -99,8 +99,8 @@ extension Run {
     /// What comes between two batches.
     var pauses: BatchPauses {
         BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue }) { reason in
-            guard !self.isWaitTold else { return }
-            self.isWaitTold = true
+            guard !self.isWaitReported else { return }
+            self.isWaitReported = true
             self.logger.notice("store asks to wait", metadata: ["reason": "\(reason)"])
         }
     }
@@ -157,18 +157,18 @@ extension Run {
         }
     }
 
-    /// The rows that rules before a rule of an entity have left behind: a row is residue of one rule only.
+    /// The residue of the rules before a rule of an entity: a row is residue of one rule only.
     private func leftBehind(_ preceding: ArraySlice<Plan.Step>, of entity: String) -> [Predicate] {
         zip(preceding.indices, preceding).compactMap { index, step in
             guard report.rules[index].residue > 0, let request = step.request,
-                request.entity.lowercased() == entity.lowercased()
+                request.entity == entity
             else { return nil }
             return request.deletion
         }
     }
 
-    /// Says of each rule whose rows a trigger has taken before it came to them that this is so.
-    func tellOfRowsTakenByTriggers() {
+    /// Reports each rule whose rows were deleted by a trigger before the rule reached them.
+    func reportTriggerDeletes() {
         for rule in report.rules where rule.outcome == .completed && rule.residue == 0 && rule.deleted < rule.expired {
             let takers = report.rules.compactMap { other -> String? in
                 let counts = other.deletedByTriggers.filter { $0.key.lowercased() == rule.entity.lowercased() }
@@ -184,17 +184,20 @@ extension Run {
         }
     }
 
-    /// Counts a refused rule's rows again if a later rule of the same entity has deleted some: the residue is what is
+    /// Counts the rows of a refused or failed rule again if a later rule of the same entity has deleted some: the residue is what is
     /// there at the end.
     func recountRefused(_ plan: Plan) {
         guard !isOver else { return }
         for (index, step) in plan.steps.enumerated() where report.rules[index].residue > 0 {
-            guard case .refused = step.disposition, let survey = step.surveyRequest else { continue }
+            guard step.disposition != .planned || report.rules[index].outcome == .failed,
+                let survey = step.surveyRequest
+            else { continue }
             let hasChanged = plan.steps.indices.contains {
-                report.rules[$0].deleted > 0 && plan.steps[$0].rule.entity.lowercased() == survey.entity.lowercased()
+                report.rules[$0].deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
             }
             guard hasChanged else { continue }
-            let request = FetchRequest(entity: survey.entity, predicate: survey.deletion)
+            let others = step.disposition == .planned ? leftBehind(plan.steps[..<index], of: survey.entity) : []
+            let request = BatchDeleteRequest(survey).fetchRequest.besides(others)
             if let count = try? writer.count(request) { report.rules[index].residue = count }
         }
     }

@@ -3,14 +3,13 @@ import PriceObjects
 package import PriceStore
 import RetentionPolicy
 
-/// The job: saves pending writes, plans, deletes, gives room back, and tells what it did.
+/// The job: imports pending files, plans, deletes, reclaims space, and reports what it did.
 ///
-/// The lock, the ledger's file and the store are opened by the caller, who knows the engines; from there on the order
-/// is here.
+/// The caller, who knows the engines, opens the lock, the ledger and the store. Everything else is ordered here.
 package final class Run {
     let setup: RunSetup
     let writer: any StoreWriter
-    /// Every batch goes through a context, as a reader of the library would do it.
+    /// Every batch is executed by a context, as in any program that uses the library.
     let context: StoreContext
     let logger: Logger
     private let recorder: (any RunRecorder)?
@@ -18,9 +17,9 @@ package final class Run {
     private let began: Duration
     var report: RunReport
     var status = RunStatus()
-    /// Whether the log knows that the store makes the run wait.
-    var isWaitTold = false
-    /// Set once trouble has ended the run: no step begins after it.
+    /// Whether the log says that the store makes the run wait.
+    var isWaitReported = false
+    /// Set once an error has ended the run: no step begins after it.
     var isOver = false
 
     /// Makes a run; nothing happens before ``perform()``.
@@ -42,11 +41,11 @@ package final class Run {
         report = setup.report(mode: .run, engine: writer.engine)
     }
 
-    /// Carries the run out, once.
+    /// Carries out the run, once.
     ///
-    /// - Returns: what was done, with the exit status, whatever trouble there was; what is committed stays so.
-    /// - Throws: what the ledger throws before anything has happened; ``PolicyError/invalid(_:_:)`` if the policy does
-    ///   not fit the store, which is recorded and leaves every row in its place.
+    /// - Returns: what was done, with the exit status, whatever errors there were. Committed batches stay.
+    /// - Throws: errors of the ledger before anything has been done; ``PolicyError/invalid(_:_:)`` if the policy does
+    ///   not fit the store, which is recorded and deletes nothing.
     package func perform() throws -> RunReport {
         let memory = try recorder?.memory() ?? RunMemory()
         try recorder?.begin(report)
@@ -79,7 +78,7 @@ package final class Run {
     /// Looks for damage in what this run is going to change: what crashed the last run, a machine or its disk, may have
     /// harmed the store too, and an index that is wrong would have the wrong rows deleted.
     private func verify() throws(StoreError) {
-        setup.observer?.runDidBegin(stage: "looking for damage")
+        setup.observer?.runDidBegin(stage: "checking the store")
         defer { setup.observer?.runDidEnd() }
         var seen: Set<String> = []
         for name in setup.policy.rules.filter(\.isEnabled).map(\.entity) + setup.policy.pending.map(\.entity) {
@@ -101,7 +100,7 @@ package final class Run {
 
     private func carryOut(_ plan: Plan) {
         for index in plan.steps.indices where plan.steps[index].disposition == .planned { carryOut(index, of: plan) }
-        tellOfRowsTakenByTriggers()
+        reportTriggerDeletes()
         recountRefused(plan)
         noteDatesOfRefused(plan)
         for rule in report.rules { log(rule) }
@@ -125,30 +124,30 @@ package final class Run {
             if let warning = result.warning { warn("space not reclaimed", warning) }
             if signal() != nil { noteInterruption(rowsRemain: false) }
         } catch  where error.kind == .busy {
-            // Every row that had to go is gone; the next run tries again.
+            // All expired rows are deleted; the next run tries to reclaim again.
             warn("space not reclaimed", error.description)
         } catch {
             end(because: error)
         }
     }
 
-    /// Lets others at the store between two slices, for as long as a slice took.
+    /// Pauses between two slices, for as long as a slice took.
     private func pauseAfterSlice(elapsed: Duration) {
-        if (try? writer.hasCompany()) ?? true { pauses.wait(elapsed) }
+        if (try? writer.isInUseByOthers()) ?? true { pauses.wait(elapsed) }
     }
 
-    /// The size of the store where something will be deleted; it costs nothing where nothing is.
+    /// The size of the store, if something will be deleted.
     private func measureStore(before plan: Plan) {
         guard report.rules.contains(where: { $0.expired > 0 && $0.outcome == .planned }) else { return }
         report.storeBytesBefore = try? writer.sizeBytes()
     }
 
-    /// Records the run. A record that fails does not undo the run, but its exit status tells.
+    /// Records the run. If that fails, the deletes stay, and the exit status shows it.
     private func finish() {
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()
-        // Sizes are worth knowing and no reason to fail.
+        // A size that cannot be read is no reason to fail.
         if !isOver { measure() }
         do {
             try recorder?.finish(report)
@@ -173,7 +172,7 @@ package final class Run {
             report.reclaimedBytes = max(0, before - after)
         }
         guard setup.policy.metricsFile != nil else { return }
-        // All pages of the entity are gone through: only where somebody asked for figures.
+        // This reads all pages of the entity: only if metrics were requested.
         for index in report.rules.indices where report.rules[index].outcome != .disabled {
             report.rules[index].entitySizeBytes = (try? writer.sizeBytes(ofEntity: report.rules[index].entity)) ?? nil
         }
@@ -186,7 +185,7 @@ package final class Run {
 
     private var isBudgetSpent: Bool { setup.isBudgetSpent(since: began) }
 
-    /// Remembers why work was left undone: a signal, or else the budget, which matters only if rows remain.
+    /// Records why work remains: a signal, or the time budget, which matters only if rows remain.
     func noteInterruption(rowsRemain: Bool) {
         if let number = signal() {
             status.signal = number
@@ -204,7 +203,7 @@ package final class Run {
         return "the time budget was spent"
     }
 
-    /// Ends the run with the trouble and with what is committed.
+    /// Ends the run with the error, and says what is committed.
     func end(because error: any Error) {
         isOver = true
         status.note(error)

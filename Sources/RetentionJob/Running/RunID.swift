@@ -1,6 +1,6 @@
 package import PriceStore
 
-/// The name of a run: a ULID, so that runs sort by their start and two machines do not make the same name.
+/// The identifier of a run: a ULID, so that runs sort by their start and two machines do not create the same one.
 package enum RunID {
     /// Crockford's base 32: no I, L, O, U. Source: the ULID specification, "Encoding".
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")

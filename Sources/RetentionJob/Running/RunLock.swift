@@ -2,22 +2,21 @@
 
 /// One run at a time for each store: `flock` on a file beside it.
 ///
-/// The lock is the kernel's: it ends with the process that holds it, however that ends. The file stays, because a file
-/// that is removed while another process opens it would be locked twice. What the file holds, the process id of the
-/// run, is only for people.
+/// The kernel releases the lock when the process ends, in whatever way. The file stays, because a file that is removed
+/// while another process opens it could be locked twice. Its content, the process ID of the run, is only for people.
 package final class RunLock {
     /// Why the lock could not be taken.
     package enum Failure: Error, Hashable, Sendable, CustomStringConvertible {
         /// Another run holds it; its process id, if it could be read.
         case held(path: String, processID: Int32?)
-        /// The lock file cannot be opened or made for lack of permission, or in a file system that is read-only.
+        /// The lock file cannot be opened or created, because of its permissions or a read-only file system.
         case permission(path: String, reason: String)
-        /// The lock file cannot be made, or something else stands in its place.
+        /// The lock file cannot be created, or another file has its name.
         case cannotCreate(path: String, reason: String)
         /// Locking or writing failed.
         case inputOutput(path: String, reason: String)
 
-        /// The exit status that this failure stands for.
+        /// The exit status of this failure.
         package var exitCode: Int32 {
             switch self {
             case .held: 75
@@ -52,14 +51,14 @@ package final class RunLock {
         self.descriptor = descriptor
     }
 
-    /// Takes the lock of a store, and writes this process's id into its file.
+    /// Takes the lock of a store, and writes the process ID into its file.
     ///
-    /// - Parameter storePath: the store's file, which must exist; symbolic links are followed, so that two names of
-    ///   one store have one lock.
-    /// - Throws: ``Failure``; nothing is locked then. A lock file may have been made.
+    /// - Parameter storePath: the store's file, which must exist; symbolic links are followed, so that two names of one
+    ///   store have one lock.
+    /// - Throws: ``Failure``; then nothing is locked. A lock file may have been created.
     package static func acquire(storePath: String) throws(Failure) -> RunLock {
         let path = try lockPath(of: storePath)
-        // O_NOFOLLOW: the process id must never be written into a file that somebody linked to.
+        // O_NOFOLLOW: the process ID must never be written into a file that another user linked to.
         let descriptor = open(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0o640)
         guard descriptor >= 0 else { throw openFailure(path: path) }
         do throws(Failure) {
@@ -76,7 +75,7 @@ package final class RunLock {
                 }
                 usleep(20_000)
             }
-            // Only for people: on a full disk, where a run is needed most, the lock holds all the same.
+            // Only for people: if the disk is full, the lock is held anyway.
             let text = Array("\(getpid())\n".utf8)
             _ = ftruncate(descriptor, 0)
             _ = pwrite(descriptor, text, text.count, 0)
@@ -87,7 +86,7 @@ package final class RunLock {
         return RunLock(path: path, descriptor: descriptor)
     }
 
-    /// Throws what ``acquire(storePath:)`` would throw if something else stands in the lock file's place. Makes no file
+    /// Throws what ``acquire(storePath:)`` would throw if another file has the name of the lock file. Creates no file
     /// and takes no lock.
     package static func check(storePath: String) throws(Failure) {
         let path = try lockPath(of: storePath)
@@ -95,14 +94,14 @@ package final class RunLock {
         guard place.facts != nil else { return }
         if let obstacle = place.obstacle { throw .cannotCreate(path: path, reason: "it \(obstacle)") }
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        // Who may not read it cannot tell; a run needs to write it anyway.
+        // Without read permission this is unknown; a run needs to write the file anyway.
         guard descriptor >= 0 else { return }
         defer { close(descriptor) }
         try requireLockFile(descriptor, path)
     }
 
-    /// Whether a run holds the lock of a store at this moment. Makes no file and takes nothing from a run that holds or
-    /// wants the lock.
+    /// Whether a run holds the lock of a store now. Creates no file and does not disturb a run that holds or requests
+    /// the lock.
     ///
     /// - Returns: false too if there is no lock file, or if it cannot be opened for reading.
     package static func isHeld(storePath: String) -> Bool {
@@ -111,12 +110,12 @@ package final class RunLock {
         guard descriptor >= 0 else { return false }
         defer { close(descriptor) }
         guard (try? requireLockFile(descriptor, path)) != nil else { return false }
-        // Shared: two that ask at once do not see each other. Closing gives it back.
+        // Shared: two callers at once do not see each other. Closing the file releases the lock.
         return flock(descriptor, LOCK_SH | LOCK_NB) != 0 && errno == EWOULDBLOCK
     }
 
     deinit {
-        // Emptied first, so that the next one to fail does not read the id of a process that is gone.
+        // Emptied first, so that the next run that fails does not read the ID of a process that has ended.
         _ = ftruncate(descriptor, 0)
         close(descriptor)
     }
@@ -141,7 +140,7 @@ package final class RunLock {
         }
     }
 
-    /// Throws unless the file is one that a run made: a process id goes into it, and what was there is lost.
+    /// Throws unless a run created the file: writing the process ID overwrites its content.
     private static func requireLockFile(_ descriptor: Int32, _ path: String) throws(Failure) {
         var facts = stat()
         guard fstat(descriptor, &facts) == 0, facts.isRegularFile else {
@@ -155,7 +154,7 @@ package final class RunLock {
         }
     }
 
-    /// The beginning of the file, more than a process id takes.
+    /// The beginning of the file, longer than a process ID.
     private static func bytes(of descriptor: Int32) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: 32)
         let count = pread(descriptor, &bytes, bytes.count, 0)

@@ -1,11 +1,11 @@
-/// Told what a run is doing, so that a terminal can show it. Nothing in a run depends on it.
+/// Gets the progress of a run, to show it on a terminal. Nothing in a run depends on it.
 package protocol RunObserver: AnyObject {
-    /// A stage that has no count of its own begins: `reading pending files`, `counting`, `reclaiming`.
+    /// A stage without a count begins: `reading pending files`, `counting`, `reclaiming`.
     func runDidBegin(stage: String)
     /// A rule begins to delete; the count is the plan's.
     func runDidBegin(rule: String, expiredCount: Int)
-    /// A batch of the rule in hand is committed.
+    /// A batch of the current rule is committed.
     func runDidDelete(deletedCount: Int, expiredCount: Int)
-    /// The rule, or the stage, in hand is at its end.
+    /// The current rule or stage has ended.
     func runDidEnd()
 }

@@ -6,7 +6,7 @@ package protocol RunRecorder: AnyObject {
     func begin(_ report: RunReport) throws
     /// Records how the run that was begun has ended.
     func finish(_ report: RunReport) throws
-    /// The hash that stands for everything recorded so far; nil: there is none.
+    /// The hash of the last link, which covers everything recorded so far; nil if there is none.
     func chainHead() throws -> String?
 }
 

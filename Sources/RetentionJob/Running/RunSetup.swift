@@ -7,7 +7,7 @@ package struct RunSetup {
     package var policy: Policy
     /// The name of the run, see ``RunID``.
     package var runID: String
-    /// The instant from which ages are counted.
+    /// The instant at which ages are computed.
     package var asOf: Instant
     package var options: Planner.Options
     /// The time budget; nil: none. The command line's, or the policy's.
@@ -56,7 +56,7 @@ package struct RunSetup {
 
     /// Imports the pending files into a store, or into a rehearsal of one.
     ///
-    /// - Parameter note: told what the operator should know and what is no error, each a sentence.
+    /// - Parameter note: called with notes for the operator that are not errors, each a sentence.
     func importPending(
         into inserter: any StoreInserter, logger: Logger, mayContinue: @escaping () -> Bool,
         note: @escaping (String) -> Void

@@ -4,7 +4,7 @@ package import PriceStore
 package struct RunStatus: Hashable, Sendable {
     /// The signal that stopped work that was left to do; nil: none did.
     package var signal: Int32?
-    /// Kinds of trouble that ended the run, or a rule that was at its work.
+    /// Kinds of errors that ended the run or failed a rule.
     package var failures: [StoreError.Kind] = []
     /// Trouble of an unknown kind: a defect.
     package var hasDefect = false
@@ -32,13 +32,13 @@ package struct RunStatus: Hashable, Sendable {
         return codes.max { Self.rank($0) < Self.rank($1) } ?? 0
     }
 
-    /// Takes in what a report says of its rules and its pending files.
+    /// Adds the results of the rules and the pending files of a report.
     package mutating func note(_ report: RunReport) {
         if report.pending.rejected > 0 || !report.pending.problems.isEmpty { hasBadPending = true }
         if report.rules.contains(where: { $0.outcome == .refused }) { hasRefusedRule = true }
     }
 
-    /// Takes in trouble.
+    /// Adds an error.
     package mutating func note(_ error: any Error) {
         switch error {
         case let error as StoreError: failures.append(error.kind)
@@ -46,7 +46,7 @@ package struct RunStatus: Hashable, Sendable {
         }
     }
 
-    /// The exit status of one kind of trouble.
+    /// The exit status of a kind of error.
     package static func exitCode(of kind: StoreError.Kind) -> Int32 {
         switch kind {
         // A trigger or constraint refused the store's own data: the rule failed, the rest was done.

@@ -1,15 +1,15 @@
 import PriceStore
 import RetentionJob
 
-/// The beginning of a policy file for a store: one disabled rule for each entity that looks as if it held dated rows, with
-/// everything but the age, which a person has to choose.
+/// A draft of a policy for a store: one disabled rule for each entity that seems to have dated rows, complete except
+/// for the age, which a person has to choose.
 package struct PolicyDraft {
     private let inspection: StoreInspection
     private let model: String?
 
-    /// Makes a draft of what was found in a store.
+    /// Creates a draft from an inspection.
     ///
-    /// - Parameter model: the compiled model that was given for the store; nil: none was.
+    /// - Parameter model: the compiled model of the store; nil: none was given.
     package init(_ inspection: StoreInspection, model: String? = nil) {
         self.inspection = inspection
         self.model = model
@@ -21,7 +21,7 @@ package struct PolicyDraft {
     /// The file, ending with a line end. Without an age for each rule it is not valid yet.
     package var text: String {
         var lines = [
-            "# A policy for \(comment(inspection.store)), made by `retention init`. It deletes nothing as it is.",
+            "# A policy for \(comment(inspection.store)), made by `retention init`. It deletes nothing until you change it.",
             "#",
             "# 1. For each rule that you want, write an age after max_age, such as 90d, 2y or 1y6mo. Remove the other rules.",
             "# 2. retention check            shows what is missing or does not match.",
@@ -50,12 +50,12 @@ package struct PolicyDraft {
         return lines.joined(separator: "\n") + "\n"
     }
 
-    // MARK: What a rule is made of
+    // MARK: Contents of a rule
 
-    /// The date that says best how old an entity's rows are; nil: it has none that a rule should use.
+    /// The date that best says how old an entity's rows are; nil if there is none that a rule should use.
     ///
-    /// The date on which a row was made goes before the date of its last change, and a date with an index before one
-    /// without. Of two that are alike the later one is taken: by it less is deleted.
+    /// A creation date is preferred to a modification date, and a date with an index to one without. Of two equal ones
+    /// the later one is used, because it deletes fewer rows.
     private func date(of entity: StoreInspection.EntityInspection) -> StoreInspection.DateInspection? {
         guard entity.entity.kind == .table, entity.entity.name != "retention_taken", !inheritsDate(entity) else {
             return nil
@@ -104,7 +104,7 @@ package struct PolicyDraft {
     /// Whether any entity has rows with a date: then those that are empty need no rule.
     private var hasRows: Bool { inspection.entities.contains { $0.dates.contains { $0.newest != nil } } }
 
-    /// Whether the rows are also those of an entity above, which has a rule of its own.
+    /// Whether the rows also belong to a parent entity, which has its own rule.
     private func inheritsDate(_ entity: StoreInspection.EntityInspection) -> Bool {
         guard let parent = entity.entity.model?.parent,
             let above = inspection.entities.first(where: { $0.entity.name == parent })
@@ -174,7 +174,7 @@ package struct PolicyDraft {
         }
         if !others.isEmpty { notes.append("Other dates: \(others.map(\.attribute.name).joined(separator: ", ")).") }
         if let obstacle = date.indexObstacle {
-            notes.append("No index serves \(date.attribute.name), and each run reads all rows: \(obstacle).")
+            notes.append("No index can be used for \(date.attribute.name): each run reads all rows (\(obstacle)).")
         } else if date.index == nil {
             notes.append("No index begins with \(date.attribute.name): each run reads all rows.")
         }
@@ -225,7 +225,7 @@ package struct PolicyDraft {
     /// Text for a comment: one line.
     private func comment(_ text: String) -> String { SafeText.line(text) }
 
-    /// A text as YAML reads it back: plain where it cannot be taken for anything else, else in double quotes.
+    /// A text that YAML reads back unchanged: plain if possible, otherwise in double quotes.
     private func scalar(_ text: String) -> String {
         let plain = text.unicodeScalars.allSatisfy { scalar in
             ("a"..."z").contains(scalar) || ("A"..."Z").contains(scalar) || ("0"..."9").contains(scalar)
@@ -240,13 +240,13 @@ package struct PolicyDraft {
 }
 
 extension Relationship.DeleteRule {
-    /// What becomes of the rows that refer to a row which goes.
+    /// What happens to rows that refer to a deleted row.
     fileprivate var draftText: String {
         switch self {
         case .cascade: "its rows are deleted, too"
         case .nullify: "its reference becomes NULL"
         case .setDefault: "its reference becomes the default"
-        case .restrict, .noAction: "a row that it points at cannot be deleted"
+        case .restrict, .noAction: "a row that it refers to cannot be deleted"
         }
     }
 }

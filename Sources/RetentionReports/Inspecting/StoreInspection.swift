@@ -1,9 +1,9 @@
 package import PriceStore
 package import RetentionJob
 
-/// What is in a store: its entities, their rows and sizes, the dates in them, and how they hang together.
+/// The contents of a store: its entities, their rows and sizes, their dates and relationships.
 package struct StoreInspection: Hashable, Sendable {
-    /// The store as it was named.
+    /// The store as named by the caller.
     package var store: String
     package var engine: String
     /// The size of the whole store.
@@ -16,8 +16,10 @@ package struct StoreInspection: Hashable, Sendable {
         package var entity: Entity
         /// Its rows; nil: they could not be counted, and ``trouble`` says why.
         package var rowCount: Int?
-        /// The room that its rows and indexes take; nil: the engine cannot tell.
+        /// The space of its rows and indexes; nil: the engine does not know.
         package var sizeBytes: Int64?
+        /// How the store holds its rows, where they are not in one plain table; nil: they are.
+        package var layout: String?
         /// Its date attributes.
         package var dates: [DateInspection] = []
         /// Attributes of other entities that look like references to it without being declared as such.
@@ -37,18 +39,18 @@ package struct StoreInspection: Hashable, Sendable {
         package var readableCount: Int?
         /// Rows whose date cannot be used in the format, by kind.
         package var unreadable: [Survey.UnreadableRows] = []
-        /// The index that gives the rows in the order of their dates; nil: there is none.
+        /// The index that gives the rows in the order of their dates; nil if there is none.
         package var index: String?
-        /// Why an index that leads by the date does not serve, as a clause; nil: there is no such index, or it serves.
+        /// Why an index that begins with the date cannot be used, as a clause; nil: there is none, or it can be used.
         package var indexObstacle: String?
     }
 
-    /// Looks through a store. Counts are exact, each of one state of the store; formats are recognised in a sample.
+    /// Inspects a store. Counts are exact; formats are recognised in a sample.
     ///
-    /// Nothing is written. An entity that cannot be read has its ``EntityInspection/trouble``; the others are looked at
-    /// all the same. It costs one scan of each entity, and one more for each date without an index.
+    /// Nothing is written. An entity that cannot be read has an ``EntityInspection/trouble``; the others are inspected
+    /// anyway. It costs one scan of each entity, and one more for each date without an index.
     ///
-    /// - Parameter clock: by which it is judged whether dates are plausible.
+    /// - Parameter clock: the time to which dates are compared to decide whether they are plausible.
     /// - Throws: ``StoreError`` if the store as a whole cannot be read.
     package static func read(_ reader: any StoreReader, clock: Instant) throws(StoreError) -> StoreInspection {
         var inspection = StoreInspection(
@@ -80,6 +82,7 @@ extension StoreInspection.EntityInspection {
         do {
             inspection.rowCount = try reader.count(FetchRequest(entity: entity.name))
             inspection.sizeBytes = try reader.sizeBytes(ofEntity: entity.name)
+            inspection.layout = try reader.layout(ofEntity: entity.name)
             guard entity.kind == .table else { return inspection }
             for attribute in entity.attributes {
                 let samples = try reader.sample(
@@ -100,7 +103,7 @@ extension StoreInspection.DateInspection {
     ) throws(StoreError) -> Self {
         var inspection = Self(attribute: attribute, recognition: recognition)
         guard let encoding = recognition.encoding else { return inspection }
-        // As a rule without `earliest` would see the rows; nothing is expired before the first believed date.
+        // The same rows as for a rule without `earliest`.
         let earliest = Instant(unixSeconds: 31_536_000)
         let survey = try reader.survey(
             SurveyRequest(
@@ -119,7 +122,7 @@ extension StoreInspection.DateInspection {
 }
 
 extension StoreError {
-    /// Whether the trouble is with one entity alone: a module that is not there, a view of something that is gone.
+    /// Whether the error concerns one entity only: a missing module, a view of a dropped table.
     fileprivate var isOfOneEntity: Bool {
         switch kind {
         case .unsupported, .unknownName: true

@@ -9,15 +9,15 @@ import RetentionJob
 /// link for its start and one that says so. Links are never changed. The chain begins with the ledger's first run, and
 /// what is hashed is what the run knows, never what the ledger reads back.
 struct LedgerChain {
-    /// What a link stands for.
+    /// What a link records.
     enum Kind: String {
-        /// What is known of a run at its start.
+        /// The start of a run.
         case begin
         /// The whole record of a run and its rules.
         case end
         /// A run that has no end.
         case crashed
-        /// The ledger's own delete of old records, with the place and the hash of the last link that went.
+        /// The ledger's own delete of old records, with the position and the hash of the last deleted link.
         case trimmed
     }
 
@@ -31,7 +31,7 @@ struct LedgerChain {
         /// The run; nil for ``Kind/trimmed``.
         var run: Int64? { values["run_number"]?.number }
         var kind: String { values["kind"]?.string ?? "" }
-        /// Of ``Kind/trimmed``: the newest run that went, and the last link that went.
+        /// Of ``Kind/trimmed``: the newest deleted run, and the last deleted link.
         var throughRun: Int64? { values["through_run"]?.number }
         var basePosition: Int64? { values["base_position"]?.number }
         var baseHash: String? { values["base_hash"]?.string }
@@ -48,7 +48,7 @@ struct LedgerChain {
         } + ["kind", "hash", "base_hash"].map { Attribute(name: $0, affinity: .text, declaredType: "TEXT") },
         primaryKey: ["position"])
 
-    /// What a run's record holds at its start. The rest is added, or changes, when it ends.
+    /// The attributes of a run's record at its start. Others are added or changed when it ends.
     private static let beginNames: Set<String> = [
         "number", "run", "mode", "store", "engine", "config", "config_sha256", "pid", "host", "user", "uid", "login",
         "sudo_user", "version", "as_of", "as_of_us", "started", "started_us",
@@ -77,7 +77,7 @@ struct LedgerChain {
         try append(kind, ["run_number": .integer(number)], record: record, in: writer)
     }
 
-    /// Adds the link that says which records went.
+    /// Adds the link that says which records were deleted.
     static func appendTrim(throughRun: Int64, last: Link, in writer: any StoreWriter) throws {
         let values: [String: StoreValue] = [
             "through_run": .integer(throughRun), "base_position": .integer(last.position),
@@ -111,7 +111,7 @@ struct LedgerChain {
         ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
 
-    /// Links in the order of their places; none where the ledger has no chain.
+    /// Links in order of position; empty if the ledger has no chain.
     static func links(
         in reader: any StoreReader, where predicate: Predicate = .all, ascending: Bool = true, limit: Int? = nil
     ) throws -> [Link] {

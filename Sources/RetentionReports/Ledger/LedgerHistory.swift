@@ -10,11 +10,11 @@ package struct LedgerHistory {
         self.reader = reader
     }
 
-    /// Which runs are asked for; nil: no condition.
+    /// Which runs to read; nil: no condition.
     package struct Query: Hashable, Sendable {
         /// At most this many, the newest.
         package var last: Int?
-        /// Runs that had this rule; only it is told.
+        /// Runs with this rule; other rules are left out.
         package var rule: String?
         /// Runs that started then or later.
         package var since: Instant?
@@ -34,10 +34,10 @@ package struct LedgerHistory {
         }
     }
 
-    /// The runs that a query asks for, newest last; empty where the store holds no ledger.
+    /// The runs of a query, newest last; empty if the store contains no ledger.
     ///
-    /// - Parameter isAtWork: whether a run is at work on the store of that path now. The newest run that has no end is
-    ///   then running; all others that have none are crashed.
+    /// - Parameter isAtWork: whether a run is in progress on the store of that path. The newest run without an end is
+    ///   then running; all others without an end have crashed.
     package func runs(_ query: Query = Query(), isAtWork: (String) -> Bool) throws -> [LedgerRun] {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return [] }
         var found: [LedgerRun] = []
@@ -61,14 +61,14 @@ package struct LedgerHistory {
         return found.reversed()
     }
 
-    /// What the guards need to know of the last thousand runs of a store; empty where the store holds no ledger.
+    /// What the guards need to know about the last thousand runs of a store; empty if the store contains no ledger.
     ///
-    /// The order is the order of recording, not of the clock. A run that doubted the clock is passed over: else the
+    /// The order is the order of recording, not of the clock. A run with a refused clock is ignored: otherwise the
     /// refusal of one run would make the same clock acceptable to the next.
     ///
     /// - Parameters:
     ///   - store: the real path or the address of the store.
-    ///   - number: the run in hand, which does not count.
+    ///   - number: the current run, which is not included.
     package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
         let isEarlier = number.map { Predicate.compare("number", .less, .integer(Int64($0))) } ?? .all
@@ -143,7 +143,7 @@ package struct LedgerHistory {
     private func rows(_ entity: Entity, where predicate: Predicate, order: [SortDescriptor], limit: Int?) throws
         -> [[String: StoreValue]]
     {
-        // A ledger that an earlier version made lacks attributes until the next run adds them.
+        // A ledger of an earlier version lacks attributes until the next run adds them.
         let present = try reader.entity(named: entity.name)
         let names = entity.attributes.map(\.name).filter { present?.attribute(named: $0) != nil }
         guard !names.isEmpty else { return [] }

@@ -1,7 +1,7 @@
 import PriceStore
 import RetentionJob
 
-/// The records that some links stand for, as the ledger holds them now.
+/// The records of some links, as they are in the ledger now.
 struct LedgerRecords {
     /// How a run is named in a message.
     struct Name {
@@ -39,7 +39,7 @@ struct LedgerRecords {
             ? LedgerChain.record(.running, of: run) : LedgerChain.record(of: run, rules: rules[number] ?? [])
     }
 
-    /// Whether a run's rows say nothing but what was recorded at its start.
+    /// Whether a run's rows contain only what was recorded at its start.
     func isOnlyBegun(_ number: Int64) -> Bool {
         guard let run = runs[number] else { return false }
         return LedgerChain.record(of: run, rules: rules[number] ?? []) == LedgerChain.record(.running, of: run)

@@ -7,7 +7,7 @@ enum LedgerRow {
     static let runEntityName = "run"
     static let ruleEntityName = "run_rule"
 
-    /// The whole entity of runs. Instants are there twice: as text for people, and in microseconds since 1970 (`…_us`).
+    /// The entity of runs. Instants are stored twice: as text for people, and in microseconds since 1970 (`…_us`).
     static let runEntity = entity(
         runEntityName, key: ["number"],
         integers: [
@@ -44,7 +44,7 @@ enum LedgerRow {
 
     // MARK: To rows
 
-    /// What is known of a run at its start.
+    /// The values at the start of a run.
     static func values(starting report: RunReport, number: Int64, store: String, process: LedgerProcess)
         -> [String: StoreValue]
     {
@@ -62,7 +62,7 @@ enum LedgerRow {
         return values
     }
 
-    /// What is known of a run at its end.
+    /// The values at the end of a run.
     static func values(finishing report: RunReport) -> [String: StoreValue] {
         var values: [String: StoreValue] = [
             "outcome": .text(report.ledgerOutcome.rawValue), "exit_code": .integer(Int64(report.exitCode)),
@@ -73,7 +73,7 @@ enum LedgerRow {
             "deleted": .count(report.deletedCount), "residue": .count(report.residueCount),
             "reclaimed_bytes": .integer(report.reclaimedBytes), "warnings": .lines(report.warnings),
             "failure": .optional(report.failure),
-            "clock_believed": .integer(report.believesClock ? 1 : 0),
+            "clock_believed": .integer(report.trustsClock ? 1 : 0),
             "store_bytes": report.storeSizeBytes.map { .integer($0) } ?? .null,
         ]
         values.set("finished", report.finished)
@@ -215,7 +215,7 @@ extension [String: StoreValue] {
         return Int(number)
     }
 
-    /// A number of rows or bytes, or a length of time. One that somebody wrote into the ledger must not overflow a sum.
+    /// A number of rows or bytes, or a duration. A wrong number in the ledger must not overflow a sum.
     fileprivate func count(_ name: String) -> Int? { int(name).map { Swift.min(Swift.max(0, $0), 1 << 48) } }
 
     fileprivate func instant(_ name: String) -> Instant? {

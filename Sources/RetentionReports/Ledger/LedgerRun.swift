@@ -1,7 +1,7 @@
 package import RetentionJob
 import RetentionPolicy
 
-/// A past run as the ledger tells it.
+/// A past run, as recorded in the ledger.
 package struct LedgerRun: Sendable {
     /// How a run ended.
     package enum Outcome: String, Hashable, Sendable, CaseIterable {
@@ -9,9 +9,9 @@ package struct LedgerRun: Sendable {
         case running
         /// Every rule was carried out.
         case completed
-        /// One rule at least was refused, the others were carried out.
+        /// At least one rule was refused; the others ran.
         case refused
-        /// One rule at least failed, or trouble ended the run.
+        /// At least one rule failed, or an error ended the run.
         case failed
         /// The budget or a signal ended it; rows remain.
         case interrupted
@@ -43,9 +43,9 @@ package struct LedgerProcess: Hashable, Sendable {
     package var version: String
     /// The number of the user whose rights the program has; nil: not recorded.
     package var uid: Int?
-    /// The user who logged in, as the kernel remembers it; nil: nobody did, as for a job of cron.
+    /// The user who logged in, according to the kernel; nil: none, as for a cron job.
     package var login: String?
-    /// The user who called `sudo`, as its variable says; nil: nobody.
+    /// The user who called `sudo`, according to its variable; nil: none.
     package var sudoUser: String?
 
     package init(
@@ -72,9 +72,9 @@ package struct LedgerProcess: Hashable, Sendable {
 }
 
 extension RunReport {
-    /// Whether the clock was looked at and no rule was refused because of it. A run that ended before its plan was made has
-    /// not looked.
-    package var believesClock: Bool {
+    /// Whether the clock was checked and no rule was refused because of it. A run that ended before its plan was made
+    /// has not checked it.
+    package var trustsClock: Bool {
         !rules.isEmpty && !rules.contains { $0.refusal == .clockMovedBack || $0.refusal == .clockJumped }
     }
 

@@ -2,20 +2,20 @@ import PriceStore
 import RetentionJob
 import RetentionPolicy
 
-/// The ledger's own retention: records older than it keeps go, oldest first, and the chain says so.
+/// The ledger's own retention: deletes records older than `keep`, oldest first, and records that in the chain.
 struct LedgerTrim {
     let writer: any StoreWriter
 
-    /// However old they are, so many of the newest runs stay: a clock that jumped ahead must not empty the ledger.
+    /// So many of the newest runs always stay: a clock that jumped ahead must not empty the ledger.
     static let fewestRuns = 100
 
     /// Deletes the records of runs that began before an instant, their rules and their links, in one transaction.
     ///
-    /// Whole beginnings of the chain go and nothing from its midst: up to the first run that is young enough, and no
-    /// further than the links of what stays allow. Records that are not what was recorded stay, so that
-    /// `log --verify` goes on to find them.
+    /// Only a beginning of the chain is deleted: up to the first run that is not old enough, and no further than the
+    /// links of the remaining runs allow. Records that do not match their hash stay, so that `log --verify` still finds
+    /// them.
     ///
-    /// - Returns: how many runs went.
+    /// - Returns: how many runs were deleted.
     func deleteRuns(before cutoff: Instant) throws -> Int {
         let started = DateAttribute(name: "started_us", encoding: .unixMicroseconds, earliest: .distantPast)
         let newest = try writer.fetch(
@@ -37,7 +37,7 @@ struct LedgerTrim {
     private func deleteRuns(through wanted: Int64, expired: Predicate) throws -> Int {
         var through = wanted
         var last: LedgerChain.Link?
-        // A run of another store may have ended after a run that stays has begun: it stays, too.
+        // A run of another store may have ended after a remaining run began: then it stays too.
         while through > 0 {
             let firstKept = try LedgerChain.links(
                 in: writer, where: .compare("run_number", .greater, .integer(through)), limit: 1

@@ -22,7 +22,7 @@ package struct LedgerVerification: Hashable, Sendable {
     /// The hash of the last link; nil: there is no run yet. Whoever writes it down elsewhere can show later that the
     /// chain still holds everything up to it.
     package var head: String?
-    /// The links that follow the one with the witness's hash; nil: no witness was asked, or no link has its hash.
+    /// The links after the one with the witness's hash; nil: there is no witness, or no link has its hash.
     package var countAfterWitness: Int?
     /// Nil: every record is what was recorded.
     package var fault: Fault?
@@ -30,15 +30,15 @@ package struct LedgerVerification: Hashable, Sendable {
     /// Links are followed in portions of so many, whose records are fetched together.
     private static let portion = 500
 
-    /// Goes through a ledger from the first link on, up to the first fault.
+    /// Checks a ledger from the first link on, up to the first fault.
     ///
-    /// What a chain beside its data cannot show alone: that an older copy of the file was put in its place, that its end
-    /// was cut off, or that somebody who can write the file made all of it anew. A witness shows all three.
+    /// A chain beside its data cannot show alone that an older copy of the file was restored, that its end was cut off,
+    /// or that someone who can write the file rewrote all of it. A witness shows all three.
     ///
     /// - Parameters:
-    ///   - witness: a hash that a run has given, kept outside of the ledger: a link that is followed must have it. That of a
-    ///     link which the ledger says it deleted proves nothing: whoever writes the ledger anew can name any hash there.
-    ///   - through: the last link to follow, and nothing is said of what is behind it; nil: all.
+    ///   - witness: a hash that a run printed, kept outside of the ledger: one of the checked links must have it. A
+    ///     deleted link proves nothing, because anyone who rewrites the ledger can name any hash there.
+    ///   - through: the last link to check; nil: all.
     /// - Throws: ``StoreError`` if the ledger cannot be read.
     package static func read(
         _ reader: any StoreInserter, witness: String? = nil, through: Int64? = nil
@@ -52,7 +52,7 @@ package struct LedgerVerification: Hashable, Sendable {
     }
 
     private mutating func follow(_ reader: any StoreInserter, witness: String?, through: Int64) throws {
-        // The first link stands for nothing before it, or for what the newest trim says.
+        // The first link follows nothing, or the last link of the newest trim.
         let trim = try LedgerChain.links(
             in: reader, where: .compare("kind", .equal, .text(LedgerChain.Kind.trimmed.rawValue)), ascending: false,
             limit: 1
@@ -133,7 +133,7 @@ package struct LedgerVerification: Hashable, Sendable {
         fault(.changed, "\(what) is not what was recorded at its \(link.kind) (link \(link.position))")
     }
 
-    /// Looks for runs and rules that no link stands for, and for runs that have only begun and say more.
+    /// Finds runs and rules without a link, and runs that have only begun but contain more.
     private mutating func lookForRecordsWithoutLinks(
         _ reader: any StoreInserter, begun: Set<Int64>, _ unended: [Int64: Bool]
     ) throws {

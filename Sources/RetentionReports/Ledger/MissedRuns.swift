@@ -2,7 +2,7 @@ package import PriceStore
 import RetentionJob
 package import RetentionPolicy
 
-/// The times at which a run was expected and none ended.
+/// The gaps in which a run was expected.
 package struct MissedRuns: Hashable, Sendable {
     /// A stretch without a run that is longer than expected.
     package struct Gap: Hashable, Sendable {
@@ -22,15 +22,15 @@ package struct MissedRuns: Hashable, Sendable {
     /// Whether a run is missing now.
     package var isOverdue: Bool { gaps.last.map { $0.until == nil } ?? false }
 
-    /// Looks for gaps between runs of one store. A tenth of the time expected is allowed besides, because a run may begin
-    /// a little later than its turn.
+    /// Finds gaps between runs of one store. A gap may be a tenth longer than expected, because a run may begin a
+    /// little late.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Those that crashed, or failed before they got to a rule, do not count; one that is
-    ///     at work does.
+    ///   - runs: past runs, in order. Runs that crashed, or failed before their first rule, do not count; a run in
+    ///     progress does.
     ///   - every: how often a run is expected.
-    ///   - zone: of calendar units.
-    ///   - since: gaps that end before it are not told; nil: all are.
+    ///   - zone: the zone of calendar units.
+    ///   - since: gaps that end before it are left out; nil: all gaps.
     package init(_ runs: [LedgerRun], every: MaxAge, zone: CalendarZone, since: Instant? = nil, now: Instant) {
         let starts = runs.filter { $0.outcome != .crashed && !($0.outcome == .failed && $0.report.rules.isEmpty) }
             .map(\.report.started)
@@ -49,7 +49,7 @@ package struct MissedRuns: Hashable, Sendable {
         self.now = now
     }
 
-    /// What is said of a gap, without a full stop.
+    /// A description of a gap, without a full stop.
     package func sentence(_ gap: Gap) -> String {
         guard let after = gap.after else { return "MISSED: no run is recorded; one is expected every \(expectedEvery)" }
         let length = Figures.duration((gap.until ?? now).since(after))
@@ -69,7 +69,7 @@ package struct MissedRuns: Hashable, Sendable {
         }.joined()
     }
 
-    /// The gaps as JSON: `after` and `until`, null where there is no such run.
+    /// The gaps as JSON: `after` and `until`, null if there is no such run.
     package var json: JSONText {
         .array(gaps.map { .object([.init("after", .optional($0.after)), .init("until", .optional($0.until))]) })
     }

@@ -2,10 +2,10 @@ package import PriceStore
 package import RetentionJob
 package import RetentionPolicy
 
-/// The record of past runs, in a store of its own: for `retention log`, and for the guards that need memory.
+/// The record of past runs, in its own store: for `retention log`, and for the guards that need past runs.
 ///
-/// One ledger may serve several stores. A run is recorded when it starts and again when it ends, so that one that died
-/// is found by its missing end. Dry runs are not recorded.
+/// Several stores can share a ledger. A run is recorded when it starts and when it ends, so a crashed run is recognised
+/// by its missing end. Dry runs are not recorded.
 package final class RunLedger: RunRecorder {
     private let writer: any StoreWriter
     private let store: String
@@ -15,22 +15,22 @@ package final class RunLedger: RunRecorder {
     /// The run that this process has begun, as it was recorded.
     private var begun: [String: StoreValue]?
 
-    /// What tells a ledger's file from another database: `RtnL` in the header of the file.
+    /// Identifies a ledger file: `RtnL` in the header of the file.
     package static let applicationID: Int32 = 0x5274_6E4C
     /// All that a ledger's file holds.
     package static let entityNames: Set<String> = [
         LedgerRow.runEntityName, LedgerRow.ruleEntityName, LedgerChain.entityName,
     ]
 
-    /// Opens the ledger in a store and makes or completes its entities.
+    /// Opens the ledger in a store and creates or completes its entities.
     ///
     /// - Parameters:
     ///   - writer: the store that holds the ledger.
     ///   - store: the real path or the address of the store whose runs are recorded.
-    ///   - process: who records.
-    ///   - keep: how long runs are kept; nil: for ever.
-    ///   - zone: in which that age is counted.
-    /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be made.
+    ///   - process: the process that records.
+    ///   - keep: how long runs are kept; nil: forever.
+    ///   - zone: the zone of that age.
+    /// - Throws: ``StoreError``; of kind `cannotCreate` if the entities cannot be created.
     package init(
         writer: any StoreWriter, store: String, process: LedgerProcess, keep: MaxAge? = nil, zone: CalendarZone = .utc
     ) throws(StoreError) {
@@ -84,7 +84,7 @@ package final class RunLedger: RunRecorder {
                 .end, run: number, record: LedgerChain.record(of: whole, rules: rules), in: writer)
         }
         // A clock that is in doubt says nothing about the age of a record.
-        guard let keep, report.believesClock else { return }
+        guard let keep, report.trustsClock else { return }
         _ = try LedgerTrim(writer: writer).deleteRuns(
             before: Cutoff.instant(asOf: report.finished, maxAge: keep, align: nil, zone: zone))
     }
@@ -103,13 +103,13 @@ package final class RunLedger: RunRecorder {
         return next
     }
 
-    /// The hash of the last link of the ledger's chain; nil: there is none yet.
+    /// The hash of the last link of the chain; nil if there is none yet.
     package func chainHead() throws -> String? {
         try LedgerChain.links(in: writer, ascending: false, limit: 1).first?.hash
     }
 
-    /// Marks the earlier runs of this store that never ended as crashed. To be called while the run lock is held, for
-    /// then none of them can be at work.
+    /// Marks the earlier runs of this store without an end as crashed. Call it while the run lock is held, when none of
+    /// them can be in progress.
     ///
     /// - Returns: how many there were.
     @discardableResult
@@ -132,12 +132,12 @@ package final class RunLedger: RunRecorder {
         }
     }
 
-    /// What the guards need to know of the runs before the one in hand.
+    /// What the guards need to know about the runs before the current one.
     package func memory() throws -> RunMemory {
         try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
     }
 
-    /// Rows of this store, the run in hand left out.
+    /// Rows of this store, without the current run.
     private var ofThisStore: Predicate {
         let sameStore = Predicate.compare("store", .equal, .text(store))
         return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore

@@ -6,9 +6,9 @@ package struct MetricsText {
     private let report: RunReport
     private let expectedSeconds: Duration?
 
-    /// Makes the figures of a run.
+    /// Creates the figures of a run.
     ///
-    /// - Parameter expectedEvery: how often a run is expected; nil: nobody said.
+    /// - Parameter expectedEvery: how often a run is expected; nil: not set.
     package init(_ report: RunReport, expectedEvery: Duration? = nil) {
         self.report = report
         expectedSeconds = expectedEvery
@@ -17,7 +17,7 @@ package struct MetricsText {
     /// What every such file begins with.
     static let firstWords = "# HELP retention_"
 
-    /// The whole file. Every figure is a gauge that tells of the last run; each has a help line.
+    /// The whole file. Every figure is a gauge of the last run, with a help line.
     ///
     /// Source: prometheus.io/docs/instrumenting/exposition_formats, "Text format".
     package var text: String {
@@ -74,13 +74,13 @@ package struct MetricsText {
             })
         rules("expired_rows", "Expired rows that the last run found.") { String($0.expired) }
         rules("deleted_rows", "Rows that the last run deleted.") { String($0.deleted) }
-        rules("residue_rows", "Expired rows that the last run left behind.") { String($0.residue) }
+        rules("residue_rows", "Expired rows that remained after the last run.") { String($0.residue) }
         rules("unreadable_rows", "Rows whose date cannot be used.") { String($0.unreadableCount) }
-        rules("oldest_overdue_seconds", "How long the oldest row that was left behind has been expired; 0: none was.") {
+        rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {
             $0.residue == 0 ? "0" : $0.overdue.map(Figures.seconds)
         }
         rules("duration_seconds", "How long the rule took.") { Figures.seconds($0.elapsed) }
-        rules("entity_bytes", "The room that the rows and indexes of the rule's entity take.") {
+        rules("entity_bytes", "The space of the rows and indexes of the rule's entity.") {
             $0.entitySizeBytes.map { String($0) }
         }
         return lines.joined(separator: "\n") + "\n"
@@ -90,7 +90,7 @@ package struct MetricsText {
         Figures.seconds(Duration(wholeMicroseconds: instant.microseconds))
     }
 
-    /// A label's value: a backslash, a quote and a line end are escaped, all else is as it is.
+    /// A label's value: a backslash, a quote and a line end are escaped.
     private static func escaped(_ value: String) -> String {
         var text = ""
         for scalar in value.unicodeScalars {

@@ -1,10 +1,10 @@
 @preconcurrency import Glibc
 import RetentionJob
 
-/// A command of the policy that is told how a run went: run without a shell, with the report on standard input.
+/// A command of the policy that gets the report of a run: executed without a shell, with the report on standard input.
 ///
-/// It inherits nothing but a few plain variables, so that no password of the job's own environment reaches it; what it
-/// prints goes to standard error, because standard output carries the report and nothing else.
+/// It inherits only a few variables, so that no password of the job's environment reaches it. Its output goes to
+/// standard error, because standard output has only the report.
 package struct NoticeCommand {
     private let words: [String]
     /// How long it may take before it, and all that it started, is killed.
@@ -22,18 +22,18 @@ package struct NoticeCommand {
         self.sleep = sleep
     }
 
-    /// The variables that a command gets from the job's environment, if they are there.
+    /// The variables that a command gets from the job's environment, if they are set.
     private static let inherited = ["PATH", "HOME", "USER", "LOGNAME", "LANG", "LC_ALL", "TZ", "TMPDIR"]
 
     /// Runs the command to its end.
     ///
     /// - Parameters:
-    ///   - input: what it reads from standard input.
+    ///   - input: its standard input.
     ///   - variables: added to its environment.
-    /// - Returns: what went wrong, as a sentence without a full stop; nil: nothing.
+    /// - Returns: the error, as a sentence without a full stop; nil: none.
     package func run(input: String, variables: [(String, String)] = []) -> String? {
         guard let program = words.first else { return nil }
-        // A file that has no name: the command may read it or not, and nobody has to wait for it.
+        // A file without a name: the command may read it or not, and nothing blocks.
         guard let file = tmpfile() else { return "\(program): its input cannot be created: \(Self.reason(errno))" }
         defer { fclose(file) }
         let descriptor = fileno(file)
@@ -60,7 +60,7 @@ package struct NoticeCommand {
         var attributes = posix_spawnattr_t()
         posix_spawnattr_init(&attributes)
         defer { posix_spawnattr_destroy(&attributes) }
-        // A group of its own can be killed whole. Signals that this program ignores or catches are as they were.
+        // A process group of its own can be killed as a whole. Signals that this program ignores or handles are reset.
         var signals = sigset_t()
         sigemptyset(&signals)
         posix_spawnattr_setsigmask(&attributes, &signals)

@@ -1,19 +1,26 @@
 package import Logging
 package import PriceStore
 import RetentionJob
+package import RetentionPolicy
 
-/// Writes a log record as one line for people: `2026-11-21T06:55:55Z info rule finished rule=yahoo-gold deleted=12`.
-package struct TextLogHandler: LogHandler {
+/// Writes each log record as one line: for people (`2026-11-21T06:55:55Z info rule finished rule=yahoo-gold deleted=12`) or
+/// as a JSON object (`time`, `level`, `message`, then the metadata).
+package struct LineLogHandler: LogHandler {
     package var logLevel: Logger.Level
     package var metadata: Logger.Metadata = [:]
     package var metadataProvider: Logger.MetadataProvider?
+    private let format: Policy.LogSettings.Format
     private let sink: LogSink
     private let clock: @Sendable () -> Instant
 
-    /// Makes a handler.
+    /// Creates a handler.
     ///
-    /// - Parameter clock: tells the time of a record.
-    package init(sink: LogSink, level: Logger.Level, clock: @escaping @Sendable () -> Instant) {
+    /// - Parameter clock: the time of a record.
+    package init(
+        _ format: Policy.LogSettings.Format, sink: LogSink, level: Logger.Level,
+        clock: @escaping @Sendable () -> Instant
+    ) {
+        self.format = format
         self.sink = sink
         self.logLevel = level
         self.clock = clock
@@ -25,59 +32,45 @@ package struct TextLogHandler: LogHandler {
     }
 
     package func log(event: LogEvent) {
-        var line = "\(clock().toSecond.rfc3339) \(event.level.rawValue) \(SafeText.line(event.message.description))"
-        for (key, value) in LogFields.ordered(handler: self, event: event) {
-            line += " \(LogFields.word(key))=\(LogFields.word(value.description))"
-        }
+        let fields = LogFields.ordered(handler: self, event: event)
+        let line =
+            switch format {
+            case .text: text(event, fields)
+            case .json: json(event, fields)
+            }
         sink.record(line + "\n")
     }
-}
 
-/// Writes a log record as one JSON object on one line: `time`, `level`, `message`, then the metadata.
-package struct JSONLogHandler: LogHandler {
-    package var logLevel: Logger.Level
-    package var metadata: Logger.Metadata = [:]
-    package var metadataProvider: Logger.MetadataProvider?
-    private let sink: LogSink
-    private let clock: @Sendable () -> Instant
-
-    /// Makes a handler.
-    ///
-    /// - Parameter clock: tells the time of a record.
-    package init(sink: LogSink, level: Logger.Level, clock: @escaping @Sendable () -> Instant) {
-        self.sink = sink
-        self.logLevel = level
-        self.clock = clock
+    private func text(_ event: LogEvent, _ fields: [(String, Logger.MetadataValue)]) -> String {
+        let message = SafeText.line(event.message.description)
+        return fields.reduce(into: "\(clock().toSecond.rfc3339) \(event.level.rawValue) \(message)") { line, field in
+            line += " \(LogFields.word(field.0))=\(LogFields.word(field.1.description))"
+        }
     }
 
-    package subscript(metadataKey key: String) -> Logger.MetadataValue? {
-        get { metadata[key] }
-        set { metadata[key] = newValue }
-    }
-
-    package func log(event: LogEvent) {
+    private func json(_ event: LogEvent, _ fields: [(String, Logger.MetadataValue)]) -> String {
         var members: [JSONText.Member] = [
             .init("time", .string(clock().toMillisecond.rfc3339)),
             .init("level", .string(event.level.rawValue)),
             .init("message", .string(event.message.description)),
         ]
-        for (key, value) in LogFields.ordered(handler: self, event: event) {
+        for (key, value) in fields {
             let name = ["time", "level", "message"].contains(key) ? key + "_" : key
             members.append(.init(name, LogFields.json(value, key: key)))
         }
-        sink.record(JSONText.object(members).line + "\n")
+        return JSONText.object(members).line
     }
 }
 
 /// The metadata of a record: its order and its words.
 private enum LogFields {
-    /// The keys of the job's own records in the order in which people read them; others follow by name.
+    /// The keys of the job's own records in the order of their importance; others follow by name.
     private static let order = [
         "run", "rule", "entity", "file", "cutoff", "outcome", "refusal", "expired", "deleted", "cascaded", "nullified",
         "residue", "batches", "seconds",
     ]
 
-    /// The keys whose values are numbers, so that JSON readers can add them up.
+    /// The keys whose values are numbers, so that JSON readers can add them.
     private static let numbers: Set = [
         "expired", "deleted", "cascaded", "nullified", "residue", "batches", "seconds", "unreadable", "saved",
         "ignored",
@@ -95,7 +88,7 @@ private enum LogFields {
 
     private static func rank(_ key: String) -> (Int, String) { (order.firstIndex(of: key) ?? order.count, key) }
 
-    /// A key or value as one word: quoted where a reader would take it for more than one.
+    /// A key or value as one word: quoted if a reader would read more than one.
     static func word(_ text: String) -> String {
         let isPlain =
             !text.isEmpty && text.unicodeScalars.allSatisfy { $0 != " " && $0 != "=" && $0 != "\"" && $0 != "\\" }

@@ -2,7 +2,7 @@
 package import PriceStore
 import RetentionJob
 
-/// Where log records go. Each record is one `write`, so that records of several processes in one file never mix.
+/// The destination of log records. Each record is one `write`, so records of several processes in one file never mix.
 package final class LogSink: Sendable {
     private let write: @Sendable ([UInt8]) -> Bool
     private let lost = LockedValue(0)
@@ -12,12 +12,12 @@ package final class LogSink: Sendable {
         self.write = write
     }
 
-    /// Makes a sink that appends to a file, which is made with mode 0640 if it is not there.
+    /// Creates a sink that appends to a file, which is created with mode 0640 if it does not exist.
     ///
-    /// The file stays open to the end of the process: a rotation that moves it away takes the last records along, one
-    /// that copies and truncates it is safe because every record goes to the end.
+    /// The file stays open until the process ends. If it is renamed by a rotation, it still gets the last records. If
+    /// it is copied and truncated, nothing breaks, because every record goes to the end.
     ///
-    /// - Throws: ``StoreError`` of kind `cannotCreate`, also if something stands there that is no file of text.
+    /// - Throws: ``StoreError`` of kind `cannotCreate`, also if the path is not a text file.
     package static func file(path: String) throws(StoreError) -> LogSink {
         let place = FilePlace(path)
         func failure(_ problem: String) -> StoreError {
@@ -26,7 +26,7 @@ package final class LogSink: Sendable {
                 hint: "check the folder and its permissions, or change log.file")
         }
         if let objection = OutputContent.log.objection(to: place) { throw failure(objection) }
-        // Without O_NONBLOCK a named pipe that took the file's place would hang the run.
+        // Without O_NONBLOCK opening a named pipe would hang the run.
         let descriptor = open(
             place.path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOCTTY | O_NOFOLLOW | O_NONBLOCK, 0o640)
         guard descriptor >= 0 else { throw failure("cannot be opened: \(String(cString: strerror(errno)))") }
@@ -36,7 +36,7 @@ package final class LogSink: Sendable {
     /// How many records could not be written.
     package var lostCount: Int { lost.withLock { $0 } }
 
-    /// Writes one record, which must end with a line end and hold no other.
+    /// Writes one record, which must end with a line end and contain no other.
     package func record(_ line: String) {
         if !write(Array(line.utf8)) { lost.withLock { $0 += 1 } }
     }

@@ -15,7 +15,8 @@ package enum OutputContent: Sendable {
     /// The most that is read of a file to recognise it.
     private static let sampleSize = 4096
 
-    /// Whether a byte may be in a log. Zeros may: a power failure leaves them where the last lines were not on disk yet.
+    /// Whether a byte may be in a log. Zeros may: after a power failure they are in place of lines that were not on
+    /// disk yet.
     private static func isText(_ byte: UInt8) -> Bool {
         let tab: UInt8 = 9
         let carriageReturn: UInt8 = 13

@@ -2,11 +2,11 @@ package import PriceStore
 import RetentionJob
 package import RetentionPolicy
 
-/// The files that a policy has the program write, judged before anything is opened.
+/// The files that a policy tells the program to write, checked before anything is opened.
 ///
-/// None of them may be the store, the ledger, the policy or another file that the program reads, nor a file that SQLite
-/// or a run keeps beside a database, nor another of them; none may be a pending file, lie in a `done/` folder or have the name of a file of bad lines; and none is written over what
-/// somebody else has written. See docs/decisions/0019-files-that-are-written.md.
+/// None of them may be the store, the ledger, the policy or another file that the program reads, a side file of a
+/// database, or another of them. None may be a pending file, be in a `done/` folder or have the name of a file of bad
+/// lines. None overwrites a file of someone else. See docs/decisions/0019-files-that-are-written.md.
 package struct OutputFiles {
     private struct Output {
         /// As messages name it: `'log.file'`.
@@ -26,9 +26,9 @@ package struct OutputFiles {
     private var outputs: [Output] = []
     private var used: [Used] = []
 
-    /// Looks at the files of a policy.
+    /// Checks the files of a policy.
     ///
-    /// - Parameter ledger: the path of the ledger; nil: there is none.
+    /// - Parameter ledger: the path of the ledger; nil if there is none.
     package init(_ policy: Policy, ledger: String?) {
         self.policy = policy
         used.append(Used(what: "the policy", place: FilePlace(policy.file.path, followsLink: true)))
@@ -59,9 +59,9 @@ package struct OutputFiles {
         if let path = policy.metricsFile { add("'metrics.textfile'", path, .figures, marks.value("metrics.textfile")) }
     }
 
-    /// What SQLite keeps beside a database.
+    /// The side files of a database.
     private static let databaseEndings = ["-wal", "-shm", "-journal"]
-    /// What a run makes beside a store.
+    /// The files that a run creates beside a store.
     private static let runEndings = [".retention-lock", ".retention-copy", ".retention-old"]
 
     private mutating func add(database place: FilePlace, as what: String, _ path: String) {
@@ -69,7 +69,7 @@ package struct OutputFiles {
         for ending in Self.databaseEndings + Self.runEndings {
             used.append(Used(what: "a file that belongs to \(what)", place: place.sibling(ending)))
         }
-        // A link to a store may have side files of its own name, of a program that took it for the file.
+        // A link to a store may have side files of its own name, made by a program that used the link.
         for ending in Self.databaseEndings where FilePlace(path).facts.map({ $0.isLink }) ?? false {
             used.append(Used(what: "a file that belongs to \(what)", place: FilePlace(path).sibling(ending)))
         }
@@ -79,7 +79,7 @@ package struct OutputFiles {
         outputs.append(Output(name: name, place: FilePlace(path), content: content, mark: mark))
     }
 
-    /// Every reason why one of the files must not be written, where the policy names it.
+    /// Every reason why one of the files must not be written, at its position in the policy.
     package var diagnostics: [Diagnostic] {
         var found: [Diagnostic] = []
         for (index, output) in outputs.enumerated() {
@@ -93,22 +93,22 @@ package struct OutputFiles {
                 found.append(
                     Diagnostic(
                         at: source.marks.value("files"),
-                        "taken files cannot be moved: \(done.path) \(facts.isLink ? "is a symbolic link" : "is not a folder")"
+                        "imported files cannot be moved: \(done.path) \(facts.isLink ? "is a symbolic link" : "is not a folder")"
                     ))
             }
         }
         return found.sorted { $0.mark < $1.mark }
     }
 
-    /// A ledger beside the store is not among them: where its folder does not exist, neither does the store.
+    /// A ledger beside the store is not included: if its folder does not exist, the store does not either.
     private var outputsWithoutFolder: [Output] {
         outputs.filter { !$0.place.hasFolder && $0.name != Self.ledgerBesideStore }
     }
 
-    /// What a ledger is called whose path the policy does not give.
+    /// The name of a ledger without a path in the policy.
     private static let ledgerBesideStore = "the ledger"
 
-    /// The files whose folder does not exist, where the policy names them. A run ends with 73 there.
+    /// The files whose folder does not exist, at their positions in the policy. A run ends with 73 then.
     package var missingFolders: [Diagnostic] {
         outputsWithoutFolder.map {
             Diagnostic(
@@ -151,12 +151,12 @@ package struct OutputFiles {
         return output.content.objection(to: output.place).map { "\(path) \($0)" }
     }
 
-    /// Why a file beside pending files belongs to the pending step: a clause; nil: it does not.
+    /// Why a file beside pending files belongs to the pending step, as a clause; nil: it does not.
     private func pendingObjection(to place: FilePlace) -> String? {
         let isRejected = [PendingFile.rejectedEnding, PendingFile.rejectedEnding + ".part"]
             .contains { place.name.lowercased().hasSuffix($0) }
         for folder in policy.pending.flatMap({ PendingPattern($0).realFolders() }) {
-            if place.folder == "\(folder)/\(PendingFile.doneFolder)" { return "is in a folder of taken pending files" }
+            if place.folder == "\(folder)/\(PendingFile.doneFolder)" { return "is in a folder of imported files" }
             if isRejected, place.folder == folder { return "has a name for the bad lines of a pending file" }
         }
         return nil

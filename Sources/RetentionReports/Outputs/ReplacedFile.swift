@@ -2,14 +2,14 @@
 package import PriceStore
 import RetentionJob
 
-/// A file that is replaced as a whole: whoever reads it finds the old text or the new one, never a part.
+/// Replaces a file as a whole: a reader finds the old text or the new one, never a part.
 package enum ReplacedFile {
-    /// Writes a text under another name in the same folder, and gives it the file's name then.
+    /// Writes a text to a new file in the same folder, and then renames it.
     ///
     /// - Parameters:
-    ///   - path: the file; it is not there, is empty, or holds what the program has written before.
-    ///   - content: what the file holds, by which an old one is recognised.
-    /// - Throws: ``StoreError`` of kind `cannotCreate`; the old file is as it was then.
+    ///   - path: the file; it does not exist, is empty, or was written by the program before.
+    ///   - content: the kind of content, by which an old file is recognised.
+    /// - Throws: ``StoreError`` of kind `cannotCreate`; the old file is unchanged then.
     package static func write(
         _ text: String, to path: String, as content: OutputContent, hint: String
     ) throws(StoreError) {
@@ -18,7 +18,7 @@ package enum ReplacedFile {
         // On disk before the name is: after a power failure the file is the old one or the new one, too.
         if !LogSink.writeAll(Array(text.utf8), to: descriptor) || fsync(descriptor) != 0 { problem = failure() }
         close(descriptor)
-        // Looked at again just before: the run, or the page, may have taken an hour.
+        // Checked again: the run, or the page, may have taken an hour.
         let place = FilePlace(path)
         problem = problem ?? content.objection(to: place)
         if problem == nil, rename(temporary, place.path) != 0 { problem = failure() }
@@ -27,7 +27,7 @@ package enum ReplacedFile {
         throw error(path, problem, hint)
     }
 
-    /// Makes a file of a name that nothing has: what a run that died has left behind stays where it is.
+    /// Creates a file with an unused name: files that a crashed run left behind are not touched.
     private static func make(besides path: String, _ hint: String) throws(StoreError) -> (String, Int32) {
         let folder = FilePlace(path).folder
         for number in 1...100 {

@@ -2,7 +2,7 @@ package import PriceStore
 package import RetentionJob
 package import RetentionPolicy
 
-/// How many rows of a rule have which age, with the cutoff as one of the edges.
+/// How many rows of a rule have which age. The cutoff is one of the edges.
 package struct AgeHistogram: Hashable, Sendable {
     /// The rows of a stretch of time.
     package struct Bucket: Hashable, Sendable {
@@ -15,7 +15,7 @@ package struct AgeHistogram: Hashable, Sendable {
 
     package var rule: String
     package var cutoff: Instant
-    /// In order of time, without gaps; empty where the rule has no readable rows.
+    /// In order of time, without gaps; empty if the rule has no readable rows.
     package var buckets: [Bucket]
 
     package init(rule: String, cutoff: Instant, buckets: [Bucket]) {
@@ -24,12 +24,12 @@ package struct AgeHistogram: Hashable, Sendable {
         self.buckets = buckets
     }
 
-    /// Counts the rows of a rule by age. One count a stretch: about 30 where an index leads by the date, else about 8,
-    /// because each reads all rows then.
+    /// Counts the rows of a rule by age. Each interval is one count: about 30 with an index on the date, otherwise
+    /// about 8, because each count reads all rows.
     ///
     /// - Parameters:
-    ///   - report: what a dry run says of the rule.
-    ///   - zone: the policy's.
+    ///   - report: the result of the rule in a dry run.
+    ///   - zone: the zone of the policy.
     package static func read(
         _ rule: Rule, _ report: RunReport.RuleReport, zone: CalendarZone, _ reader: any StoreReader
     ) throws(StoreError) -> AgeHistogram {
@@ -50,9 +50,9 @@ package struct AgeHistogram: Hashable, Sendable {
         return histogram
     }
 
-    /// Values that stand for a day, a month or a year belong where the cutoff has them: before an edge only as a whole.
+    /// Values that represent a day, a month or a year are treated as by the cutoff: before an edge only as a whole.
     private static func spans(_ date: DateAttribute, from start: Instant, to end: Instant?) -> Predicate {
-        // The first condition only helps an index: no value stands for more than a year.
+        // The first condition only helps an index: no value represents more than a year.
         .dateCompare(date, .greaterOrEqual, start.advanced(byMicroseconds: -366 * 86_400_000_000))
             && .date(DateRange(date, before: end)) && .notTrue(.date(DateRange(date, before: start)))
     }
@@ -81,6 +81,6 @@ package struct AgeHistogram: Hashable, Sendable {
 }
 
 extension DateEncoding {
-    /// Whether a value can stand for more than an instant.
+    /// Whether a value can represent more than an instant.
     fileprivate var isSpan: Bool { [.iso8601, .unixDays, .yyyymmdd].contains(self) }
 }

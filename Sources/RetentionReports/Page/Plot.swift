@@ -1,6 +1,6 @@
 import PriceStore
 
-/// A plot over time as inline SVG: bars, or a line, with one scale and a few labels. What it shows is in a table beside it.
+/// A plot over time as inline SVG: bars, or a line, with one scale and a few labels. A table beside it has the numbers.
 struct Plot {
     /// A bar from one instant to another.
     struct Bar {
@@ -35,7 +35,7 @@ struct Plot {
     private static let (width, height) = (400, 220)
     private static let (left, right, top, bottom) = (58, 12, 26, 34)
 
-    /// The plot as an `svg` element; empty where there is nothing to show.
+    /// The plot as an `svg` element; empty if there is nothing to show.
     var svg: String {
         let instants = bars.flatMap { [$0.start, $0.end] } + points.map(\.instant)
         guard let first = instants.min(), let last = instants.max() else { return "" }
@@ -66,7 +66,7 @@ struct Plot {
         }
         for bar in bars where bar.value > 0 {
             let (from, to) = (x(bar.start), x(bar.end))
-            // However small, what is there can be seen.
+            // Even the smallest value is visible.
             let height = max(15, y(0) - y(bar.value))
             parts.append(
                 "<rect class=\"\(bar.style)\" x=\"\(decimal(from + 5))\" y=\"\(decimal(y(0) - height))\" "
@@ -101,7 +101,7 @@ struct Plot {
         return parts.joined(separator: "\n")
     }
 
-    /// The next of 2, 4, 6, 8, 10, 20, 40 … units, so that half of it is a whole number, too.
+    /// The next of 2, 4, 6, 8, 10, 20, 40 … units, so that half of it is a whole number too.
     private func scaleEnd(_ value: Int64) -> Int64 {
         let (quotient, rest) = max(1, value).quotientAndRemainder(dividingBy: unit)
         let count = rest > 0 ? quotient + 1 : quotient

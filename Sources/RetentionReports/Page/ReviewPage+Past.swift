@@ -5,14 +5,14 @@ import RetentionPolicy
 extension ReviewPage {
     // MARK: What needs care
 
-    /// What is left behind, refused, or worth a look.
+    /// Residue, refusals and everything else that needs attention.
     var care: String {
         var parts: [String] = []
         let left = (lastRun?.report.rules ?? []).filter { $0.residue > 0 }
         if !left.isEmpty {
             parts.append(
                 HTMLText.table(
-                    "What the last run left behind",
+                    "What remained after the last run",
                     [("Rule", false), ("Residue", true), ("Oldest overdue row (UTC)", false), ("Overdue", false)],
                     left.map { rule in
                         (
@@ -24,13 +24,13 @@ extension ReviewPage {
                         )
                     }))
         } else if lastRun != nil {
-            parts.append("<p>The last run left no expired row behind.</p>")
+            parts.append("<p>No expired row remained after the last run.</p>")
         }
         var items: [String] = []
         for rule in plan.rules where rule.outcome == .refused {
             items.append("<li class=\"bad\">\(sentence(rule, "would be refused now"))</li>")
         }
-        items += pastTrouble
+        items += pastProblems
         for run in runs.suffix(Self.mostRuns) {
             for rule in run.report.rules where !rule.accepted.isEmpty {
                 let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")
@@ -56,7 +56,7 @@ extension ReviewPage {
     }
 
     /// What was refused or failed in the runs shown: once for each rule and reason, with how often and the last message.
-    private var pastTrouble: [String] {
+    private var pastProblems: [String] {
         var found: [(key: String, rule: RunReport.RuleReport, first: Instant, last: Instant, count: Int)] = []
         for run in runs.suffix(Self.mostRuns) {
             for rule in run.report.rules where rule.outcome == .refused || rule.outcome == .failed {
@@ -88,7 +88,7 @@ extension ReviewPage {
 
     // MARK: Past runs
 
-    /// The runs of the ledger: how much went, how large the store was, and each run in a line.
+    /// The runs of the ledger: the deleted rows, the size of the store, and each run in a line.
     var past: String {
         guard !runs.isEmpty else {
             return

@@ -2,8 +2,8 @@ import PriceStore
 package import RetentionJob
 import RetentionPolicy
 
-/// What a reviewer sees of a job: what its rules would do now, what past runs did, what is left and what was refused; made
-/// into one page that needs nothing else.
+/// The page for reviewers: what the rules would do now, what past runs did, what remains and what was refused, in one
+/// file without references to others.
 package struct ReviewPage {
     /// What a run would do now.
     package var plan: RunReport
@@ -13,7 +13,7 @@ package struct ReviewPage {
     package var ages: [AgeHistogram]
     /// The size of the store now.
     package var storeSizeBytes: Int64
-    /// The times at which a run was missed; nil: nobody said how often one is expected.
+    /// The gaps between runs; nil: the policy does not say how often a run is expected.
     package var missed: MissedRuns?
     /// What the ledger's chain shows; nil: there is no ledger.
     package var verification: LedgerVerification?
@@ -68,7 +68,7 @@ package struct ReviewPage {
 
     // MARK: Facts
 
-    /// The newest run that is at its end.
+    /// The newest run that has ended.
     var lastRun: LedgerRun? { runs.last { $0.outcome != .running } }
 
     private var facts: String {
@@ -197,7 +197,7 @@ package struct ReviewPage {
             + figures.joined(separator: "\n") + "\n</div>\n</section>"
     }
 
-    /// A plot with its heading, a sentence, and the numbers it was made of.
+    /// A plot with its heading, a sentence, and a table of its numbers.
     static func figure(_ plot: Plot, heading: String, caption: String, table: String) -> String {
         """
         <figure>
@@ -213,7 +213,7 @@ package struct ReviewPage {
 }
 
 extension LedgerRun.Outcome {
-    /// The class of its place on the page.
+    /// The CSS class of the outcome.
     var pageStyle: String {
         switch self {
         case .completed: "good"

@@ -31,12 +31,13 @@ package struct InspectionReport {
         for entity in inspection.entities {
             lines.append("")
             lines.append(paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity))
+            lines += wrapped(entity.layout ?? "", width)
             lines += wrapped(modelFacts(of: entity.entity.model), width)
             let triggers = entity.entity.deleteTriggers
             if !triggers.isEmpty {
                 let names = triggers.joined(separator: ", ")
                 lines += wrapped(
-                    "deleting rows runs \(triggers.count == 1 ? "the trigger" : "the triggers") \(names)", width)
+                    "deleting rows fires \(triggers.count == 1 ? "the trigger" : "the triggers") \(names)", width)
             }
             if let trouble = entity.trouble { lines += wrapped("not all could be read: " + trouble, width) }
             if !entity.dates.isEmpty {
@@ -200,6 +201,7 @@ package struct InspectionReport {
                         ])
                     })),
             .init("delete_triggers", .strings(entity.entity.deleteTriggers)),
+            .init("layout", .optional(entity.layout)),
         ])
     }
 
@@ -226,16 +228,7 @@ package struct InspectionReport {
             .init("oldest", .optional(date.oldest)),
             .init("newest", .optional(date.newest)),
             .init("readable", .optional(date.readableCount)),
-            .init(
-                "unreadable_examples",
-                .array(
-                    date.unreadable.map { rows in
-                        .object([
-                            .init("kind", .string(rows.reason.reportWord)),
-                            .init("rows", .count(rows.rowCount)),
-                            .init("example", .string(SafeText.example(rows.example))),
-                        ])
-                    })),
+            .init("unreadable_examples", .array(date.unreadable.map(\.json))),
             .init("index", .optional(date.index)),
             .init("sentinels", .strings(recognition.sentinels.map { SafeText.example($0) })),
             .init("outliers", .strings(recognition.outliers.map { SafeText.example($0) })),

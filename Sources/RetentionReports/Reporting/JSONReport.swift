@@ -86,16 +86,7 @@ package struct JSONReport {
             .init("seconds", .seconds(rule.elapsed)),
             .init("index", .optional(rule.index)),
             .init("accepted", .strings(rule.accepted.map(\.rawValue))),
-            .init(
-                "unreadable_examples",
-                .array(
-                    rule.unreadable.map { rows in
-                        .object([
-                            .init("kind", .string(rows.reason.reportWord)),
-                            .init("rows", .count(rows.rowCount)),
-                            .init("example", .string(SafeText.example(rows.example))),
-                        ])
-                    })),
+            .init("unreadable_examples", .array(rule.unreadable.map(\.json))),
             .init("method_reason", .optional(rule.methodReason)),
             .init("predicted_lock_seconds", rule.predictedLock.map { .seconds($0) } ?? .null),
             .init("lock_seconds", rule.lockElapsed.map { .seconds($0) } ?? .null),
@@ -119,9 +110,19 @@ package struct JSONReport {
     }
 }
 
+extension Survey.UnreadableRows {
+    /// The rows in `unreadable_examples`.
+    var json: JSONText {
+        .object([
+            .init("kind", .string(reason.jsonName)), .init("rows", .count(rowCount)),
+            .init("example", .string(SafeText.example(example))),
+        ])
+    }
+}
+
 extension Survey.Unreadable {
-    /// The word for this kind in JSON.
-    var reportWord: String {
+    /// The name of this kind in JSON.
+    fileprivate var jsonName: String {
         switch self {
         case .null: "null"
         case .wrongType: "wrong_type"

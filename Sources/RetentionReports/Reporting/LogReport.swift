@@ -7,9 +7,9 @@ package struct LogReport {
     private let runs: [LedgerRun]
     private let missed: MissedRuns?
 
-    /// Makes a report of runs, in the order given.
+    /// Creates a report of runs, in the given order.
     ///
-    /// - Parameter missed: the times at which a run was missed; nil: nobody said how often one is expected.
+    /// - Parameter missed: the gaps between runs; nil: the policy does not say how often a run is expected.
     package init(_ runs: [LedgerRun], missed: MissedRuns? = nil) {
         self.runs = runs
         self.missed = missed
@@ -17,12 +17,12 @@ package struct LogReport {
 
     // MARK: Text
 
-    /// A table of one line for each rule of each run, ending with a line end. Crashed and missed runs stand out. Below it
-    /// is the course of each rule that has run more than once.
+    /// A table with one line for each rule of each run, ending with a line end. Crashed and missed runs are
+    /// highlighted. Below it is the trend of each rule with more than one run.
     ///
     /// - Parameters:
     ///   - tableWidth: the columns of a terminal, to which rows are folded; nil: a row is a line.
-    ///   - usesBlocks: whether the reader is a terminal, on which blocks show that course.
+    ///   - usesBlocks: whether the reader is a terminal, on which blocks show the trend.
     package func table(
         width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false, usesBlocks: Bool = false
     ) -> String {
@@ -113,7 +113,7 @@ package struct LogReport {
         return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + report.text
     }
 
-    /// What went, a line for each rule that deleted something.
+    /// The deleted rows, a line for each rule that deleted something.
     private static func deletedLines(_ report: RunReport) -> [String] {
         report.rules.filter { $0.deleted > 0 }.map { rule in
             let dates = [rule.oldestDeleted, rule.newestDeleted].map { $0.map(Figures.instant) ?? "?" }
@@ -151,7 +151,7 @@ package struct LogReport {
         }
     }
 
-    /// How many characters of the identifiers tell the runs apart; at least 10.
+    /// How many characters distinguish the identifiers of the runs; at least 10.
     private var shortestDistinctLength: Int {
         let identifiers = runs.map(\.report.runID)
         let longest = identifiers.map(\.count).max() ?? 10

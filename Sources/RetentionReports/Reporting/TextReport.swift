@@ -66,7 +66,7 @@ package struct TextReport {
         } else {
             var parts = [
                 Figures.count(pending.files, "file"),
-                Figures.count(pending.saved, "row") + (isDryRun ? " would be saved" : " saved"),
+                Figures.count(pending.saved, "row") + (isDryRun ? " would be imported" : " imported"),
             ]
             if pending.ignored > 0 { parts.append("\(Figures.grouped(pending.ignored)) already there") }
             if pending.rejected > 0 { parts.append(Figures.count(pending.rejected, "bad line")) }
@@ -182,7 +182,7 @@ package struct TextReport {
         return lines
     }
 
-    /// What the store's own triggers do besides.
+    /// The effects of the store's own triggers.
     private func triggers(_ rule: RunReport.RuleReport) -> [String] {
         guard isDryRun else {
             let counts = rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
@@ -192,24 +192,24 @@ package struct TextReport {
         }
         guard rule.expired > 0, !rule.triggers.isEmpty else { return [] }
         return [
-            "also runs the \(rule.triggers.count == 1 ? "trigger" : "triggers") \(Self.list(rule.triggers)), which may "
+            "also fires the \(rule.triggers.count == 1 ? "trigger" : "triggers") \(Self.list(rule.triggers)), which may "
                 + "change other rows; that is not counted"
         ]
     }
 
-    /// Why the rows do not go in the ordinary way, and how long the store was locked.
+    /// Why another method than the usual one is used, and how long the store was locked.
     private func method(_ rule: RunReport.RuleReport) -> String? {
         guard rule.expired > 0, let method = rule.method else { return nil }
         var parts: [String] = []
         if let reason = rule.methodReason { parts.append("\(method): \(reason)") }
-        if let lock = rule.lockElapsed, lock >= Self.tellableLock {
+        if let lock = rule.lockElapsed, lock >= Self.shortestShownLock {
             parts.append("the store was locked for \(Figures.duration(lock))")
         }
         return parts.isEmpty ? nil : parts.joined(separator: "; ")
     }
 
-    /// A shorter lock was noticed by nobody.
-    private static let tellableLock = Duration.milliseconds(50)
+    /// Shorter locks are not shown.
+    private static let shortestShownLock = Duration.milliseconds(50)
 
     /// A sentence with a label before it, wrapped and indented under itself.
     private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
@@ -235,11 +235,11 @@ package struct TextReport {
         if rejected > 0 { parts.append("\(Figures.count(rejected, "pending line")) rejected") }
         if isDryRun {
             guard report.failure == nil else { return "Nothing was changed, and nothing was counted\(exit)." }
-            // What a refused rule would have deleted stays.
+            // A refused rule deletes nothing.
             let planned = report.rules.filter { $0.outcome == .planned }
             let expired = planned.reduce(0) { $0 + $1.expired }
             let cascaded = planned.reduce(0) { $0 + $1.cascaded }
-            let deleted = expired == 0 ? "no row" : Figures.count(expired + cascaded, "row")
+            let deleted = expired == 0 ? "no rows" : Figures.count(expired + cascaded, "row")
             parts = ["delete \(deleted)" + Self.shares(expired: expired, cascaded: cascaded)]
             if refused > 0 { parts.append("refuse \(Figures.count(refused, "rule"))") }
             if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
@@ -254,7 +254,7 @@ package struct TextReport {
         let (cascaded, byTriggers) = (report.cascadedCount, report.triggerDeletedCount)
         let total = report.deletedCount + cascaded + byTriggers
         let deleted =
-            (total == 0 ? "no row" : Figures.count(total, "row"))
+            (total == 0 ? "no rows" : Figures.count(total, "row"))
             + Self.shares(expired: report.deletedCount, cascaded: cascaded, byTriggers: byTriggers)
         let time = Figures.duration(report.finished.since(report.started))
         let tail = parts.isEmpty ? "" : "; " + Self.list(parts)
@@ -267,7 +267,7 @@ package struct TextReport {
         return "Deleted \(deleted) in \(time)\(tail)\(exit)." + reclaimed
     }
 
-    /// Of which kinds deleted rows are, where there is more than one: ` (12 expired, 30 by cascades)`.
+    /// The kinds of deleted rows, if there is more than one: ` (12 expired, 30 by cascades)`.
     private static func shares(expired: Int, cascaded: Int, byTriggers: Int = 0) -> String {
         guard cascaded + byTriggers > 0 else { return "" }
         var parts = ["\(Figures.grouped(expired)) expired"]

@@ -4,16 +4,16 @@ import RetentionPolicy
 /// How many rows each rule has deleted from run to run, a line a rule.
 struct TrendReport {
     let runs: [LedgerRun]
-    /// Whether the reader is a terminal, on which a line of blocks shows the course; else the numbers do.
+    /// Whether the reader is a terminal, on which a line of blocks shows the trend; otherwise numbers do.
     var usesBlocks: Bool
-    /// The columns of the terminal; nil: there is none.
+    /// The columns of the terminal; nil: it is not a terminal.
     var width: Int?
 
     private static let blocks = Array("▁▂▃▄▅▆▇█")
     /// More runs than this do not fit on a line.
     private static let mostRuns = 60
 
-    /// The lines, with a heading; none where no rule has ended twice.
+    /// The lines, with a heading; empty if no rule has ended twice.
     var lines: [String] {
         var names: [String] = []
         for rule in runs.flatMap(\.report.rules) where !names.contains(rule.name) { names.append(rule.name) }
@@ -37,7 +37,7 @@ struct TrendReport {
         return table.lines(width: 0, foldWidth: width) { text, _ in text }
     }
 
-    /// How many runs have room beside the longest name and the figures.
+    /// How many runs fit beside the longest name and the figures.
     private var shownRuns: Int {
         guard let width else { return Self.mostRuns }
         let longest = runs.flatMap(\.report.rules).map { TextWidth.of(SafeText.line($0.name)) }.max() ?? 0
@@ -51,7 +51,7 @@ struct TrendReport {
             counts.map { count -> Character in
                 guard let count else { return "x" }
                 guard most > 0 else { return Self.blocks[0] }
-                // Anything but nothing stands above the line of nothing.
+                // Any number above 0 is visibly higher than 0.
                 return Self.blocks[count == 0 ? 0 : 1 + Int(Int128(count) * 6 / Int128(most))]
             })
     }

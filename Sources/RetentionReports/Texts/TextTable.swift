@@ -1,15 +1,15 @@
 import RetentionPolicy
 
-/// A table of aligned columns for a terminal. A column in which no row says anything is left out.
+/// A table of aligned columns for a terminal. A column without a value in any row is omitted.
 struct TextTable {
-    /// How a column stands.
+    /// The alignment of a column.
     enum Alignment { case left, right }
 
-    /// A column: its heading and where its cells stand.
+    /// A column: its heading and its alignment.
     struct Column {
         var heading: String
         var alignment: Alignment
-        /// Whether the column stays where all of its cells are empty.
+        /// Whether the column is shown even if all of its cells are empty.
         var isAlwaysShown: Bool
 
         init(_ heading: String, _ alignment: Alignment = .left, isAlwaysShown: Bool = false) {
@@ -22,7 +22,7 @@ struct TextTable {
     /// A row: one text for each column, or texts for the first columns and then a message in place of the rest.
     struct Row {
         var cells: [String]
-        /// A sentence that takes the place of the cells that are missing, wrapped to the width.
+        /// A sentence instead of the missing cells, wrapped to the width.
         var message: String?
         var style: Style = .plain
     }
@@ -31,17 +31,17 @@ struct TextTable {
     var rows: [Row] = []
 
     private static let gap = "  "
-    /// The indentation of the lines that a folded row goes on with.
+    /// The indentation of the continuation lines of a folded row.
     private static let foldIndent = "    "
 
     /// The lines of the table.
     ///
     /// - Parameters:
     ///   - width: the columns to which messages are wrapped.
-    ///   - foldWidth: the columns of a terminal: rows that are wider go on below, broken between cells. Nil: a row is a line,
-    ///     however long.
+    ///   - foldWidth: the columns of a terminal: wider rows continue below, broken between cells. Nil: a row is always
+    ///     one line.
     ///   - hasHeading: whether the headings come first.
-    ///   - paint: puts a text in a style; widths are measured before.
+    ///   - paint: formats a text in a style; widths are measured before.
     func lines(
         width: Int, foldWidth: Int? = nil, hasHeading: Bool = true, paint: (String, Style) -> String
     ) -> [String] {
@@ -76,7 +76,7 @@ struct TextTable {
         return lines
     }
 
-    /// The columns that are shown, in groups that stand on one line each.
+    /// The columns to show, in groups that fit on one line each.
     private func columnGroups(_ widths: [Int], _ foldWidth: Int?) -> [[Int]] {
         let shown = columns.indices.filter { index in
             columns[index].isAlwaysShown || rows.contains { index < $0.cells.count && !$0.cells[index].isEmpty }

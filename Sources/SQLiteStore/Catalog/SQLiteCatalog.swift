@@ -2,6 +2,16 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
+/// A trigger that runs before a row is deleted.
+struct DeleteTrigger: Hashable {
+    let name: String
+    /// Its condition and its body, upper-cased.
+    let body: String
+
+    /// Whether it may keep a row without an error.
+    var mayKeepRows: Bool { body.contains("IGNORE") }
+}
+
 /// A table as the engine needs to know it, beyond what an ``Entity`` tells.
 struct SQLiteTable {
     var entity: Entity
@@ -16,6 +26,10 @@ struct SQLiteTable {
     var keyIndex: String?
     /// The names of triggers that fire when a row is inserted.
     var insertTriggers: [String]
+    /// Triggers that run before a row is deleted: they may keep it, or read the rows that refer to it.
+    var triggersBeforeDelete: [DeleteTrigger]
+    /// Whether one of them may keep a row without an error.
+    var mayKeepRows: Bool { triggersBeforeDelete.contains(where: \.mayKeepRows) }
     /// Whether the table has a CHECK constraint.
     var hasChecks: Bool
     /// Whether rowids are never given twice.
@@ -195,7 +209,8 @@ struct SQLiteCatalog {
                 updateTriggers: texts.updateTriggers, refusingTriggers: texts.refusingTriggers),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
-            insertTriggers: texts.triggers(on: "INSERT"), hasChecks: type == "table" && texts.hasChecks,
+            insertTriggers: texts.triggers(on: "INSERT"), triggersBeforeDelete: texts.beforeDelete,
+            hasChecks: type == "table" && texts.hasChecks,
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
     }
@@ -244,6 +259,18 @@ struct SQLiteCatalog {
                         return name.reversed().drop { " \"'`]".contains($0) }.reversed().map(String.init).joined()
                             .lowercased()
                     })
+            }
+        }
+
+        /// BEFORE is what SQLite takes where no word says so.
+        var beforeDelete: [DeleteTrigger] {
+            triggers.compactMap { trigger in
+                let head = head(of: trigger.text)
+                guard head.contains("DELETE"), head.contains("BEFORE") || !head.contains("AFTER"), let end = head.last
+                else { return nil }
+                // Behind the name of the table.
+                let rest = trigger.text[end.endIndex...].split(maxSplits: 2, whereSeparator: \.isWhitespace)
+                return DeleteTrigger(name: trigger.name, body: rest.count > 2 ? String(rest[2]) : trigger.text)
             }
         }
 

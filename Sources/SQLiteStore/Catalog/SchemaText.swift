@@ -35,8 +35,8 @@ enum SchemaText {
         return nil
     }
 
-    /// A table's definition with `CHECK (1)` in place of each foreign key: a temporary table would look for the table
-    /// that a key points at among the temporary ones, and find none.
+    /// A table's definition with `CHECK (1)` in place of each foreign key: a temporary table would search the
+    /// referenced table among the temporary ones, and not find it.
     static func withoutForeignKeys(_ definition: String) -> String {
         var scanner = Scanner(definition)
         var result = ""
@@ -71,7 +71,7 @@ enum SchemaText {
         return found
     }
 
-    /// Words, quoted names and marks, one by one; comments are passed over.
+    /// Words, quoted names and symbols, one by one; comments are skipped.
     private struct Scanner {
         private let text: String
         /// Where the last token began.

@@ -12,7 +12,7 @@ struct CoreDataEntity: Hashable {
     var parent: String?
     /// The numbers of its rows and of those of its sub-entities, ascending.
     var numbers: [Int64]
-    /// Whether the table has rows of other entities too, so that `Z_ENT` must be asked.
+    /// Whether the table also has rows of other entities, so that `Z_ENT` must be checked.
     var sharesTable: Bool
     /// The names of its sub-entities at any depth, sorted.
     var subentities: [String]
@@ -22,7 +22,7 @@ struct CoreDataEntity: Hashable {
     var managed: ManagedEntity?
     /// The columns of its attributes and stored to-one relationships, by lower-cased name.
     var columns: [String: String] = [:]
-    /// Names of which the model does not say which of several columns is meant, with those columns.
+    /// Names for which the model does not say which of several columns is meant, with those columns.
     var ambiguous: [String: [String]] = [:]
     /// Why its rows cannot be deleted at all; nil: they can.
     var unsupported: String?
@@ -66,7 +66,7 @@ struct ModelLink: Hashable {
 
     /// What the model says of it.
     var relationship: ManagedRelationship
-    /// What the model says of the way back; nil: there is none.
+    /// The inverse in the model; nil if there is none.
     var inverse: ManagedRelationship?
     /// The table of the declaring rows.
     var table: String
@@ -83,7 +83,7 @@ struct ModelLink: Hashable {
     /// In the declaring rows of a one-to-one relationship: the column of the other end that leads back.
     var back: Reference?
 
-    /// The columns of rows at the other end that point at a declaring row.
+    /// The columns of rows at the other end that refer to a declaring row.
     var pointing: Reference? {
         if case .other(let reference) = storage { return reference }
         return back

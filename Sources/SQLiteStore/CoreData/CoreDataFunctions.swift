@@ -1,9 +1,9 @@
 import GRDB
 import GRDBSQLite
 
-/// Stand-ins for the functions that only Apple's framework has and that triggers of its stores call.
+/// Functions with the names of those that only Apple's framework has and that triggers of its stores call.
 ///
-/// They return NULL: the triggers call them to tell the framework of what they did, and their own SQL does the work.
+/// They return NULL: the triggers call them to notify the framework, and do their work with their own SQL.
 enum CoreDataFunctions {
     private static let prefix = "NSCoreData"
 

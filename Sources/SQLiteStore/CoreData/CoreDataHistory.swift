@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// How a Core Data store keeps its persistent history: the numbers of its own entities and the columns of its tables.
+/// How a Core Data store keeps its persistent history: the entity numbers and the columns of its tables.
 ///
 /// Source: the tables of stores written by Apple's framework; docs/core-data.md.
 struct CoreDataHistory: Hashable {
@@ -65,7 +65,7 @@ struct CoreDataHistory: Hashable {
     /// Why the deletes of entities' rows cannot be recorded, or nil.
     func obstacle(_ entities: [CoreDataEntity]) -> String? {
         if let unknownForm { return unknownForm }
-        // One value has one place; which of several goes where is not known.
+        // There is a place for one value; the places of several values are unknown.
         for entity in entities {
             let kept = entity.preserved
             if kept.count > 1 {
@@ -114,7 +114,7 @@ struct CoreDataHistory: Hashable {
             )
         }
 
-        /// Records that rows go; before they do.
+        /// Records the deletion of rows, before it happens.
         func recordDeletes(of table: String, keys: String, _ schema: CoreDataSchema) throws {
             let kept = schema.entities.values.filter { $0.table == table && !$0.preserved.isEmpty }
             let place = history.tombstones.first
@@ -131,7 +131,7 @@ struct CoreDataHistory: Hashable {
                 2,
                 "SELECT gone.Z_ENT AS ent, gone.Z_PK AS pk\(tombstone) FROM main.\(table.quotedIdentifier) AS gone "
                     + "WHERE gone.Z_PK IN (\(keys))", tombstone: tombstone.isEmpty ? nil : place)
-            // A row that was changed before it went has only gone.
+            // A row that was changed before it was deleted is recorded as deleted only.
             try db.execute(
                 sql: """
                     DELETE FROM main.ACHANGE WHERE ZTRANSACTIONID = \(transaction) AND ZCHANGETYPE = 1
@@ -168,7 +168,8 @@ struct CoreDataHistory: Hashable {
         }
 
         private func append(_ kind: Int, _ rows: String, tombstone: String?) throws {
-            // The key goes on from the greatest ever given: the framework would take an earlier one for a known change.
+            // The key continues after the greatest ever given: the framework would consider an earlier one a known
+            // change.
             let next =
                 "(SELECT max(ifnull((SELECT Z_MAX FROM main.Z_PRIMARYKEY WHERE Z_ENT = \(history.change)), 0), "
                 + "ifnull((SELECT max(Z_PK) FROM main.ACHANGE), 0)))"

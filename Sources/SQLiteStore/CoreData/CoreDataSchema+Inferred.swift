@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// What the tables of a store without a model tell of its relationships.
+/// The relationships that the tables of a store without a model prove.
 extension CoreDataSchema {
     /// Finds what the tables of a store without a model prove: a reference whose column names the number of its entity,
     /// and tables of pairs. An indexed column of whole numbers may be a reference, too, and is only noted.

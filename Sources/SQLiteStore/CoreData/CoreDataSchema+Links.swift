@@ -120,8 +120,8 @@ private struct LinkResolver {
         return ModelLink.Reference(column: "Z\(capital)", companions: companions.filter { has(table, $0) })
     }
 
-    /// The table of pairs: named after the number and the relationship of either side, its columns after the entity
-    /// that they point at and the relationship that leads there.
+    /// The join table: named after the entity number and the relationship of either side, its columns after the entity
+    /// that they refer to and the relationship.
     private var pairs: ModelLink.Storage? {
         let name = relationship.name.uppercased()
         let back = inverse?.name.uppercased()

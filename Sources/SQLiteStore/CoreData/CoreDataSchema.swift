@@ -59,7 +59,7 @@ struct CoreDataSchema {
         (links[entity.table] ?? []).filter { !Set($0.numbers).isDisjoint(with: entity.numbers) }
     }
 
-    /// To-one relationships of other rows that point at rows of a table and have no way back.
+    /// To-one relationships of other rows that refer to rows of a table and have no inverse.
     func oneWayLinks(to table: String) -> [ModelLink] {
         links.values.joined().filter { $0.destinationTable == table && $0.inverse == nil }
             .sorted { ($0.table, $0.relationship.name) < ($1.table, $1.relationship.name) }

@@ -63,15 +63,15 @@ extension CoreDataSchema {
 }
 
 extension SQLiteConnection {
-    /// The files that only the doomed rows of a step refer to, sorted.
+    /// The files that only the removed rows of a step refer to, sorted.
     func externalFiles(_ graph: ObjectGraph, _ db: Database) throws -> [String] {
         var going: [String] = []
         for table in try graph.losingTables() {
-            let doomed = try doomedObjects(table, graph.doomed, db)
+            let removed = try removedObjects(table, graph.removed, db)
             for column in graph.schema.externalColumns(of: table) {
                 going.append(
                     "SELECT \(column.quotedIdentifier) AS value FROM main.\(table.quotedIdentifier) WHERE Z_PK IN "
-                        + "(SELECT k0 FROM temp.\(doomed) WHERE step = \(graph.step)) "
+                        + "(SELECT k0 FROM temp.\(removed) WHERE step = \(graph.step)) "
                         + "AND \(ExternalFiles.isReference(column.quotedIdentifier))")
             }
         }
@@ -82,9 +82,10 @@ extension SQLiteConnection {
         return try rows(SQLFragment(query), db).compactMap { ExternalFiles.name(in: $0[0]) }.sorted()
     }
 
-    /// Notes the files that rows which are about to go refer to.
+    /// Notes the files to which rows refer that are about to be deleted.
     ///
-    /// How often each file is referred to is counted once for all batches of a request, and counted down with each.
+    /// The references to each file are counted once for all batches of a request, and the count decreases with each
+    /// batch.
     func noteExternalFiles(of table: String, keys: String, _ schema: CoreDataSchema, _ db: Database) throws {
         let columns = schema.externalColumns(of: table)
         guard !columns.isEmpty, let objects = temporaries.objects else { return }

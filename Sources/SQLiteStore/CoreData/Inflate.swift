@@ -6,18 +6,19 @@ struct Inflate {
     private let stream: [UInt8]
     private let limit: Int
     private var output: [UInt8] = []
-    /// The next byte that no bit was taken from.
+    /// The next byte of which no bit has been read.
     private var position = 0
     /// Bits that were read from the stream and not yet used, the next one lowest.
     private var bits = 0
     private var bitCount = 0
 
-    /// The bytes that a stream unpacks to. What follows its last block is not looked at.
+    /// Unpacks a stream. Bytes after its last block are ignored.
     ///
     /// - Parameters:
     ///   - stream: the packed bytes, without the header and trailer of zlib or gzip.
-    ///   - limit: the greatest count of unpacked bytes.
-    /// - Throws: ``ModelArchiveError`` that names the byte of the stream, if it is damaged, ends early or unpacks to more.
+    ///   - limit: the largest number of unpacked bytes.
+    /// - Throws: ``ModelArchiveError`` with the position in the stream, if it is damaged, ends early or unpacks to
+    ///   more.
     static func bytes(of stream: [UInt8], limit: Int) throws(ModelArchiveError) -> [UInt8] {
         var inflate = Inflate(stream: stream, limit: limit)
         while try !inflate.unpackBlock() {}
@@ -158,7 +159,7 @@ struct Inflate {
 extension Inflate {
     /// A canonical Huffman code: how many symbols have each length, and the symbols by length and number.
     private struct HuffmanCode {
-        /// The counts of symbols by length in bits; index 0 stands for no code.
+        /// The counts of symbols by length in bits; index 0 means no code.
         let counts: [Int]
         /// The symbols in the order of their codes.
         let symbols: [Int]
@@ -182,9 +183,8 @@ extension Inflate {
             self.symbols = symbols
         }
 
-        /// Makes a code from the lengths of its symbols, 0 to 15; nil if there are more of them than bits can tell apart,
-        /// or fewer. As in zlib, a code of one symbol with one bit passes, and so does one without symbols: it is an
-        /// error to use.
+        /// Creates a code from the lengths of its symbols, 0 to 15; nil if there are too many or too few of them. As in
+        /// zlib, a code of one symbol with one bit is valid, and so is one without symbols, which is an error to use.
         init?(lengths: some Collection<Int>, mayBeIncomplete: Bool) {
             self.init(unchecked: Array(lengths))
             var free = 1

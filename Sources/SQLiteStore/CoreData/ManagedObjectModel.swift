@@ -1,4 +1,4 @@
-/// The model of a Core Data store: its entities and what each of their rows holds and points at.
+/// The model of a Core Data store: its entities with their attributes and relationships.
 ///
 /// It is read from the archive that Apple's framework leaves in the store, or from a compiled `.mom` file.
 struct ManagedObjectModel: Hashable, Sendable {
@@ -13,7 +13,7 @@ struct ManagedEntity: Hashable, Sendable {
     /// Its name in earlier versions of the model, where it had another. The `Z_NAME` of a store that was migrated may
     /// still be this one.
     var formerName: String?
-    /// The entity that it inherits from; nil: it is the root of its own table.
+    /// The parent entity; nil: it is the root of its own table.
     var superentity: String?
     /// Whether only its sub-entities have rows.
     var isAbstract: Bool
@@ -75,7 +75,7 @@ struct ManagedRelationship: Hashable, Sendable {
     var name: String
     /// The entity at the other end.
     var destination: String
-    /// The relationship of the destination that leads back; nil: there is none.
+    /// The inverse relationship of the destination; nil if there is none.
     var inverse: String?
     /// What a delete of a declaring row does.
     var deleteRule: DeleteRule
@@ -83,7 +83,7 @@ struct ManagedRelationship: Hashable, Sendable {
     var isOptional: Bool
     /// The least count of other ends, where there are any.
     var minCount: Int
-    /// The greatest count of other ends; 0 or less: there is none.
+    /// The largest number of other ends; 0 or less: no limit.
     var maxCount: Int
     /// Whether the model calls it ordered, which it may do with a single other end too.
     var hasOrder: Bool

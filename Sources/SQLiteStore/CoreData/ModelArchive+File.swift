@@ -3,14 +3,14 @@
 extension ManagedObjectModel {
     /// Reads a compiled model: a `.mom` file, or a `.momd` folder with a file for each version of the model.
     ///
-    /// Of a folder's versions the one is taken that the store was written with; where the store does not say, the
-    /// current one. A single file that lies in such a folder is checked against the store in the same way.
+    /// From a folder the version is used with which the store was written, or the current one if the store does not
+    /// say. A single file in such a folder is checked against the store in the same way.
     ///
     /// - Parameters:
     ///   - path: the file or folder.
-    ///   - storeMetadata: the value of the store's `Z_METADATA.Z_PLIST`, which tells the version; nil: it is not known.
-    /// - Throws: ``ModelArchiveError`` if a file cannot be read, is damaged, or is no model, or if no version is the
-    ///   store's.
+    ///   - storeMetadata: the value of the store's `Z_METADATA.Z_PLIST`, which contains the version; nil: unknown.
+    /// - Throws: ``ModelArchiveError`` if a file cannot be read, is damaged, or is not a model, or if no version
+    ///   matches the store.
     static func read(path: String, storeMetadata: [UInt8]? = nil) throws(ModelArchiveError) -> ManagedObjectModel {
         let hashes = storeMetadata.flatMap(ModelVersions.storeHashes)
         var path = path
@@ -32,7 +32,7 @@ extension ManagedObjectModel {
 
 /// What the `VersionInfo.plist` of a `.momd` folder says of the versions in it.
 private struct ModelVersions {
-    /// What Core Data keeps of each entity, to tell versions of a model apart; by entity.
+    /// The hash of each entity, which identifies a version of a model; by entity.
     typealias Hashes = [String: [UInt8]]
 
     let folder: String
@@ -127,7 +127,7 @@ private enum ModelFile {
 
     /// The bytes of a regular file of no more than ``ModelArchive/largestSizeBytes``.
     static func bytes(_ path: String) throws(ModelArchiveError) -> [UInt8] {
-        // Not to wait for somebody to write into a FIFO that nobody has open.
+        // Opening a FIFO without a writer must not block.
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure(path) }
         defer { close(descriptor) }

@@ -1,6 +1,6 @@
-/// The archive of a Core Data model, as Apple's framework writes it, being read into a ``ManagedObjectModel``.
+/// Reads the archive of a Core Data model, as Apple's framework writes it, into a ``ManagedObjectModel``.
 ///
-/// Only what decides about deletes is looked at. Objects of classes that it does not know are left out.
+/// Only what affects deletes is read. Objects of unknown classes are left out.
 struct ModelArchive {
     private let archive: KeyedArchive
     /// Properties read so far, inherited ones counted again for each entity.
@@ -68,10 +68,10 @@ struct ModelArchive {
         return entity
     }
 
-    /// The property itself, where a sub-entity has only a stand-in for what it inherits.
+    /// The property itself, if a sub-entity has only a stand-in for an inherited one.
     private func underlying(_ property: Int) throws(ModelArchiveError) -> Int {
         var property = property
-        // A stand-in of a stand-in would be one for each step down the inheritance.
+        // Each level of inheritance adds a stand-in.
         for _ in 0..<64 {
             guard try archive.isKind(property, of: "_NSPropertyDescriptionProxy") else { return property }
             guard let next = try archive.member("NSUnderlyingProperty", of: property) else {

@@ -50,7 +50,7 @@ struct ObjectDelete {
         let objects = connection.temporaries.objects ?? BatchObjects(request: whole)
         connection.temporaries.objects = objects
         graph = ObjectGraph(
-            schema: schema, entity: entity, relationships: request.relationships, doomed: objects.doomed, step: 0,
+            schema: schema, entity: entity, relationships: request.relationships, removed: objects.removed, step: 0,
             connection: connection, db: db)
     }
 
@@ -59,8 +59,8 @@ struct ObjectDelete {
     /// - Parameter whole: the request's predicate on the rows of the scope.
     /// - Throws: ``StoreError`` of kind `constraint` if a relationship forbids it; the caller undoes the batch.
     mutating func delete(_ keys: SQLFragment, whole: SQLFragment) throws {
-        for table in graph.doomed.tables.values { try execute("DELETE FROM temp.\(table)") }
-        let own = try connection.doomedObjects(scope.table.tableName, graph.doomed, db)
+        for table in graph.removed.tables.values { try execute("DELETE FROM temp.\(table)") }
+        let own = try connection.removedObjects(scope.table.tableName, graph.removed, db)
         try connection.execute(SQLFragment("INSERT INTO temp.\(own) SELECT *, 0, 0 FROM (") + keys + ")", db)
         let named = db.changesCount
         if named == 0 { return try check(graph.denials()) }
@@ -77,16 +77,16 @@ struct ObjectDelete {
         for pair in try graph.foreignPairs() {
             try execute(
                 "DELETE FROM main.\(pair.table.quotedIdentifier) WHERE \(pair.column.quotedIdentifier) IN "
-                    + "(SELECT k0 FROM temp.\(pair.doomed))")
+                    + "(SELECT k0 FROM temp.\(pair.removed))")
         }
         try noteExternalFiles()
         let alsoNamed = try cascadedButNamed(own, whole)
         var gone = 0
-        for (table, doomed) in try goingTables() {
-            try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(doomed)", graph.schema)
-            try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(doomed))")
+        for (table, removed) in try goingTables() {
+            try recorder?.recordDeletes(of: table, keys: "SELECT k0 FROM temp.\(removed)", graph.schema)
+            try execute("DELETE FROM main.\(table.quotedIdentifier) WHERE Z_PK IN (SELECT k0 FROM temp.\(removed))")
             gone += db.changesCount
-            try forgetCleared(table, doomed)
+            try forgetCleared(table, removed)
         }
         for loss in losses {
             guard let rows = loss.rowsAfterwards else { continue }
@@ -114,9 +114,9 @@ struct ObjectDelete {
             let losses = try graph.ends(of: link, "TRUE").map {
                 "SELECT \(column) AS k0, count(*) AS losses" + $0 + " GROUP BY 1"
             }
-            let doomed = try connection.doomedObjects(table, graph.doomed, db)
+            let removed = try connection.removedObjects(table, graph.removed, db)
             for loss in losses {
-                let stays = "NOT EXISTS (SELECT 1 FROM temp.\(doomed) AS own WHERE own.k0 = stayer.Z_PK)"
+                let stays = "NOT EXISTS (SELECT 1 FROM temp.\(removed) AS own WHERE own.k0 = stayer.Z_PK)"
                 try recorder?.recordUpdates(
                     of: table,
                     keys: "SELECT stayer.k0 FROM (SELECT k0, k0 AS Z_PK FROM (\(loss))) AS stayer WHERE \(stays)")
@@ -146,11 +146,11 @@ struct ObjectDelete {
     }
 
     /// Rows that lost a reference before and go now are counted as gone only.
-    private mutating func forgetCleared(_ table: String, _ doomed: String) throws {
+    private mutating func forgetCleared(_ table: String, _ removed: String) throws {
         guard let cleared = connection.temporaries.objects?.cleared[table.lowercased()],
             try connection.row(SQLFragment("SELECT 1 FROM temp.\(cleared.all) LIMIT 1"), db) != nil
         else { return }
-        try execute("DELETE FROM temp.\(cleared.all) WHERE k0 IN (SELECT k0 FROM temp.\(doomed))")
+        try execute("DELETE FROM temp.\(cleared.all) WHERE k0 IN (SELECT k0 FROM temp.\(removed))")
         nullifiedCount -= db.changesCount
     }
 
@@ -179,21 +179,21 @@ struct ObjectDelete {
     }
 
     /// The tables that lose rows, with the temporary tables of their keys.
-    private func goingTables() throws -> [(table: String, doomed: String)] {
-        try graph.losingTables().map { ($0, try connection.doomedObjects($0, graph.doomed, db)) }
+    private func goingTables() throws -> [(table: String, removed: String)] {
+        try graph.losingTables().map { ($0, try connection.removedObjects($0, graph.removed, db)) }
     }
 
     private mutating func noteObjectIDs(_ own: String) throws {
         let key = "\(RowScope.alias).Z_PK"
         let query =
-            "SELECT \(scope.identity.joined(separator: ", ")) FROM temp.\(own) AS doomed CROSS JOIN \(scope.from()) "
-            + "WHERE \(key) = doomed.k0 AND doomed.wave = 0 ORDER BY \(key)"
+            "SELECT \(scope.identity.joined(separator: ", ")) FROM temp.\(own) AS removed CROSS JOIN \(scope.from()) "
+            + "WHERE \(key) = removed.k0 AND removed.wave = 0 ORDER BY \(key)"
         objectIDs += try connection.rows(SQLFragment(query), db).map { connection.objectID(scope, $0) }
     }
 
     private func noteExternalFiles() throws {
-        for (table, doomed) in try goingTables() {
-            try connection.noteExternalFiles(of: table, keys: "SELECT k0 FROM temp.\(doomed)", graph.schema, db)
+        for (table, removed) in try goingTables() {
+            try connection.noteExternalFiles(of: table, keys: "SELECT k0 FROM temp.\(removed)", graph.schema, db)
         }
     }
 
@@ -213,7 +213,7 @@ final class BatchObjects {
     /// The request, without its limit and place.
     let request: BatchDeleteRequest
     /// The keys of the batch at hand.
-    let doomed = DoomedRows(isIndexed: false)
+    let removed = RemovedRows(isIndexed: false)
     /// Temporary tables with the keys of rows that lost a reference, by lower-cased table: by the link at hand, and by all
     /// batches so far.
     var cleared: [String: (touched: String, all: String)] = [:]
@@ -242,7 +242,7 @@ extension SQLiteConnection {
         guard let objects = temporaries.objects else { return }
         let counts = [objects.externalCounts].compactMap(\.self)
         let cleared = objects.cleared.values.flatMap { [$0.touched, $0.all] }
-        for table in cleared + Array(objects.doomed.tables.values) + counts {
+        for table in cleared + Array(objects.removed.tables.values) + counts {
             try db.execute(sql: "DROP TABLE IF EXISTS temp.\(table)")
         }
         temporaries.objects = nil
@@ -251,7 +251,7 @@ extension SQLiteConnection {
 
 extension BatchDeleteRequest {
     /// The request as all its batches share it.
-    fileprivate var withoutPlace: BatchDeleteRequest {
+    var withoutPlace: BatchDeleteRequest {
         var request = self
         request.fetchRequest.fetchLimit = nil
         request.fetchRequest.fetchOffset = 0

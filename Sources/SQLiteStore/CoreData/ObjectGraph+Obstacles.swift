@@ -1,22 +1,23 @@
 import GRDB
 import PriceStore
 
-/// What stands in the way of a delete of objects.
+/// Obstacles to a delete of objects.
 extension ObjectGraph {
-    /// Relationships that forbid the delete, with the rows that stand in the way.
+    /// Relationships that forbid the delete, with the rows that prevent it.
     func obstacles() throws -> [Survey.Obstacle] {
         try denials() + mandatory() + dangling() + unproven()
     }
 
-    /// Rows of a store without a model that stay and hold a key that goes in a column that may be a reference.
+    /// Remaining rows of a store without a model that hold the key of a deleted row in a column that may be a
+    /// reference.
     private func unproven() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for (table, column) in schema.unprovenReferences {
             for losing in try losingTables() {
-                let doomed = try connection.doomedObjects(losing, doomed, db)
+                let removed = try connection.removedObjects(losing, removed, db)
                 let number = try count([
-                    " FROM temp.\(doomed) AS doomed CROSS JOIN main.\(table.quotedIdentifier) AS child WHERE "
-                        + "child.\(column.quotedIdentifier) = doomed.k0 AND doomed.step = \(step) AND "
+                    " FROM temp.\(removed) AS removed CROSS JOIN main.\(table.quotedIdentifier) AS child WHERE "
+                        + "child.\(column.quotedIdentifier) = removed.k0 AND removed.step = \(step) AND "
                         + (try stays(table))
                 ])
                 guard number > 0 else { continue }
@@ -41,7 +42,7 @@ extension ObjectGraph {
             switch rule(of: link) {
             case .deny:
                 let number = try count(
-                    try ends(of: link, "doomed.step = \(step) AND " + (try stays(link.destinationTable))))
+                    try ends(of: link, "removed.step = \(step) AND " + (try stays(link.destinationTable))))
                 if number > 0 || relationships != .deny || link.relationship.deleteRule == .deny {
                     found.append(link.obstacle(.denyRule, rowCount: number))
                 }
@@ -57,34 +58,34 @@ extension ObjectGraph {
         }
     }
 
-    /// Rows that stay and must have an other end that goes.
+    /// Remaining rows whose mandatory other end is deleted.
     private func mandatory() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for table in try losingTables() {
             for link in links(of: table) where rule(of: link) == .nullify {
                 guard let inverse = link.inverse, !inverse.isOptional else { continue }
                 let number = try count(
-                    try ends(of: link, "doomed.step = \(step) AND " + (try stays(link.destinationTable))))
+                    try ends(of: link, "removed.step = \(step) AND " + (try stays(link.destinationTable))))
                 if number > 0 { found.append(link.obstacle(.mandatoryInverse, rowCount: number)) }
             }
         }
         return found
     }
 
-    /// Rows that stay and point at rows that go, by a relationship without a way back: nothing would clear it.
+    /// Remaining rows that refer to deleted rows by a relationship without an inverse: nothing would clear it.
     private func dangling() throws -> [Survey.Obstacle] {
         var found: [Survey.Obstacle] = []
         for table in try losingTables() {
             for link in schema.oneWayLinks(to: table) {
                 guard case .own = link.storage, let part = forbidden(of: table) else { continue }
-                let number = try count(try oneWay(link, "doomed.step = \(step)", part, staying: true))
+                let number = try count(try oneWay(link, "removed.step = \(step)", part, staying: true))
                 if number > 0 { found.append(link.obstacle(.noInverse, rowCount: number)) }
             }
         }
         return found
     }
 
-    /// Whether rows that go must not be parted: one must have the other, and only a common batch takes both.
+    /// Whether rows must be deleted together: one requires the other, so they must be in the same batch.
     func mustGoTogether() throws -> Bool {
         for table in try losingTables() {
             for link in links(of: table) {
@@ -95,12 +96,12 @@ extension ObjectGraph {
                 case .cascade, .noAction: mustStay = false
                 }
                 guard mustStay else { continue }
-                let other = try connection.doomedObjects(link.destinationTable, doomed, db)
-                // A row that went by the cascade of its other end is always in the same batch.
+                let other = try connection.removedObjects(link.destinationTable, removed, db)
+                // A row that was deleted by the cascade of its other end is always in the same batch.
                 let condition =
-                    "doomed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
+                    "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                     + "AND own.step = \(step)"
-                    + (link.inverse?.deleteRule == .cascade ? " AND own.wave >= doomed.wave)" : ")")
+                    + (link.inverse?.deleteRule == .cascade ? " AND own.wave >= removed.wave)" : ")")
                 for rows in try ends(of: link, condition)
                 where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
                     return true
@@ -108,9 +109,9 @@ extension ObjectGraph {
             }
             for link in schema.oneWayLinks(to: table) {
                 guard case .own = link.storage, let part = forbidden(of: table) else { continue }
-                let other = try connection.doomedObjects(link.table, doomed, db)
+                let other = try connection.removedObjects(link.table, removed, db)
                 let condition =
-                    "doomed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
+                    "removed.step = \(step) AND EXISTS (SELECT 1 FROM temp.\(other) AS own WHERE own.k0 = child.Z_PK "
                     + "AND own.step = \(step))"
                 for rows in try oneWay(link, condition, part)
                 where try connection.row(SQLFragment("SELECT 1" + rows + " LIMIT 1"), db) != nil {
@@ -123,7 +124,7 @@ extension ObjectGraph {
 }
 
 extension ModelLink {
-    /// The relationship and why it stands in the way of a delete.
+    /// The relationship and why it prevents a delete.
     func obstacle(_ objection: Survey.Obstacle.Objection, rowCount: Int) -> Survey.Obstacle {
         let described = Relationship(
             source: owner, sourceAttributes: [relationship.name], destination: relationship.destination,

@@ -5,16 +5,16 @@ import PriceStore
 extension ObjectGraph {
     /// The tables that lose rows in the step.
     func losingTables() throws -> [String] {
-        try schema.tables.filter { $0 != entity.table && doomed.tables[$0.lowercased()] != nil }
+        try schema.tables.filter { $0 != entity.table && removed.tables[$0.lowercased()] != nil }
             .filter { table in
-                let name = try connection.doomedObjects(table, doomed, db)
+                let name = try connection.removedObjects(table, removed, db)
                 return try connection.row(
                     SQLFragment("SELECT 1 FROM temp.\(name) WHERE step = \(step) LIMIT 1"), db) != nil
             } + [entity.table]
     }
 
-    /// The links of a table's rows; in wave 0 only those of the named entity. A link that rows of the named entity share
-    /// with others is parted, because a request's own word is for the former.
+    /// The links of a table's rows; in wave 0 only those of the named entity. A link that rows of the named entity
+    /// share with others is split, because a request's override applies only to the former.
     func links(of table: String, wave: Int = 1) -> [ModelLink] {
         guard table == entity.table else { return schema.links[table] ?? [] }
         let parted = (schema.links[table] ?? []).flatMap { link in
@@ -30,7 +30,7 @@ extension ObjectGraph {
         return wave == 0 ? parted.filter { !Set($0.numbers).isDisjoint(with: entity.numbers) } : parted
     }
 
-    /// Which rows of a table that go are meant.
+    /// Which deleted rows of a table to use.
     enum Part {
         /// All of them.
         case all
@@ -40,14 +40,14 @@ extension ObjectGraph {
         case others
     }
 
-    /// The rows that nothing may point at by a one-way relationship; nil: none, the request clears or follows it.
+    /// The rows to which no one-way relationship may refer; nil: none, the request clears or follows it.
     func forbidden(of table: String) -> Part? {
         guard table == entity.table, relationships == .nullify || relationships == .cascade else { return .all }
         return entity.sharesTable ? .others : nil
     }
 
-    /// `FROM … WHERE …` of the rows at the other end (as `child`) of rows that go (as `doomed`). The order is forced:
-    /// from the few to the many.
+    /// `FROM … WHERE …` of the rows at the other end (as `child`) of deleted rows (as `removed`). The join order is
+    /// forced: from the smaller set to the larger one.
     func ends(of link: ModelLink, _ condition: String) throws -> [String] {
         let child = "main." + link.destinationTable.quotedIdentifier
         switch link.storage {
@@ -62,61 +62,61 @@ extension ObjectGraph {
         case .pairs(let table, let own, let other):
             return try zip(own, other).map { own, other in
                 try head(link) + " CROSS JOIN main.\(table.quotedIdentifier) AS pair CROSS JOIN \(child) AS child"
-                    + membership(link) + " AND pair.\(own.quotedIdentifier) = doomed.k0 "
+                    + membership(link) + " AND pair.\(own.quotedIdentifier) = removed.k0 "
                     + "AND child.Z_PK = pair.\(other.quotedIdentifier) AND \(condition)"
             }
         }
     }
 
-    /// `FROM … WHERE …` of the rows (as `child`) that point at rows that go by a column of theirs.
+    /// `FROM … WHERE …` of the rows (as `child`) that refer to deleted rows by one of their columns.
     func pointingBack(
         _ link: ModelLink, _ reference: ModelLink.Reference, _ condition: String, staying: Bool = false
     ) throws -> String {
         try head(link) + " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS child"
-            + membership(link) + " AND child.\(reference.column.quotedIdentifier) = doomed.k0 AND \(condition)"
+            + membership(link) + " AND child.\(reference.column.quotedIdentifier) = removed.k0 AND \(condition)"
             + (staying ? " AND " + (try stays(link.destinationTable)) : "")
     }
 
-    /// `FROM … WHERE …` of the rows (as `child`) that declare a one-way relationship to rows that go.
+    /// `FROM … WHERE …` of the rows (as `child`) that declare a one-way relationship to deleted rows.
     func oneWay(
         _ link: ModelLink, _ condition: String, _ part: Part, staying: Bool = false
     ) throws -> [String] {
         guard case .own(let reference) = link.storage else { return [] }
-        let target = try connection.doomedObjects(link.destinationTable, doomed, db)
+        let target = try connection.removedObjects(link.destinationTable, removed, db)
         let isParted = part != .all && entity.sharesTable
         let parent =
             isParted ? " CROSS JOIN main.\(link.destinationTable.quotedIdentifier) AS parent" : ""
         let isPart =
             isParted
-            ? "parent.Z_PK = doomed.k0 AND parent.Z_ENT \(part == .own ? "" : "NOT ")IN (\(entity.numbers.sqlList)) AND "
+            ? "parent.Z_PK = removed.k0 AND parent.Z_ENT \(part == .own ? "" : "NOT ")IN (\(entity.numbers.sqlList)) AND "
             : ""
         return [
-            " FROM temp.\(target) AS doomed\(parent) CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
-                + isPart + "child.\(reference.column.quotedIdentifier) = doomed.k0"
+            " FROM temp.\(target) AS removed\(parent) CROSS JOIN main.\(link.table.quotedIdentifier) AS child WHERE "
+                + isPart + "child.\(reference.column.quotedIdentifier) = removed.k0"
                 + (link.coversTable ? "" : " AND child.Z_ENT IN (\(link.numbers.sqlList))") + " AND \(condition)"
                 + (staying ? " AND " + (try stays(link.table)) : "")
         ]
     }
 
     private func head(_ link: ModelLink, withRow: Bool = false) throws -> String {
-        let own = try connection.doomedObjects(link.table, doomed, db)
+        let own = try connection.removedObjects(link.table, removed, db)
         let row = withRow || !link.coversTable
-        return " FROM temp.\(own) AS doomed" + (row ? " CROSS JOIN main.\(link.table.quotedIdentifier) AS parent" : "")
+        return " FROM temp.\(own) AS removed" + (row ? " CROSS JOIN main.\(link.table.quotedIdentifier) AS parent" : "")
     }
 
     private func membership(_ link: ModelLink, withRow: Bool = false) -> String {
         guard link.coversTable else {
-            return " WHERE parent.Z_PK = doomed.k0 AND parent.Z_ENT IN (\(link.numbers.sqlList))"
+            return " WHERE parent.Z_PK = removed.k0 AND parent.Z_ENT IN (\(link.numbers.sqlList))"
         }
-        return withRow ? " WHERE parent.Z_PK = doomed.k0" : " WHERE TRUE"
+        return withRow ? " WHERE parent.Z_PK = removed.k0" : " WHERE TRUE"
     }
 
-    /// A query for the keys of rows that go and have a link.
-    func keys(having link: ModelLink) throws -> String { "SELECT doomed.k0" + (try head(link)) + membership(link) }
+    /// A query for the keys of deleted rows that have a link.
+    func keys(having link: ModelLink) throws -> String { "SELECT removed.k0" + (try head(link)) + membership(link) }
 
-    /// That `child` goes neither in this step nor went in one before.
+    /// That `child` is not deleted in this step or an earlier one.
     func stays(_ table: String) throws -> String {
-        let own = try connection.doomedObjects(table, doomed, db)
+        let own = try connection.removedObjects(table, removed, db)
         return "NOT EXISTS (SELECT 1 FROM temp.\(own) AS own WHERE own.k0 = child.Z_PK AND own.step <= \(step))"
     }
 

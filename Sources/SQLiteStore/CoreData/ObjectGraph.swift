@@ -1,17 +1,17 @@
 import GRDB
 import PriceStore
 
-/// What a delete of objects does to the rows at the other ends of their relationships.
+/// The effects of a delete of objects on the rows at the other ends of their relationships.
 ///
-/// The rows that go are noted in the temporary tables of a ``DoomedRows``, by step and wave: wave 0 holds the rows that
-/// a request names, each further wave those that cascades add. A dry run and a run follow the same statements.
+/// The deleted rows are noted in the temporary tables of a ``RemovedRows``, by step and wave: wave 0 contains the rows
+/// that a request names, each further wave the rows that cascades add. A dry run and a run use the same statements.
 struct ObjectGraph {
     let schema: CoreDataSchema
     /// The entity that the request names.
     let entity: CoreDataEntity
-    /// What the request makes of the rows that point at rows which go.
+    /// What happens to rows that refer to deleted rows, according to the request.
     let relationships: BatchDeleteRequest.RelationshipRule
-    let doomed: DoomedRows
+    let removed: RemovedRows
     /// The step of the request.
     let step: Int
     let connection: SQLiteConnection
@@ -19,8 +19,8 @@ struct ObjectGraph {
 
     /// What happens at the other end of a link.
     ///
-    /// A request's own word takes the place of the declared rule where rows at the other end point at the rows that it
-    /// names; a reference of those rows themselves keeps its rule.
+    /// A request's override replaces the declared rule if rows at the other end refer to the rows of the request. A
+    /// reference of those rows themselves keeps its rule.
     func rule(of link: ModelLink) -> ManagedRelationship.DeleteRule {
         guard isOwn(link) else { return link.relationship.deleteRule }
         if case .own = link.storage, link.back == nil { return link.relationship.deleteRule }
@@ -37,14 +37,14 @@ struct ObjectGraph {
         link.table == entity.table && Set(link.numbers).isSubset(of: entity.numbers)
     }
 
-    /// Adds the rows that go by cascades, wave by wave.
+    /// Adds the rows that cascades delete, wave by wave.
     func cascade() throws {
         var frontier: Set<String> = [entity.table]
         var wave = 0
         while !frontier.isEmpty {
             var reached: Set<String> = []
             for table in frontier.sorted() {
-                let isHere = "doomed.step = \(step) AND doomed.wave = \(wave)"
+                let isHere = "removed.step = \(step) AND removed.wave = \(wave)"
                 var rows: [(String, String)] = []
                 for link in links(of: table, wave: wave) where rule(of: link) == .cascade {
                     rows += try ends(of: link, isHere).map { (link.destinationTable, $0) }
@@ -55,7 +55,7 @@ struct ObjectGraph {
                     }
                 }
                 for (other, text) in rows {
-                    let target = try connection.doomedObjects(other, doomed, db)
+                    let target = try connection.removedObjects(other, removed, db)
                     try execute(
                         "INSERT OR IGNORE INTO temp.\(target) SELECT child.Z_PK, \(step), \(wave + 1)" + text)
                     if db.changesCount > 0 { reached.insert(other) }
@@ -70,9 +70,9 @@ struct ObjectGraph {
     struct Nullification {
         var table: String
         var reference: ModelLink.Reference
-        /// The rows while those that go are still there.
+        /// The rows before the delete.
         var rows: String
-        /// The same rows, for less, once they are gone; nil: then nobody could tell them any more.
+        /// A cheaper form of the same rows after the delete; nil: they can no longer be found then.
         var rowsAfterwards: String?
     }
 
@@ -89,7 +89,7 @@ struct ObjectGraph {
                 case .cascade where link.back == nil: continue
                 case .cascade: break
                 }
-                let isHere = "doomed.step = \(step)"
+                let isHere = "removed.step = \(step)"
                 found.append(
                     Nullification(
                         table: link.destinationTable, reference: pointing,
@@ -99,7 +99,7 @@ struct ObjectGraph {
             guard relationships == .nullify, table == entity.table else { continue }
             for link in schema.oneWayLinks(to: table) {
                 guard case .own(let reference) = link.storage else { continue }
-                for rows in try oneWay(link, "doomed.step = \(step)", .own, staying: true) {
+                for rows in try oneWay(link, "removed.step = \(step)", .own, staying: true) {
                     found.append(Nullification(table: link.table, reference: reference, rows: rows))
                 }
             }
@@ -115,7 +115,7 @@ struct ObjectGraph {
         }
     }
 
-    /// The links of rows that go, which are kept in tables of pairs.
+    /// The links of deleted rows in join tables.
     func pairedLinks() throws -> [ModelLink] {
         try losingTables().flatMap { links(of: $0) }.filter { link in
             guard case .pairs = link.storage else { return false }
@@ -123,13 +123,13 @@ struct ObjectGraph {
         }
     }
 
-    /// One-way tables of pairs that other entities keep and that name rows which go.
-    func foreignPairs() throws -> [(table: String, column: String, doomed: String)] {
+    /// One-way join tables of other entities that contain deleted rows.
+    func foreignPairs() throws -> [(table: String, column: String, removed: String)] {
         var found: [(String, String, String)] = []
         for table in try losingTables() {
             for link in schema.oneWayLinks(to: table) {
                 guard case .pairs(let pairs, _, let other) = link.storage else { continue }
-                found += try other.map { (pairs, $0, try connection.doomedObjects(table, doomed, db)) }
+                found += try other.map { (pairs, $0, try connection.removedObjects(table, removed, db)) }
             }
         }
         return found
@@ -159,13 +159,13 @@ struct ObjectGraph {
 }
 
 extension SQLiteConnection {
-    /// The temporary table that holds the keys of a Core Data table's rows that go.
-    func doomedObjects(_ table: String, _ doomed: DoomedRows, _ db: Database) throws -> String {
-        if let known = doomed.tables[table.lowercased()] { return known }
-        let name = temporaryName("doomed")
+    /// The temporary table with the keys of deleted rows of a Core Data table.
+    func removedObjects(_ table: String, _ removed: RemovedRows, _ db: Database) throws -> String {
+        if let known = removed.tables[table.lowercased()] { return known }
+        let name = temporaryName("removed")
         try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY, step, wave)"), db)
-        if doomed.isIndexed { try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db) }
-        doomed.tables[table.lowercased()] = name
+        if removed.isIndexed { try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db) }
+        removed.tables[table.lowercased()] = name
         return name
     }
 }

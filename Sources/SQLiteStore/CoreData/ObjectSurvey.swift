@@ -5,20 +5,20 @@ import PriceStore
 extension SQLiteConnection {
     /// What a request's delete does to other objects; nil: its entity is a plain table.
     func graph(
-        _ request: BatchDeleteRequest, _ doomed: DoomedRows, step: Int, _ db: Database
+        _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> ObjectGraph? {
         guard let entity = try scope(of: request.fetchRequest, db).table.managed,
             let schema = try catalog.coreData(db)
         else { return nil }
         return ObjectGraph(
-            schema: schema, entity: entity, relationships: request.relationships, doomed: doomed, step: step,
+            schema: schema, entity: entity, relationships: request.relationships, removed: removed, step: step,
             connection: self, db: db)
     }
 
     /// Whether the deletes of a survey must be followed through the relationships of the model.
     ///
-    /// Not if only counts of related rows could come of it and nobody asks for them: if no relationship can forbid a
-    /// delete, and no cascade leads to rows that one of the rules names.
+    /// Not if only counts of related rows would result, and they are not requested: if no relationship can forbid a
+    /// delete, and no cascade leads to rows of a rule.
     func objectsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
         let deletes =
             request.preceding + [
@@ -33,14 +33,14 @@ extension SQLiteConnection {
         // Two entities of one table may share rows.
         if tables.count < Set(entities.map(\.name)).count { return true }
         return try deletes.contains { delete in
-            guard let graph = try graph(delete, DoomedRows(), step: 0, db),
+            guard let graph = try graph(delete, RemovedRows(), step: 0, db),
                 schema.needsObjects(graph.entity, delete.relationships)
             else { return false }
             return request.countsRelatedRows || graph.canMatter(tables)
         }
     }
 
-    /// Completes the survey of a rule whose rows and cascades are among the doomed ones.
+    /// Completes the survey of a rule whose rows and cascades are among the removed ones.
     func completeObjects(
         _ graph: ObjectGraph, _ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database
     ) throws {
@@ -48,7 +48,7 @@ extension SQLiteConnection {
         survey.obstacles = try graph.obstacles()
         survey.externalFiles = try externalFiles(graph, db)
         if survey.leavesReadableRows {
-            survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.doomed, step: graph.step, db)
+            survey.leavesReadableRows = try leavesReadableRows(request, scope, graph.removed, step: graph.step, db)
         }
         if survey.obstacles.isEmpty, try graph.mustGoTogether() {
             survey.goesInOneStatement()
@@ -61,12 +61,12 @@ extension SQLiteConnection {
         return schema.history?.obstacle(schema.reached(from: entity))
     }
 
-    /// Deny rules that an entity's deletes would meet even if no row goes.
+    /// Deny rules that apply to an entity's deletes even if no row is deleted.
     func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
         let delete = BatchDeleteRequest(
             fetchRequest: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities),
             relationships: request.relationships)
-        return try graph(delete, DoomedRows(), step: 0, db)?.denials() ?? []
+        return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
     }
 
     /// Rows that stay and lose a reference: each counted once, however many references it loses.

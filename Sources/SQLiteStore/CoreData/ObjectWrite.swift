@@ -117,7 +117,7 @@ extension SQLiteConnection {
         sets.append("Z_OPT = ifnull(Z_OPT, 0) + 1")
         let table = temporaryName("updated")
         try execute(SQLFragment("CREATE TEMP TABLE \(table) (k0 INTEGER PRIMARY KEY)"), db)
-        keyLists.append(table)
+        temporaries.keyLists.append(table)
         try execute(
             SQLFragment("INSERT INTO temp.\(table) SELECT \(scope.key[0]) FROM \(scope.from()) WHERE ") + condition, db)
         let chosen = "SELECT k0 FROM temp.\(table)"
@@ -134,7 +134,7 @@ extension SQLiteConnection {
 
     /// Deletes the rows of a condition as a batch delete does; returns how many went.
     func deleteManaged(_ condition: SQLFragment, _ scope: RowScope, _ db: Database) throws -> Int {
-        let request = DeleteWork(fetchRequest: FetchRequest(entity: scope.table.name))
+        let request = DeleteWork(BatchDeleteRequest(fetchRequest: FetchRequest(entity: scope.table.name)))
         guard var objects = try ObjectDelete.make(request, scope, self, db) else {
             try execute(
                 SQLFragment("DELETE FROM \(scope.target()) WHERE ") + .all([condition, scope.membership]), db)
@@ -191,7 +191,7 @@ extension SQLiteConnection {
     }
 
     /// Completes the history of a transaction that is about to be committed.
-    func finishHistory() throws {
+    func finishCoreDataHistory() throws {
         try temporaries.recorder?.finish()
         temporaries.recorder = nil
     }

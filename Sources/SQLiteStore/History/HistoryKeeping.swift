@@ -75,7 +75,7 @@ extension SQLiteWriter {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteWriter {
     /// Has the transaction at work recorded, if the store keeps its history. Called when a transaction has begun, and
     /// when it has changed the schema.
     ///

@@ -38,7 +38,7 @@ extension SQLiteStore {
                     else { throw damagedHistory() }
                     let before = found.last?.token.transactionNumber ?? start ?? number - 1
                     guard number == before + 1 else {
-                        // What comes before the gap is true; the next call tells of it.
+                        // The part before the gap is correct; the next call reports the gap.
                         if found.isEmpty { throw missingHistory() }
                         break
                     }
@@ -65,7 +65,7 @@ extension SQLiteStore {
         return identifier
     }
 
-    /// The number of the transaction that a token stands behind; throws if the store does not know it.
+    /// The number of the transaction before the position of a token; throws if the store does not know it.
     func historyPlace(_ token: HistoryToken, _ db: Database) throws -> Int64 {
         guard token.historyIdentifier == (try historyIdentifier(db)) else {
             throw StoreError(

@@ -15,7 +15,7 @@ enum HistoryTables {
 
     static let names = [identity, transactions, changes]
 
-    /// Makes the tables. The changes of a transaction lie together, and go with it.
+    /// Creates the tables. The changes of a transaction are stored together, and deleted with it.
     static func create(_ db: Database) throws {
         try db.execute(
             sql: """

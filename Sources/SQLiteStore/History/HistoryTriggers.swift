@@ -47,10 +47,10 @@ enum HistoryTriggers {
         }
     }
 
-    /// Adds the transaction before its first change, and again if a rollback to a savepoint took it. In a trigger of its
-    /// own: an insert into a table with AUTOINCREMENT is dear even where it adds nothing.
+    /// Adds the transaction before its first change, and again after a rollback to a savepoint. In a separate trigger:
+    /// an insert into a table with AUTOINCREMENT is expensive even if it adds nothing.
     ///
-    /// Milliseconds are what SQLite's own clock tells.
+    /// SQLite's own clock has milliseconds.
     private static let begin = """
         CREATE TEMP TRIGGER retention_history_begin BEFORE INSERT ON main.\(HistoryTables.changes)
         WHEN NOT EXISTS (SELECT 1 FROM \(HistoryTables.transactions) WHERE number = NEW.number)

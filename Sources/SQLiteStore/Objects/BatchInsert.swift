@@ -118,23 +118,9 @@ private struct BatchInsert {
     private mutating func prepare(_ row: [String: StoreValue]) throws -> Statement {
         names = row.keys.sorted()
         let columns = try names.map { try scope.attribute($0, store: connection.name).name.quotedIdentifier }
-        var text = "INSERT OR ABORT INTO \(scope.table.sql) "
-        if columns.isEmpty {
-            text += "DEFAULT VALUES"
-        } else {
-            text += "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
-            switch request.onConflict {
-            case .fail: break
-            case .ignore: text += " ON CONFLICT DO NOTHING"
-            case .replace:
-                text +=
-                    " ON CONFLICT DO UPDATE SET "
-                    + columns.map { "\($0) = excluded.\($0)" }.joined(separator: ", ")
-            }
-        }
-        if request.resultType == .objectIDs {
-            text += " RETURNING " + scope.table.keySQL.joined(separator: ", ")
-        }
+        let text = connection.insertText(
+            into: scope.table.sql, columns, request.onConflict, sets: columns.map { "\($0) = excluded.\($0)" },
+            returning: request.resultType == .objectIDs ? scope.table.keySQL : [])
         return try connection.unboundStatement(text, db)
     }
 

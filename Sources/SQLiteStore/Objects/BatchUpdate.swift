@@ -9,8 +9,7 @@ extension SQLiteWriter {
         return try run("updating the rows of \(request.entity)") { db in
             let scope = try tableScope(
                 of: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
-            let named = request.propertiesToUpdate.sorted { $0.key < $1.key }
-            guard !named.isEmpty else {
+            guard !request.propertiesToUpdate.isEmpty else {
                 throw StoreError(
                     .unsupported, store: name, message: "the batch update of \(scope.table.name) names no property")
             }
@@ -25,12 +24,9 @@ extension SQLiteWriter {
                         objectIDs: request.resultType == .objectIDs ? keys.map { objectID(scope, $0) } : [])
                 }
             }
-            let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
             return try transaction(.normal) {
                 let update =
-                    SQLFragment(
-                        "UPDATE OR ABORT \(scope.target()) SET \(sets.joined(separator: ", "))",
-                        named.map(\.value.databaseValue))
+                    try setting(request.propertiesToUpdate, scope)
                     + whereClause(try condition(request.predicate, scope, db))
                 return try constrained(scope.table.name) {
                     guard request.resultType == .objectIDs else {
@@ -43,5 +39,13 @@ extension SQLiteWriter {
                 }
             }
         }
+    }
+
+    /// The UPDATE that sets attributes, without its condition.
+    func setting(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
+        let named = values.sorted { $0.key < $1.key }
+        let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
+        return SQLFragment(
+            "UPDATE OR ABORT \(scope.target()) SET \(sets.joined(separator: ", "))", named.map(\.value.databaseValue))
     }
 }

@@ -84,23 +84,36 @@ extension SQLiteConnection {
         var brought = row.values + row.identity
         if let rowID = row.rowID { brought.append((rowID.name, .integer(rowID.value))) }
         let columns = brought.map(\.column.quotedIdentifier)
+        // A row that replaces another leaves its identity, and counts the lock up.
+        var sets = row.values.map { "\($0.column.quotedIdentifier) = excluded.\($0.column.quotedIdentifier)" }
+        if !sets.isEmpty, !row.identity.isEmpty { sets.append("Z_OPT = ifnull(Z_OPT, 0) + 1") }
+        let text = insertText(
+            into: target, columns, onConflict, sets: sets, returning: names.map(\.quotedIdentifier))
+        return SQLFragment(text, brought.map(\.value.databaseValue))
+    }
+}
+
+extension SQLiteConnection {
+    /// The text of an INSERT of one row.
+    ///
+    /// - Parameters:
+    ///   - columns: the columns that it brings, in SQL.
+    ///   - sets: what it changes in the row that it replaces.
+    ///   - names: the columns that it returns, in SQL.
+    func insertText(
+        into target: String, _ columns: [String], _ onConflict: ConflictPolicy, sets: [String],
+        returning names: [String]
+    ) -> String {
+        let marks = columns.map { _ in "?" }.joined(separator: ", ")
         var text = "INSERT OR ABORT INTO \(target) "
-        if columns.isEmpty {
-            text += "DEFAULT VALUES"
-        } else {
-            text += "(\(columns.joined(separator: ", "))) VALUES (\(columns.map { _ in "?" }.joined(separator: ", ")))"
-        }
-        let replaced = row.values.map(\.column.quotedIdentifier)
+        text += columns.isEmpty ? "DEFAULT VALUES" : "(\(columns.joined(separator: ", "))) VALUES (\(marks))"
         switch onConflict {
-        case .ignore where !row.values.isEmpty: text += " ON CONFLICT DO NOTHING"
-        case .replace where !replaced.isEmpty:
-            // Not REPLACE, which deletes the old row and with it whatever cascades from it.
-            text += " ON CONFLICT DO UPDATE SET \(replaced.map { "\($0) = excluded.\($0)" }.joined(separator: ", "))"
-            if !row.identity.isEmpty { text += ", Z_OPT = ifnull(Z_OPT, 0) + 1" }
+        case .ignore where !sets.isEmpty: text += " ON CONFLICT DO NOTHING"
+        // Not REPLACE, which deletes the old row and with it whatever cascades from it.
+        case .replace where !sets.isEmpty: text += " ON CONFLICT DO UPDATE SET " + sets.joined(separator: ", ")
         default: break
         }
-        if !names.isEmpty { text += " RETURNING " + names.map(\.quotedIdentifier).joined(separator: ", ") }
-        return SQLFragment(text, brought.map(\.value.databaseValue))
+        return names.isEmpty ? text : text + " RETURNING " + names.joined(separator: ", ")
     }
 }
 

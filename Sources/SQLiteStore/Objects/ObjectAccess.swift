@@ -41,12 +41,8 @@ extension SQLiteWriter {
             if scope.table.managed != nil {
                 return try constrained(id.entity) { try updateManaged(values, scope, where: condition, db).count > 0 }
             }
-            let named = values.sorted { $0.key < $1.key }
-            let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
-            let update = SQLFragment(
-                "UPDATE OR ABORT \(scope.target()) SET \(sets.joined(separator: ", ")) WHERE ",
-                named.map(\.value.databaseValue))
-            try constrained(id.entity) { try execute(update + condition, db) }
+            let update = try setting(values, scope)
+            try constrained(id.entity) { try execute(update + " WHERE " + condition, db) }
             return db.changesCount > 0
         }
     }

@@ -1,4 +1,5 @@
 import GRDB
+import PriceObjects
 public import PriceStore
 
 /// Rows one by one and by request: fetch, count, sample, insert, update, and the tables that the job itself keeps.
@@ -118,23 +119,11 @@ extension SQLiteConnection {
 extension SQLiteWriter {
     /// Sets attributes of the rows that a request finds.
     public func update(_ request: PriceStore.FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
-        try change("updating the rows of \(request.entity)") { db in
-            let scope = try scope(of: request, db)
-            let named = values.sorted { $0.key < $1.key }
-            guard !named.isEmpty else { return 0 }
-            if scope.table.managed != nil {
-                return try transaction(.normal) {
-                    try updateManaged(values, scope, where: try condition(request.predicate, scope, db), db).count
-                }
-            }
-            let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
-            let statement =
-                SQLFragment(
-                    "UPDATE \(scope.target()) SET \(sets.joined(separator: ", "))", named.map(\.value.databaseValue))
-                + whereClause(try condition(request.predicate, scope, db))
-            try execute(statement, db)
-            return db.changesCount
-        }
+        guard !values.isEmpty else { return 0 }
+        var update = BatchUpdateRequest(
+            entity: request.entity, predicate: request.predicate, propertiesToUpdate: values)
+        update.includesSubentities = request.includesSubentities
+        return try execute(update).updatedCount
     }
 
     /// Makes an entity, or adds the attributes that an existing one lacks.

@@ -44,12 +44,12 @@ struct CopiedTable {
     }
 
     /// Copies those rows of a stretch of which a condition is not true.
-    func copy(to schema: String, _ stretch: SQLFragment, except doomed: SQLFragment) -> SQLFragment {
+    func copy(to schema: String, _ stretch: SQLFragment, except removed: SQLFragment) -> SQLFragment {
         let list = columns.map(\.quotedIdentifier).joined(separator: ", ")
         let values = columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }.joined(separator: ", ")
         return SQLFragment(
             "\(Self.insert) \(schema).\(name.quotedIdentifier) (\(list)) SELECT \(values) FROM main.\(name.quotedIdentifier) "
                 + "AS \(RowScope.alias)\(hint) WHERE ")
-            + .all([stretch, SQLFragment("(") + doomed + ") IS NOT TRUE"])
+            + .all([stretch, SQLFragment("(") + removed + ") IS NOT TRUE"])
     }
 }

@@ -2,15 +2,18 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-extension SQLiteConnection {
+extension SQLiteWriter {
     /// Deletes rows by writing the store anew without them and copying the result back over it, in one transaction.
     ///
     /// SQLite's online backup takes the store's write lock before the survivors are read, and is an ordinary transaction
     /// of the WAL: readers go on, other connections see the new content, and a kill before the commit leaves the old one.
     /// Source: sqlite.org/c3ref/backup_finish.html.
+    ///
+    /// - Throws: ``StoreError``; the store is as it was then.
     func rebuild(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         try run("rebuilding the store") { db in
             try prepareRebuild(request, db)
+            try confirmIdentity()
             let copy = try SurvivorCopy(of: self, request)
             defer {
                 copy.close()
@@ -26,6 +29,8 @@ extension SQLiteConnection {
                 let backup = try OnlineBackup(from: source, to: db, store: name)
                 defer { backup.finish() }
                 limit.begin()
+                // Both connections were opened by the path: another file may have taken it before the lock was held.
+                try copy.confirm { try confirmIdentity(db, and: $0) }
                 try copy.fill(within: limit, isAsSurveyed: wasAsSurveyed && copy.storeVersion() == version)
                 try backup.copyAll(within: limit)
             }
@@ -73,6 +78,14 @@ extension SQLiteConnection {
         }
     }
 
+    /// Moves what is in the WAL to the file, which shrinks with it; waits for nobody.
+    private func moveToFile(_ db: Database) throws {
+        let mode = try isInUseByOthers() ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
+        sqlite3_wal_checkpoint_v2(db.sqliteConnection, "main", mode, nil, nil)
+    }
+}
+
+extension SQLiteConnection {
     /// Why there is no room for a copy and for the copy's pages in the WAL, or nil.
     func roomObstacle(_ db: Database) throws -> String? {
         let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))
@@ -80,12 +93,6 @@ extension SQLiteConnection {
             return "the free disk room is unknown"
         }
         return free > 2 * live ? nil : "it may need \(2 * live) bytes of disk and \(free) are free"
-    }
-
-    /// Moves what is in the WAL to the file, which shrinks with it; waits for nobody.
-    private func moveToFile(_ db: Database) throws {
-        let mode = try hasCompany() ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
-        sqlite3_wal_checkpoint_v2(db.sqliteConnection, "main", mode, nil, nil)
     }
 }
 

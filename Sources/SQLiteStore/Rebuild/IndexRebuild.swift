@@ -2,11 +2,11 @@ import GRDB
 import PriceStore
 
 extension BatchDelete {
-    /// Drops the indexes of the table, deletes the rows in the order in which they lie, and makes the indexes anew: all
-    /// in the transaction at hand.
+    /// Drops the indexes of the table, deletes the rows in physical order, and creates the indexes again: all in the
+    /// current transaction.
     ///
-    /// Relationships, triggers and histories work as in any delete. An index that a constraint made stays, and so does a
-    /// unique one that foreign keys may point at. The statistics of the indexes are kept.
+    /// Relationships, triggers and histories work as in any delete. An index of a constraint stays, and so does a
+    /// unique one to which foreign keys may refer. The statistics of the indexes are kept.
     mutating func rebuildInPlace(within limit: LockLimit) throws {
         let indexes = try droppedIndexes()
         try limit.bounding(db, store: connection.name) {

@@ -50,7 +50,7 @@ final class LockLimit {
         }
     }
 
-    /// Instructions of SQLite's virtual machine between two looks at the clock: well under a millisecond.
+    /// Instructions of SQLite's virtual machine between two reads of the clock: well under a millisecond.
     private static let instructionCount: Int32 = 4_000
 }
 

@@ -20,8 +20,7 @@ final class PrivateFile {
         guard descriptor >= 0 else {
             let code = errno
             throw StoreError(
-                code == EEXIST ? .methodUnfit : code == EACCES || code == EROFS ? .permission : .inputOutput,
-                store: name,
+                .methodUnfit, store: name,
                 message: code == EEXIST
                     ? "another rebuild of the store is at work"
                     : "\(path) cannot be made: \(String(cString: strerror(code)))")
@@ -34,8 +33,13 @@ final class PrivateFile {
         let path = path(of: store)
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return }
+        var status = stat()
         // Whoever is at work on it holds the lock.
-        if flock(descriptor, LOCK_EX | LOCK_NB) == 0 { unlink(path) }
+        if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
+            flock(descriptor, LOCK_EX | LOCK_NB) == 0
+        {
+            unlink(path)
+        }
         close(descriptor)
     }
 

@@ -65,6 +65,9 @@ final class SurvivorCopy {
     /// The connection to copy from.
     func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
 
+    /// Passes the connection to the store from which rows are copied.
+    func confirm(_ check: (SQLiteConnection) throws -> Void) throws { try check(reader) }
+
     /// Another number after anybody has changed the store.
     func storeVersion() throws(StoreError) -> Int { try reader.changeMark().byOthers }
 
@@ -140,10 +143,10 @@ final class SurvivorCopy {
         _ table: CopiedTable, _ statement: DeleteStatement, of parts: [SQLFragment], _ db: Database
     ) throws {
         let scope = statement.scope
-        let doomed = SQLFragment.all([statement.condition(), scope.membership])
+        let removed = SQLFragment.all([statement.condition(), scope.membership])
         var stayCount = 0
         for part in parts {
-            try reader.execute(table.copy(to: Self.attached, part, except: doomed), db)
+            try reader.execute(table.copy(to: Self.attached, part, except: removed), db)
             stayCount += db.changesCount
         }
         var total = try reader.count(SQLFragment("SELECT count(*) FROM \(scope.table.sql)"), db)

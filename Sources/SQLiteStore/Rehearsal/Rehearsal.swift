@@ -1,9 +1,9 @@
 import GRDB
 public import PriceStore
 
-/// Foretells inserts: rows go into the shadow of their table, where SQLite itself decides.
+/// Predicts inserts: rows are inserted into the shadow of their table, where SQLite itself checks them.
 extension SQLiteReader {
-    /// Adds a row to the rehearsal and tells what a writer would do with it.
+    /// Adds a row to the rehearsal and predicts what a writer would do with it.
     public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {
@@ -211,9 +211,9 @@ extension SQLiteConnection {
         }
     }
 
-    /// Which foreign key of a saved row points at nothing, or nil.
+    /// The foreign key by which an inserted row has a dangling reference, or nil.
     ///
-    /// - Parameter replaces: whether the row has replaced another: then it is not asked for references that it keeps.
+    /// - Parameter replaces: whether the row has replaced another: then unchanged references are not checked.
     private func brokenReference(
         _ values: [StoreValue], of row: NewRow, replaces: Bool, _ names: [String], _ scope: RowScope, _ db: Database
     ) throws -> String? {
@@ -225,7 +225,7 @@ extension SQLiteConnection {
         return nil
     }
 
-    /// Whether the row that a foreign key's values point at is there; NULL points at nothing and is no fault.
+    /// Whether the row exists to which a foreign key's values refer; NULL is always valid.
     func pointsAtRow(_ key: Relationship, _ values: [StoreValue], _ db: Database) throws -> Bool {
         guard !values.contains(.null) else { return true }
         let parent = try scope(key.destination, db)

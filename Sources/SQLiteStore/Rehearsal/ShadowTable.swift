@@ -150,10 +150,8 @@ extension SQLiteConnection {
 
 extension SQLiteTable {
     /// The condition that a row of the table, as `stored`, is not among hidden ones. Keys are compared byte by byte:
-    /// the collation is that of the table of keys, which has none. The plus takes the affinity away, with which the keys
-    /// could not be looked up and would be read one by one for every row.
+    /// the collation is that of the table of keys, which has none.
     func isNotHidden(by hidden: String) -> String {
-        let isSame = zip(keySQL.indices, keySQL).map { "hidden.k\($0) = +stored.\($1)" }
-        return "NOT EXISTS (SELECT 1 FROM \(hidden) AS hidden WHERE \(isSame.joined(separator: " AND ")))"
+        "NOT EXISTS (SELECT 1 FROM \(hidden) AS hidden WHERE \(keySQL.map { "stored." + $0 }.areKey(of: "hidden")))"
     }
 }

@@ -1,35 +1,35 @@
-import Foundation
 import GRDB
 import GRDBSQLite
 import PriceStore
 
 /// Counts the rows that go or change because a relationship says so, by temporary triggers on the tables that a delete
-/// can reach.
-///
-/// SQLite's own change count leaves foreign key actions out. Temporary triggers belong to this connection alone and
-/// are no part of the store's schema.
+/// can reach. SQLite's own change count leaves foreign key actions out.
 final class RelationshipCounter {
-    /// The delete that is counted, without its limit and place.
-    let request: FetchRequest
-    /// What the request makes of the relationships that point at its entity.
-    let rule: BatchDeleteRequest.RelationshipRule
-    /// Rows that went by a cascade so far.
-    var cascadedCount = 0
-    /// Rows that lost a reference so far and are still there.
-    var nullifiedCount = 0
-    /// Rows of the entity itself that the predicate names and that went so far; nil: the engine's own count says it.
-    var directCount: Int?
-    /// What the predicate in a trigger is compared with: a trigger cannot have parameters.
-    let arguments: [DatabaseValue]
+    /// What was counted since the last batch.
+    struct Counts {
+        /// Rows that went by a cascade.
+        var cascaded = 0
+        /// Rows that lost a reference and are still there; below 0 if some that had lost one before went.
+        var nullified = 0
+        /// Rows of the entity itself that the predicate names and that went; nil: the engine's own count says it.
+        var direct: Int?
+    }
 
-    private init(
-        _ request: FetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, arguments: [DatabaseValue],
-        countsDirect: Bool
-    ) {
-        self.request = request
-        self.rule = rule
+    fileprivate var counts = Counts()
+    /// What the predicate in a trigger is compared with: a trigger cannot have parameters.
+    fileprivate let arguments: [StoreValue]
+    private let countsDirect: Bool
+
+    private init(arguments: [StoreValue], countsDirect: Bool) {
         self.arguments = arguments
-        directCount = countsDirect ? 0 : nil
+        self.countsDirect = countsDirect
+        _ = take()
+    }
+
+    /// What was counted since this was last asked.
+    func take() -> Counts {
+        defer { counts = Counts(direct: countsDirect ? 0 : nil) }
+        return counts
     }
 
     /// Makes the triggers for a delete; nil if no relationship can be touched by it.
@@ -43,8 +43,14 @@ final class RelationshipCounter {
         let table = scope.table
         let isOwn = reach.cascading.contains(table.name)
         let named = isOwn ? try connection.condition(request.predicate, scope, db) : .always
-        let counter = RelationshipCounter(request, rule, arguments: named.arguments, countsDirect: isOwn)
-        try counter.addFunctions(db)
+        let counter = RelationshipCounter(arguments: named.arguments.map(StoreValue.init), countsDirect: isOwn)
+        // A rollback can bring triggers back that were removed with an older counter: these functions take their place.
+        try db.addFunctions(
+            of: counter,
+            [
+                ("retention_count_delete", 1, countDelete), ("retention_count_nullify", 1, countNullify),
+                ("retention_argument", 1, argument),
+            ])
         for (index, entity) in reach.cascading.sorted().enumerated() {
             let target = try connection.scope(entity, db).table
             // Rows of the entity itself that the rule names count as deleted, whichever way they go. They are looked up
@@ -87,66 +93,22 @@ final class RelationshipCounter {
         }
         return counter
     }
-
-    /// Removes the triggers and tables of a counter.
-    static func remove(_ db: Database) throws {
-        for (type, name) in try Row.fetchAll(
-            db,
-            sql: "SELECT type, name FROM temp.sqlite_schema WHERE name LIKE 'retention\\_cascade\\_%' ESCAPE '\\' "
-                + "OR name LIKE 'retention\\_nullif%' ESCAPE '\\' ORDER BY type DESC"
-        ).map({ ($0["type"] as String, $0["name"] as String) }) where type == "trigger" || type == "table" {
-            try db.execute(sql: "DROP \(type) temp.\(name.quotedIdentifier)")
-        }
-    }
-
-    private func addFunctions(_ db: Database) throws {
-        // The functions keep this object: a rollback can bring triggers back that were removed with an older counter.
-        for (name, function) in [
-            ("retention_count_delete", countDelete), ("retention_count_nullify", countNullify),
-            ("retention_argument", argument),
-        ] as [(String, @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)] {
-            let context = Unmanaged.passRetained(self).toOpaque()
-            let code = sqlite3_create_function_v2(
-                db.sqliteConnection, name, 1, SQLITE_UTF8, context, function, nil, nil,
-                { context in
-                    if let context { Unmanaged<RelationshipCounter>.fromOpaque(context).release() }
-                })
-            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
-        }
-    }
-
-    fileprivate static func of(_ context: OpaquePointer?) -> RelationshipCounter? {
-        sqlite3_user_data(context).map { Unmanaged<RelationshipCounter>.fromOpaque($0).takeUnretainedValue() }
-    }
 }
 
 private func countDelete(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let counter = RelationshipCounter.of(context) else { return }
-    if sqlite3_value_int(values?[0]) != 0 { counter.directCount? += 1 } else { counter.cascadedCount += 1 }
+    guard let counter = functionObject(context, RelationshipCounter.self) else { return }
+    if sqlite3_value_int(values?[0]) != 0 { counter.counts.direct? += 1 } else { counter.counts.cascaded += 1 }
 }
 
 private func countNullify(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    RelationshipCounter.of(context)?.nullifiedCount += Int(sqlite3_value_int64(values?[0]))
+    functionObject(context, RelationshipCounter.self)?.counts.nullified += Int(sqlite3_value_int64(values?[0]))
 }
 
 private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let counter = RelationshipCounter.of(context) else { return }
+    guard let counter = functionObject(context, RelationshipCounter.self) else { return }
     let index = Int(sqlite3_value_int64(values?[0]))
     guard counter.arguments.indices.contains(index) else { return }
-    switch counter.arguments[index].storage {
-    case .null: sqlite3_result_null(context)
-    case .int64(let value): sqlite3_result_int64(context, value)
-    case .double(let value): sqlite3_result_double(context, value)
-    case .string(let value):
-        // -1 is SQLITE_TRANSIENT, a macro that is not imported: SQLite copies the text.
-        sqlite3_result_text(
-            context, value, Int32(value.utf8.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
-    case .blob(let value):
-        value.withUnsafeBytes {
-            sqlite3_result_blob(
-                context, $0.baseAddress, Int32($0.count), unsafeBitCast(-1, to: sqlite3_destructor_type.self))
-        }
-    }
+    counter.arguments[index].become(resultOf: context)
 }
 
 /// The entities that deletes of an entity can reach.

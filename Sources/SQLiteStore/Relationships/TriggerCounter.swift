@@ -8,16 +8,11 @@ import PriceStore
 /// Rows of tables that a cascade reaches count as cascaded, whoever deletes them: SQLite does not tell the two apart.
 /// Rows of virtual tables are not counted, since they have no triggers.
 final class TriggerCounter {
-    /// The delete that is counted, without its limit and place.
-    let request: FetchRequest
-    let rule: BatchDeleteRequest.RelationshipRule
     private let tables: [String]
     private let own: Int?
     private var counts: [Int]
 
-    private init(_ request: FetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, tables: [String], own: Int?) {
-        self.request = request
-        self.rule = rule
+    private init(tables: [String], own: Int?) {
         self.tables = tables
         self.own = own
         counts = tables.map { _ in 0 }
@@ -43,9 +38,9 @@ final class TriggerCounter {
             let isCounted = schema == "main" && type == "table" && !name.lowercased().hasPrefix("sqlite_")
             return isCounted && !reach.cascading.contains(name) ? name : nil
         }
-        let counter = TriggerCounter(request, rule, tables: tables, own: tables.firstIndex(of: table.tableName))
-        try counter.addFunction(db)
-        try remove(db)
+        let counter = TriggerCounter(tables: tables, own: tables.firstIndex(of: table.tableName))
+        // A rollback can bring triggers back that were removed with an older counter: this function takes its place.
+        try db.addFunctions(of: counter, [("retention_count_gone", 1, countGone)])
         for (index, name) in tables.enumerated() {
             try db.execute(
                 sql: """
@@ -56,35 +51,11 @@ final class TriggerCounter {
         return counter
     }
 
-    /// Removes the triggers of a counter, also of one that a rollback has brought back.
-    static func remove(_ db: Database) throws {
-        let names = try String.fetchAll(
-            db,
-            sql:
-                "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name LIKE 'retention\\_gone\\_%' ESCAPE '\\'"
-        )
-        for name in names { try db.execute(sql: "DROP TRIGGER temp.\(name.quotedIdentifier)") }
-    }
-
     /// What triggers have deleted since this was last asked, by table, without the rows that the delete named.
     func take(ownCount: Int) -> [String: Int] {
-        defer { forget() }
+        defer { counts = tables.map { _ in 0 } }
         if let own { counts[own] -= ownCount }
         return Dictionary(uniqueKeysWithValues: zip(tables, counts).filter { $0.1 > 0 })
-    }
-
-    /// Forgets what was counted in a transaction that was undone.
-    func forget() { counts = tables.map { _ in 0 } }
-
-    private func addFunction(_ db: Database) throws {
-        // The function keeps this object: a rollback can bring triggers back that were removed with an older counter.
-        let code = sqlite3_create_function_v2(
-            db.sqliteConnection, "retention_count_gone", 1, SQLITE_UTF8, Unmanaged.passRetained(self).toOpaque(),
-            countGone, nil, nil,
-            { context in
-                if let context { Unmanaged<TriggerCounter>.fromOpaque(context).release() }
-            })
-        guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
     }
 
     fileprivate func add(_ table: Int) {
@@ -93,6 +64,5 @@ final class TriggerCounter {
 }
 
 private func countGone(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
-    guard let counter = sqlite3_user_data(context) else { return }
-    Unmanaged<TriggerCounter>.fromOpaque(counter).takeUnretainedValue().add(Int(sqlite3_value_int64(values?[0])))
+    functionObject(context, TriggerCounter.self)?.add(Int(sqlite3_value_int64(values?[0])))
 }

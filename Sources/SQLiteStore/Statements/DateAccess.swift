@@ -9,13 +9,13 @@ struct DateAccess: Hashable {
     var label: String
     /// Whether the date descends in the index, so that equal dates come with their keys descending.
     var isDescending: Bool
-    /// Whether the index serves only the rows that match the filter, since the filter fixes its first columns.
+    /// Whether the index covers only the rows that match the filter, because the filter fixes its first columns.
     var needsFilter: Bool
 }
 
 extension SQLiteTable {
-    /// The best way to the rows by date, or nil: an index whose first columns the filter fixes (usually none) and that
-    /// goes on with the date.
+    /// The best index to find rows by date, or nil: an index whose first columns the filter fixes (usually none),
+    /// followed by the date.
     func dateAccess(_ attribute: Attribute, filter: Predicate) -> DateAccess? {
         if let rowIDAlias, rowIDAlias == attribute.name {
             return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
@@ -31,8 +31,8 @@ extension SQLiteTable {
                 continue
             }
             let column = index.columns[prefix.count]
-            // A comparison goes by the column's own collation, and only an index of the same one serves it. Text must
-            // be in the order of its bytes.
+            // A comparison uses the column's own collation, and only an index with the same one can be used. Text must
+            // be in byte order.
             guard column.collation.uppercased() == collations[attribute.name.lowercased()]?.uppercased(),
                 column.collation.uppercased() == "BINARY" || attribute.affinity != .text
             else { continue }
@@ -48,7 +48,7 @@ extension SQLiteTable {
         return best?.access
     }
 
-    /// Why an index that begins with the date does not lead to the rows by their dates, as a clause; nil: there is none.
+    /// Why an index that begins with the date cannot be used, as a clause; nil: there is none, or it can be used.
     func indexObstacle(_ attribute: Attribute) -> String? {
         guard let index = indexes.first(where: { $0.columns.first?.name == attribute.name }) else { return nil }
         if index.isPartial { return "the index \(index.name) is there, but it holds only some of the rows" }

@@ -7,7 +7,6 @@ import PriceStore
 /// `retention_date_N(value, earliest, before, latest)` is 1 if the value is a date whose whole span lies in
 /// `earliest ..< before` and starts no later than `latest` (instants in Unix microseconds), else 0.
 /// `retention_start_N(value)` is the first instant of the span, or NULL if the value is no date.
-/// They are written against SQLite's C interface: GRDB's functions build an array and a String for each call.
 final class DateFunction {
     struct Key: Hashable {
         var encoding: DateEncoding
@@ -25,17 +24,9 @@ final class DateFunction {
         rangeName = "retention_date_\(number)"
         startName = "retention_start_\(number)"
         recentDay.initialize(to: RecentDay(zone: key.zone))
-        // The connection outlives its functions' context only as long as this object, which the connection holds.
-        let context = Unmanaged.passUnretained(self).toOpaque()
-        let flags =
-            SQLITE_UTF8 | SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */
-        for (name, count, function) in [
-            (rangeName, 4, isInRange), (startName, 1, start),
-        ] as [(String, Int32, @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void)] {
-            let code = sqlite3_create_function_v2(
-                db.sqliteConnection, name, count, flags, context, function, nil, nil, nil)
-            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
-        }
+        try db.addFunctions(
+            of: self, flags: SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */,
+            [(rangeName, 4, isInRange), (startName, 1, start)])
     }
 
     deinit {
@@ -76,4 +67,26 @@ private func start(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMu
     let function = Unmanaged<DateFunction>.fromOpaque(state).takeUnretainedValue()
     guard let span = function.span(value) else { return sqlite3_result_null(context) }
     sqlite3_result_int64(context, span.start)
+}
+
+/// The functions of a connection that surveys and conditions need, made when they are first used.
+final class ConnectionFunctions {
+    private var dates: [DateFunction.Key: DateFunction] = [:]
+    private var tally: TallyFunction?
+
+    /// The functions that read the dates of a format.
+    func date(_ encoding: DateEncoding, _ zone: CalendarZone, _ db: Database) throws -> DateFunction {
+        let key = DateFunction.Key(encoding: encoding, zone: zone)
+        if let known = dates[key] { return known }
+        let function = try DateFunction(key, number: dates.count, db)
+        dates[key] = function
+        return function
+    }
+
+    /// The function that scans count with.
+    func tally(_ db: Database) throws -> TallyFunction {
+        let function = try tally ?? TallyFunction(db)
+        tally = function
+        return function
+    }
 }

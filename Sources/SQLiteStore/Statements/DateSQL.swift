@@ -1,10 +1,10 @@
 import GRDB
 import PriceStore
 
-/// A date column in SQL: which of its rows can be read and lie before an instant, and in which order they come.
+/// A date column in SQL: which of its rows can be read and are before an instant, and their order.
 ///
-/// A plain `date < cutoff` would delete rows that it never read, since numbers sort before text and NULL-like values
-/// before everything. Every condition here is bounded on both sides and typed.
+/// A plain `date < cutoff` would delete rows with unreadable dates, because numbers sort before text and NULL-like
+/// values before everything. Every condition here has both bounds and a type.
 struct DateSQL {
     let date: DateAttribute
     let column: String
@@ -26,7 +26,7 @@ struct DateSQL {
         var at: StoreValue?
     }
 
-    /// The readable rows; with `before`, those that lie wholly before it; with a stretch, those of them inside it.
+    /// The readable rows; with `before`, those that are wholly before it; with a stretch, those of them inside it.
     func readable(before: Instant? = nil, in stretch: Stretch = Stretch()) -> SQLFragment {
         if let function { return parsed(function, before: before, stretch) }
         guard affinity != .text else { return .never }
@@ -34,10 +34,11 @@ struct DateSQL {
         var parts: [SQLFragment] = []
         if let at = stretch.at { parts.append(SQLFragment("\(column) = ?", [at.databaseValue])) }
         if let below = stretch.below { parts.append(SQLFragment("\(column) < ?", [below.databaseValue])) }
-        // Where all rows are gone through, the first condition is the one that decides most of them.
+        // If all rows are scanned, the first condition is the one that decides most of them.
         if let before {
             let bound = encoding.cutoffBound(before)
-            // A stretch ends at a value before the cutoff, which says all, unless the two storage classes differ.
+            // The end of a stretch is a stored value before the cutoff, so that the cutoff is redundant, unless integers and
+            // reals have different bounds.
             if stretch.below == nil && stretch.at == nil || bound.singleParameter == nil && affinity != .real {
                 parts.append(compare(.less, bound))
             }
@@ -69,14 +70,14 @@ struct DateSQL {
     /// Whether the date is wholly before an instant, for formats of numbers.
     func isBefore(_ instant: Instant) -> SQLFragment { compare(.less, date.encoding.cutoffBound(instant)) }
 
-    /// Whether no date before an instant is too late to be believed.
+    /// Whether no date before an instant is later than the latest valid one.
     private func isBelieved(before: Instant?) -> Bool {
         guard let latest = date.latest else { return true }
         return before.map { $0 <= latest } ?? false
     }
 
-    /// The readable rows that do not lie wholly before an instant, which is not before the earliest date that is believed.
-    /// For formats of numbers only.
+    /// The readable rows that are not wholly before an instant, which is not before the earliest valid date. For
+    /// formats of numbers only.
     func readable(notBefore instant: Instant) -> SQLFragment {
         let encoding = date.encoding
         let parts = [
@@ -92,7 +93,7 @@ struct DateSQL {
         let earliest = date.encoding.lowerBound(date.earliest)
         let cutoff = before.map(date.encoding.cutoffBound)
         let first = (stretch.at ?? stretch.from).flatMap(DateKey.init)?.asDouble
-        // A double may stand for a neighbouring integer; values near a bound are compared by SQLite.
+        // A double may represent a neighbouring integer; values near a bound are compared by SQLite.
         let lower = (first ?? min(earliest.real, Double(earliest.integer))).nextDown
         let upper = cutoff.map { max($0.real, Double($0.integer)).nextUp } ?? .infinity
         return untrusted.filter { (lower...max(lower, upper)).contains($0.asDouble) }
@@ -103,7 +104,7 @@ struct DateSQL {
         SQLFragment("\(column) <= ?", [Double.greatestFiniteMagnitude.databaseValue])
     }
 
-    /// Values in the range of believed dates that are no dates: 0, distant past and future.
+    /// Values in the range of valid dates that are not dates: 0, distant past and future.
     var untrusted: [StoreValue] {
         (date.trustsZero ? [] : [.integer(0)]) + date.encoding.sentinels
     }
@@ -175,7 +176,7 @@ struct DateSQL {
         if let single {
             return SQLFragment("\(column) \(sign) ?", [single.databaseValue])
         }
-        // The wider of the two bounds serves the index; then each storage class is held to its own.
+        // The wider of the two bounds is for the index; then each storage class is compared with its own.
         let realIsWider =
             comparison == .greaterOrEqual || comparison == .greater
             ? bound.real < Double(bound.integer) : bound.real > Double(bound.integer)

@@ -53,12 +53,12 @@ struct DeleteStatement {
         path == .table ? scope.targetTable : scope.target(indexedBy: path == .date ? access?.index : nil)
     }
 
-    /// The date and key of the row that stands `offset` rows behind the beginning of a stretch, oldest first; and whether
-    /// it has a quality.
-    func boundary(_ condition: SQLFragment, column: String, offset: Int, is quality: SQLFragment) -> SQLFragment {
+    /// The date and key of the row `offset` rows after the beginning of a stretch, oldest first; and
+    /// whether a condition holds for it.
+    func boundary(_ condition: SQLFragment, column: String, offset: Int, is holding: SQLFragment) -> SQLFragment {
         let direction = access?.isDescending == true ? " DESC" : ""
         let key = scope.key.map { $0 + direction }.joined(separator: ", ")
-        return SQLFragment("SELECT \(column), \(keyList), ") + quality
+        return SQLFragment("SELECT \(column), \(keyList), ") + holding
             + SQLFragment(" FROM \(scope.from(indexedBy: access?.index)) WHERE ") + condition
             + SQLFragment(" ORDER BY \(column), \(key) LIMIT 1 OFFSET ?", [offset.databaseValue])
     }

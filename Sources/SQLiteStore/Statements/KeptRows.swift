@@ -40,7 +40,7 @@ enum KeptRows {
 }
 
 extension SQLiteConnection {
-    /// The thresholds of a rule's kept rows, read when first asked for.
+    /// The thresholds of a rule's kept rows, read when first needed.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
         let key = KeptRows.Key(
             entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], keepLast: keepLast)

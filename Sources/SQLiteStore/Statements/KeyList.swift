@@ -85,7 +85,7 @@ extension SQLiteConnection {
         let names = (0..<columns).map { "k\($0)" }.joined(separator: ", ")
         try execute(
             SQLFragment("CREATE TEMP TABLE \(table) (\(names), PRIMARY KEY (\(names))) WITHOUT ROWID"), db)
-        keyLists.append(table)
+        temporaries.keyLists.append(table)
         let insert = try db.makeStatement(sql: "INSERT OR IGNORE INTO temp.\(table) VALUES \(row)")
         for key in keys {
             try insert.setArguments(StatementArguments(key.map(\.databaseValue)))
@@ -106,9 +106,9 @@ extension SQLiteConnection {
 
     /// Drops the key tables that were made since there were `known` of them.
     func dropKeyLists(beyond known: Int, _ db: Database) {
-        while keyLists.count > known {
+        while temporaries.keyLists.count > known {
             // A rollback may have taken it already.
-            try? db.execute(sql: "DROP TABLE IF EXISTS temp.\(keyLists.removeLast())")
+            try? db.execute(sql: "DROP TABLE IF EXISTS temp.\(temporaries.keyLists.removeLast())")
         }
     }
 }

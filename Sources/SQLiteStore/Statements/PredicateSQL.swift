@@ -21,15 +21,7 @@ extension SQLiteConnection {
         let attribute = try scope.attribute(date.name, store: name)
         return DateSQL(
             date: date, column: scope.column(attribute), affinity: attribute.affinity,
-            function: date.encoding.isNumeric ? nil : try dateFunction(date.encoding, date.zone, db))
-    }
-
-    private func dateFunction(_ encoding: DateEncoding, _ zone: CalendarZone, _ db: Database) throws -> DateFunction {
-        let key = DateFunction.Key(encoding: encoding, zone: zone)
-        if let known = dateFunctions[key] { return known }
-        let function = try DateFunction(key, number: dateFunctions.count, db)
-        dateFunctions[key] = function
-        return function
+            function: date.encoding.isNumeric ? nil : try functions.date(date.encoding, date.zone, db))
     }
 
     /// A predicate as an SQL condition on the rows of a scope.

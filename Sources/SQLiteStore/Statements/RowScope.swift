@@ -79,3 +79,11 @@ struct RowScope {
         return attribute
     }
 }
+
+extension [String] {
+    /// The condition that these columns of a row are the key in a table of keys, which has the columns `k0`, `k1` …. The
+    /// plus takes the affinity away, so that the key is looked up: a table of keys has none.
+    func areKey(of keys: String) -> String {
+        enumerated().map { "\(keys).k\($0.offset) = +\($0.element)" }.joined(separator: " AND ")
+    }
+}

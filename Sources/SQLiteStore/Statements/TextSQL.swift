@@ -30,7 +30,7 @@ struct TextSQL {
             [text.databaseValue])
     }
 
-    /// The first text behind all those that begin with a prefix; nil: there is none.
+    /// The first text after all those with a prefix; nil if there is none.
     private static func end(ofPrefix text: String) -> String? {
         var scalars = Array(text.unicodeScalars)
         while let last = scalars.popLast() {

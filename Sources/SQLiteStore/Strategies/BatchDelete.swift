@@ -35,6 +35,9 @@ struct BatchDelete {
             rest: try connection.condition(rest, scope, db), access: access)
         objects = try ObjectDelete.make(request, scope, connection, db)
         choosesRows = try connection.choosesRows(request.request, db)
+        if let reason = try connection.obstacleOfTriggers(request.request, db) {
+            throw StoreError(.unsupported, store: connection.name, message: reason)
+        }
     }
 
     /// Deletes the rows of a condition. Throws if an index names other rows than the table has; see ``IndexCheck``.

@@ -94,11 +94,12 @@ extension ChosenRows {
     }
 
     /// Takes chosen rows out of wave 0 that point at other chosen ones by a cascade: they must go before those, and a wave
-    /// finds them again. A row that points at itself stays: it waits for no other.
+    /// finds them again. A row that points at itself stays: it waits for no other. So does one whose key is NO ACTION: its
+    /// order does not matter, since the key is checked when all rows are deleted.
     private func findRoots() throws {
         let table = try table(scope)
-        for key in try connection.incoming(scope.table.name, of: request, db)
-        where isOwn(key) && key.deleteRule == .cascade {
+        for key in scope.table.entity.incomingRelationships
+        where isOwn(key) && key.deleteRule != .noAction && request.deleteRule(of: key) == .cascade {
             try connection.execute(
                 SQLFragment("UPDATE temp.\(table) SET wave = -1 WHERE \(Self.tuple(Self.columns(scope))) IN (SELECT ")
                     + pointing(key, sparingChosen: false) + " AND " + Self.isAnother(scope) + ")", db)

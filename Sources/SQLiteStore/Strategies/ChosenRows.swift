@@ -47,11 +47,13 @@ struct ChosenRows {
     /// A trigger of the store may have kept some.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
         let columns = Self.columns(scope)
-        // The plus takes the affinity away, so that the store's key is searched and not compared row by row.
+        // Without a trigger no row is kept. The plus takes the affinity away, so that the store's key is searched and not
+        // compared row by row.
         let same = zip(scope.key, columns).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ")
         let gone =
-            " FROM temp.\(try table(scope)) AS chosen WHERE named "
-            + "AND NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(same))"
+            " FROM temp.\(try table(scope)) AS chosen WHERE named"
+            + (scope.table.entity.deleteTriggers.isEmpty
+                ? "" : " AND NOT EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(same))")
         guard listed else { return (try connection.count(SQLFragment("SELECT count(*)" + gone), db), []) }
         let list = columns.joined(separator: ", ")
         let keys = try connection.rows(SQLFragment("SELECT \(list)" + gone + " ORDER BY \(list)"), db)
@@ -147,12 +149,8 @@ struct ChosenRows {
     ) throws -> SQLFragment {
         let parent = try connection.tableScope(key.destination, db)
         let child = try source(of: key)
-        // The plus takes the affinity away, so that keys are searched and not compared row by row.
-        let isParent = zip(parent.table.keySQL, Self.columns(parent)).map { "parent.\($0) = +chosen.\($1)" }
-        let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
-            "parent.\($1.quotedIdentifier) = \(RowScope.alias).\($0.quotedIdentifier)"
-        }
-        var condition = SQLFragment((isParent + refers).joined(separator: " AND "))
+        let link = parent.link(key, from: "chosen", in: parent.table.sql, to: child, as: RowScope.alias)
+        var condition = SQLFragment(link.condition)
         if let wave { condition += SQLFragment(" AND chosen.wave = ?", [wave.databaseValue]) }
         if sparingChosen {
             let same = zip(Self.columns(child), child.key).map { "own.\($0) = +\($1)" }.joined(separator: " AND ")
@@ -161,8 +159,7 @@ struct ChosenRows {
         }
         return SQLFragment(child.key.joined(separator: ", ")) + columns
             + SQLFragment(
-                " FROM temp.\(try table(parent)) AS chosen CROSS JOIN \(parent.table.sql) AS parent "
-                    + "CROSS JOIN \(child.from()) WHERE ") + condition
+                " FROM temp.\(try table(parent)) AS chosen\(link.tables) CROSS JOIN \(child.from()) WHERE ") + condition
     }
 
     /// The condition that a row is chosen, in a wave or at all.

@@ -1,17 +1,17 @@
 import PriceStore
 
-/// The comparison of an index with its table before rows are deleted by it.
+/// Compares an index with its table before rows are deleted by it.
 ///
-/// SQLite takes the date from the index alone and deletes the row whose rowid it finds there. Where a damaged index has an
-/// old date for a fresh row, the fresh row would go. So the rows that a delete is about to take are looked up by their
-/// keys first, in the same transaction, and the predicate is asked of the values that the table has. The delete reads
-/// the same pages afterwards, so that the comparison costs little.
+/// SQLite reads the date from the index only and deletes the row whose rowid it finds there. If a damaged index has an
+/// old date for a new row, the new row would be deleted. So the rows to be deleted are first looked up by their keys,
+/// in the same transaction, and the predicate is evaluated on the values in the table. The delete then reads the same
+/// pages, so the comparison costs little.
 extension BatchDelete {
-    /// Throws if a row that the statement would delete is, in the table itself, no row that the request names.
+    /// Throws if the statement would delete a row that, in the table itself, does not match the request.
     ///
-    /// - Parameter sorted: whether the rows are read in the order in which they lie, as the delete reads them; their keys
-    ///   are noted for it.
-    /// - Throws: ``StoreError`` of kind `inputOutput`; nothing of the batch is deleted then.
+    /// - Parameter sorted: whether the rows are read in physical order, as the delete reads them; their keys are noted
+    ///   for it.
+    /// - Throws: ``StoreError`` of kind `inputOutput`; then nothing of the batch is deleted.
     func checkIndex(_ condition: SQLFragment, by path: RowPath, sorted: Bool = false) throws {
         let scope = statement.scope
         guard path != .table, scope.table.indexes.contains(where: { $0.name != scope.table.keyIndex }) else { return }

@@ -8,7 +8,7 @@ extension SQLiteConnection {
         _ table: SQLiteTable, _ survey: Findings, maxLock: Duration, _ db: Database
     ) throws -> Duration? {
         let count = survey.expiredCount + survey.cascadedCount + survey.nullifiedCount
-        guard count >= TechniqueChoice.fewestRows || maxLock == .zero else { return nil }
+        guard count >= TechniqueChoice.fewestRows || maxLock < LockModel.fewRowsTake else { return nil }
         var all = survey
         all.expiredCount = count
         return try predictLocks(table, rowCount: max(count, survey.rowCount ?? 0), all, db)[.whole].map {
@@ -68,6 +68,8 @@ struct LockModel {
     static let sampleRows = 4_000
     /// A row whose references are looked up costs so many times what a row costs that goes alone.
     static let relatedFactor = 2
+    /// Rows that are too few for a choice of technique take less.
+    static let fewRowsTake = Duration.milliseconds(500)
 
     var secondsPerRow: Double
     var bytesPerRow: Double

@@ -3,11 +3,11 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the oldest rows up to the limit, by a range of the date index.
     ///
-    /// The row behind the last one to go is found by walking the index; then everything before it goes in one range,
-    /// which SQLite deletes in a single pass, and rows of the boundary's own date by their keys. So the limit is met
-    /// exactly and, wherever the job dies, every row left is at least as new as every row gone.
+    /// The first remaining row is found by reading the index. Everything before its date is deleted in one range, in a
+    /// single pass of SQLite, and rows of the same date are deleted by their keys. So the limit is met exactly and,
+    /// whenever the job dies, every remaining row is at least as new as every deleted row.
     ///
-    /// - Parameter sorted: whether the rows of the range are noted first and then deleted in the order in which they lie.
+    /// - Parameter sorted: whether the rows of the range are noted first and then deleted in physical order.
     mutating func range(sorted: Bool) throws -> BatchContinuation? {
         guard let date = statement.date, statement.access != nil else {
             throw StoreError(
@@ -44,8 +44,8 @@ extension BatchDelete {
         return boundary
     }
 
-    /// The date and key of the row of a group that is the first to stay if `offset` rows from a date on go; nil: no row
-    /// stays that is named.
+    /// The date and key of the first remaining row of a group if `offset` rows from a date on are deleted; nil: no
+    /// named row remains.
     private func boundary(
         of group: SQLFragment, by date: DateSQL, from: StoreValue?, offset: Int
     ) throws -> [StoreValue]? {
@@ -86,10 +86,10 @@ extension BatchDelete {
         return .some(nil)
     }
 
-    /// Whether a stretch of text holds no row but those that go, so that it can be deleted as it stands.
+    /// Whether a stretch of text contains only rows to be deleted, so that the whole stretch can be deleted.
     ///
-    /// SQLite takes care that a statement which calls a function can be undone by itself: it writes every page that the
-    /// delete changes to a temporary file. A look at the rows before, in the same transaction, is far cheaper.
+    /// A statement that calls a function must be undoable by itself, so SQLite writes every page that it changes to a
+    /// temporary file. Reading the rows before, in the same transaction, is much cheaper.
     private func isWholeStretchNamed(_ stretch: DateSQL.Stretch, by date: DateSQL) throws -> Bool {
         guard date.function != nil else { return false }
         let others = SQLFragment("(") + statement.condition(stretch) + ") IS NOT TRUE"

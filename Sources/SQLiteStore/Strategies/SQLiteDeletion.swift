@@ -32,20 +32,25 @@ final class SQLiteDeletion: Deletion {
             work.stayingRows = findings.stayingRows
             work.surveyed = findings.mark
         }
-        if technique == .windows { work.rowIDs = findings.expiredRowIDs }
+        if technique == .windows, let rowIDs = findings.expiredRowIDs {
+            work.rowIDs = rowIDs
+            let count = Double(rowIDs.upperBound) - Double(rowIDs.lowerBound)
+            work.hasDenseRowIDs = Double(findings.expiredAloneCount) > 0.8 * count
+        }
         return work
     }
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         do throws(StoreError) {
-            if hasBatches, findings.expiredCount > 0, try writer.hasCompany() {
+            if hasBatches, findings.expiredCount > 0, try writer.isInUseByOthers() {
                 throw StoreError(
                     .methodUnfit, store: writer.name, message: "another process is using the store")
             }
             return try deletePart(bounds)
         } catch {
-            // A constraint may stand against one transaction for all rows, and not against batches.
-            guard hasBatches, error.kind == .methodUnfit || error.kind == .constraint else { throw error }
+            // Nothing is changed then. What stands against one transaction for all rows need not stand against batches.
+            guard hasBatches, error.kind != .replaced, error.kind != .inputOutput || error.engineCode == "SQLITE_FULL"
+            else { throw error }
             let given = work.technique
             work = Self.work(request, findings, findings.batches)
             outline = DeletionOutline(findings.batches, findings, maxLock: request.maxLock)
@@ -67,16 +72,18 @@ final class SQLiteDeletion: Deletion {
         }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
-        writer.changes.deletedCount += result.deletedCount
+        // A rebuild's rows are not among the changes that SQLite counts.
+        if part.technique != .rebuild { writer.changes.deletedCount += result.deletedCount }
         defer { work.continuation = result.continuation }
         return DeletionPart(result, from: work.continuation)
     }
 
     func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+        try writer.confirmIdentity()
         work.continuation = nil
-        // What has arrived since the survey may lie anywhere.
+        // Rows that have arrived since the survey may be anywhere.
         work.rowIDs = nil
-        // Then what was expired and is not deleted is what is left.
+        // If nothing but these deletions changed the store, no surveyed row is left to count.
         if deletedCount == findings.expiredCount, let mark = findings.mark,
             try writer.changeMark().hasOnlyDeleted(since: mark)
         {
@@ -104,7 +111,7 @@ extension SQLiteStore {
     func findings(of request: SurveyRequest) throws(StoreError) -> Findings {
         if surveys[request] == nil { _ = try survey(request) }
         var found = surveys[request] ?? Findings()
-        try found.take(request.technique, entity: request.entity, store: name)
+        try found.takeTechnique(of: request, store: name)
         return found
     }
 }

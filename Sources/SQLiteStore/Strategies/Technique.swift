@@ -1,7 +1,7 @@
 import PriceStore
 
 /// A way to delete rows from a table.
-enum Technique: String, Hashable, CaseIterable {
+enum Technique: String, DeletionTechnique, CaseIterable {
     /// One statement for all of them.
     case whole
     /// By ranges of an indexed date, oldest first.
@@ -41,7 +41,7 @@ enum Technique: String, Hashable, CaseIterable {
     }
 }
 
-/// Where all rows of a table are that a rule leaves.
+/// Where the rows are that a rule keeps.
 enum StayingRows: Hashable {
     /// Between two rowids, both inclusive.
     case rowIDs(ClosedRange<Int64>)
@@ -50,16 +50,16 @@ enum StayingRows: Hashable {
 }
 
 /// A delete request with all that only this engine knows of it: one batch, or all rows.
-@dynamicMemberLookup
-struct DeleteWork: Hashable {
-    /// What any engine needs to know of it; the limit is that of the batch.
+struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
-    var technique: Technique
+    var technique = Technique.whole
     /// How long the store may stay locked by one statement or a rebuild: beyond it the work is given up with
     /// `methodUnfit`, and nothing is deleted. Nil: no bound.
     var maxLock: Duration?
     /// The first and the last rowid to look at, for windows: no row goes outside of them. Nil: all.
     var rowIDs: ClosedRange<Int64>?
+    /// Whether nearly every rowid in ``rowIDs`` is that of a row to delete.
+    var hasDenseRowIDs = false
     /// Where the rows are that stay, for a rebuild, which looks nowhere else for them. It is believed in the state of the
     /// store of ``surveyed`` only. Nil: anywhere.
     var stayingRows: StayingRows?
@@ -67,27 +67,7 @@ struct DeleteWork: Hashable {
     var surveyed: ChangeMark?
     /// How many rows were found. A rebuild that leaves out so many does not count them again. Nil: not known.
     var expectedCount: Int?
-    /// Where the batch before this one ended, so that the search goes on from there; nil: from the beginning.
     var continuation: BatchContinuation?
 
-    init(
-        fetchRequest: FetchRequest, resultType: BatchResultType = .statusOnly, technique: Technique = .whole,
-        relationships: BatchDeleteRequest.RelationshipRule = .asDeclared, continuation: BatchContinuation? = nil
-    ) {
-        request = BatchDeleteRequest(
-            fetchRequest: fetchRequest, resultType: resultType, relationships: relationships)
-        self.technique = technique
-        self.continuation = continuation
-    }
-
-    /// All rows of a request, in one statement.
-    init(_ request: BatchDeleteRequest) {
-        self.request = request
-        technique = .whole
-    }
-
-    subscript<Value>(dynamicMember member: WritableKeyPath<BatchDeleteRequest, Value>) -> Value {
-        get { request[keyPath: member] }
-        set { request[keyPath: member] = newValue }
-    }
+    init(_ request: BatchDeleteRequest) { self.request = request }
 }

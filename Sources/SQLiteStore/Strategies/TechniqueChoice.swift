@@ -8,12 +8,14 @@ struct TechniqueChoice {
     struct Facts {
         /// The ordinary way: ranges of the date index, or the table by windows of its key.
         var batches: Technique
-        var rowCount: Int
+        var rowCount = 0
         var expiredCount: Int
+        /// The part of the rows that is likely to be expired, by the dates and by the rowids, where it was not counted.
+        var likelyPart = 1.0
         /// Whether rows lie in the file in the order of their dates, or are deleted in the order in which they lie.
         var isInFileOrder = true
         /// Whether others have the store open or write to it.
-        var hasCompany = false
+        var isInUseByOthers = false
         /// Why a technique is not possible.
         var obstacles: [Technique: String] = [:]
         /// Why there is no room for more than a batch; nil: there is.
@@ -26,8 +28,13 @@ struct TechniqueChoice {
         fileprivate var isAll: Bool { expiredCount == rowCount }
         /// Whether so much goes that one transaction for all of it is cheaper than batches.
         fileprivate var isMost: Bool { isAll || part >= (isInFileOrder ? orderedRebuildPart : randomRebuildPart) }
+        /// Whether the number of all rows can change the choice. Counting them takes as long as deleting a few per cent, so
+        /// the likely part decides first.
+        var dependsOnRowCount: Bool {
+            expiredCount >= fewestRows && likelyPart >= (isInFileOrder ? orderedRebuildPart : sortedPart) * 0.9
+        }
         /// Whether it matters how long a technique would lock the store.
-        var mayLock: Bool { expiredCount >= fewestRows && isMost && !hasCompany && roomObstacle == nil }
+        var mayLock: Bool { expiredCount >= fewestRows && isMost && !isInUseByOthers && roomObstacle == nil }
     }
 
     var technique: Technique
@@ -55,7 +62,7 @@ struct TechniqueChoice {
         guard facts.isMost else { return }
         let share = facts.isAll ? "all rows are deleted" : "\(Int(facts.part * 100)) % of the rows are deleted"
         let candidates: [Technique] = facts.isAll ? [.whole, .rebuild] : [.rebuild, .rebuildInPlace]
-        guard !facts.hasCompany else {
+        guard !facts.isInUseByOthers else {
             reason = [reason, "other processes are using the store"].compactMap(\.self).joined(separator: "; ")
             return
         }

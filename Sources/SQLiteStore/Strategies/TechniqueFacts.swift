@@ -5,14 +5,17 @@ import PriceStore
 extension SQLiteConnection {
     /// Chooses how a surveyed rule's rows go, and says what else could be asked for.
     func chooseTechnique(
-        _ request: SurveyRequest, _ table: SQLiteTable, _ access: DateAccess?, into survey: inout Findings,
-        _ db: Database
+        _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
+        let table = rows.scope.table
         let byKey: Technique = table.isWithoutRowID ? .keys : .windows
-        let byDate = survey.isInDateOrder ? access : nil
+        // A batch of rows that a trigger keeps would be found again by the next one.
+        let byDate = survey.isInDateOrder && !table.mayKeepRows ? rows.access : nil
         survey.techniqueObstacles = try techniqueObstacles(table, request.relationships, db)
         if byDate == nil {
-            let reason = "no index gives the rows in the order of their dates"
+            let reason =
+                table.mayKeepRows
+                ? "a trigger may keep rows" : "no index gives the rows in the order of their dates"
             survey.techniqueObstacles[.range] = reason
             survey.techniqueObstacles[.sorted] = reason
         }
@@ -25,11 +28,18 @@ extension SQLiteConnection {
         survey.possibleTechniques = ([.whole, .range, .sorted, byKey] + Technique.allCases.filter(\.isRebuild))
             .filter { survey.techniqueObstacles[$0] == nil }
         var facts = TechniqueChoice.Facts(
-            batches: byDate == nil ? byKey : .range, rowCount: survey.rowCount ?? 0, expiredCount: survey.expiredCount,
+            batches: byDate == nil ? byKey : .range, expiredCount: survey.expiredCount,
             obstacles: survey.techniqueObstacles, maxLock: request.maxLock)
-        if survey.expiredCount >= TechniqueChoice.fewestRows, let rowCount = survey.rowCount {
+        if survey.expiredCount >= TechniqueChoice.fewestRows {
             facts.isInFileOrder = try byDate == nil || liesInDateOrder(request.date, table, db)
-            facts.hasCompany = try hasCompany()
+            facts.likelyPart = try max(
+                survey.expiredTime(before: request.cutoff),
+                rowIDs(of: table, db).map { Double(survey.expiredCount) / $0.length } ?? 0)
+        }
+        if facts.dependsOnRowCount {
+            let rowCount = try survey.rowCount ?? countAllRows(rows, into: &survey, db)
+            facts.rowCount = rowCount
+            facts.isInUseByOthers = try isInUseByOthers()
             facts.roomObstacle = try roomObstacle(db)
             if facts.mayLock {
                 facts.predictedLock = try predictLocks(table, rowCount: rowCount, survey, db)
@@ -80,24 +90,18 @@ extension SQLiteConnection {
     /// Whether rows lie in the file in the order of their dates, by a sample from across the table: some disorder is as
     /// good as order, since neighbours in time are neighbours in the file all the same.
     private func liesInDateOrder(_ date: DateAttribute, _ table: SQLiteTable, _ db: Database) throws -> Bool {
-        guard let rowID = table.rowID, !table.isWithoutRowID else { return true }
+        guard !table.isWithoutRowID else { return true }
         if table.rowIDAlias == date.name { return true }
         let scope = RowScope(table)
         let dateSQL = try dateSQL(date, scope, db)
-        let name = rowID.quotedIdentifier
-        guard
-            let ends = try row(
-                SQLFragment(
-                    "SELECT (SELECT min(\(name)) FROM \(table.sql)), (SELECT max(\(name)) FROM \(table.sql))"), db),
-            case .integer(let first) = ends[0], case .integer(let last) = ends[1], last > first
-        else { return true }
+        guard let rowIDs = try rowIDs(of: table, db), rowIDs.lowerBound < rowIDs.upperBound else { return true }
         let key = scope.key[0]
         // By the rowid alone, whatever indexes there are: each look is at one page.
         let statement =
             "SELECT \(dateSQL.orderValue) FROM \(scope.target()) NOT INDEXED WHERE \(key) >= ? ORDER BY \(key) LIMIT 1"
         var previous: Double?
         var (found, inversions) = (0, 0)
-        for place in (first...last).spread(over: Self.sampleCount) {
+        for place in rowIDs.spread(over: Self.sampleCount) {
             let next: Double
             switch try row(SQLFragment(statement, [place.databaseValue]), db)?.first {
             case .integer(let value): next = Double(value)
@@ -112,7 +116,22 @@ extension SQLiteConnection {
         return Double(min(inversions, found - inversions)) <= Double(found) * Self.mostInversions
     }
 
+    /// The first and the last rowid of a table; nil: it has none, or no row.
+    private func rowIDs(of table: SQLiteTable, _ db: Database) throws -> ClosedRange<Int64>? {
+        guard let rowID = table.rowID?.quotedIdentifier, !table.isWithoutRowID else { return nil }
+        let query = "SELECT (SELECT min(\(rowID)) FROM \(table.sql)), (SELECT max(\(rowID)) FROM \(table.sql))"
+        guard let ends = try row(SQLFragment(query), db), case .integer(let first) = ends[0],
+            case .integer(let last) = ends[1]
+        else { return nil }
+        return first...last
+    }
+
     private static let sampleCount = 200
     /// Rows in random order have half of their neighbours the wrong way round.
     private static let mostInversions = 0.15
+}
+
+extension ClosedRange<Int64> {
+    /// How many numbers are in it; a double, since there may be more than an Int64 holds.
+    fileprivate var length: Double { Double(upperBound) - Double(lowerBound) + 1 }
 }

@@ -13,9 +13,16 @@ extension BatchDelete {
         let last = bounds.map { [StoreValue.integer($0.upperBound)] }
         let after = request.place ?? start
         let limit = request.fetchRequest.fetchLimit ?? .max
-        let end =
-            limit == .max
-            ? nil : try connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
+        let end: [StoreValue]?
+        if limit == .max {
+            end = nil
+        } else if request.hasDenseRowIDs, let bounds, case .integer(let place)? = after?.first {
+            // So many rowids hold no more rows, and few fewer: nothing need be counted.
+            let (next, isPast) = place.addingReportingOverflow(Int64(limit))
+            end = isPast || next >= bounds.upperBound ? nil : [.integer(next)]
+        } else {
+            end = try connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
+        }
         let window = statement.window(after: after, through: end ?? last)
         try delete(.all([window, statement.condition()]), by: .table)
         return end.map(BatchContinuation.init(position:))

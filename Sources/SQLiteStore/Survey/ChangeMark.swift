@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// How often a store had changed when it was looked at. Equal marks prove that nothing has happened in between.
+/// How often a store has changed. Equal marks prove that nothing has changed in between.
 struct ChangeMark: Hashable {
     /// Another number after others have changed the store.
     var byOthers: Int

@@ -1,9 +1,7 @@
 import PriceStore
 
 /// What a survey has found: the facts that it tells, and what the choice of a technique hangs on.
-@dynamicMemberLookup
-struct Findings {
-    /// The facts.
+struct Findings: EngineFindings {
     var survey = Survey()
     /// The state of the store in which they were found.
     var mark: ChangeMark?
@@ -17,37 +15,25 @@ struct Findings {
     var followsRelationships = false
     /// How long ``technique`` is expected to lock the store; nil: it does not matter for batches.
     var predictedLock: Duration?
-    /// The techniques that are possible for these rows.
     var possibleTechniques: [Technique] = []
-    /// Why a technique is not possible, as a phrase, where there is more to say.
     var techniqueObstacles: [Technique: String] = [:]
     /// The first and the last rowid between which all rows lie that the rule deletes; nil: they were not looked at.
     var expiredRowIDs: ClosedRange<Int64>?
     /// Where all rows are that the rule leaves; nil: anywhere.
     var stayingRows: StayingRows?
 
-    subscript<Value>(dynamicMember member: WritableKeyPath<Survey, Value>) -> Value {
-        get { survey[keyPath: member] }
-        set { survey[keyPath: member] = newValue }
+    /// How much of the time between the oldest and the newest date lies before an instant, 0 to 1; 1 if it is not known.
+    func expiredTime(before cutoff: Instant) -> Double {
+        guard let oldest = survey.oldest, let newest = survey.newestOfEntity, cutoff < newest, oldest < newest else {
+            return 1
+        }
+        return max(0, cutoff.since(oldest) / newest.since(oldest))
     }
 
-    /// The facts that a survey computes from others.
-    var unreadableCount: Int { survey.unreadableCount }
-
-    /// Takes the technique that a request asks for in the place of the engine's choice.
-    ///
-    /// - Throws: ``StoreError`` of kind `unknownName` if there is no such technique, or not for these rows.
-    mutating func take(_ name: String?, entity: String, store: String) throws(StoreError) {
-        guard let name, survey.unsupported == nil else { return }
-        guard let wanted = Technique(rawValue: name), possibleTechniques.contains(wanted) else {
-            let reason = Technique(rawValue: name).flatMap { techniqueObstacles[$0] }.map { ": \($0)" } ?? ""
-            throw StoreError(
-                .unknownName, store: store, message: "the technique '\(name)' is not possible for \(entity)\(reason)",
-                hint: "one of \(possibleTechniques.map(\.rawValue).joined(separator: ", "))")
-        }
+    mutating func take(_ technique: Technique) {
         // What must be one statement may not take longer, whoever asks for it.
         if batches.isInBatches { predictedLock = nil }
-        (technique, batches, reason) = (wanted, wanted, nil)
+        (self.technique, batches, reason) = (technique, technique, nil)
     }
 
     /// Says that rows must go together, in one statement.
@@ -59,7 +45,7 @@ struct Findings {
         possibleTechniques = [.whole]
     }
 
-    /// Says that rows go with others that belong to them, which no technique for all rows at once foresees.
+    /// Says that rows go with others that belong to them, which no technique for all rows at once covers.
     mutating func goesInBatches() {
         technique = batches
         reason = nil
@@ -94,12 +80,15 @@ extension DeletionOutline {
         shrinksStore = technique == .rebuild
         index = technique.usesDateIndex ? findings.index : nil
         // Sorted batches are large by their nature: each goes through most pages of the table. They are bounded by the
-        // time that the store may be locked. Where each row may take others along, the first batch is a single row.
+        // time that the store may be locked. Where each row may take others along, the first batch is a single row, and a
+        // batch has costs that do not depend on its rows: most pages of an index in another order are written by each.
         if technique == .sorted {
             firstBatchRows = 100_000
             batchTarget = maxLock / 2
         } else if findings.followsRelationships {
             firstBatchRows = 1
+            batchTarget = .milliseconds(25)
+            batchTargetAlone = .milliseconds(100)
         }
     }
 }

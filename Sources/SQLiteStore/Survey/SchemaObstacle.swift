@@ -22,6 +22,10 @@ extension SQLiteConnection {
             if let reason = try mismatch(of: key, db) { return reason }
         }
         if let reason = try unlikeTypes(table, request.relationships, db) { return reason }
+        let delete = BatchDeleteRequest(
+            fetchRequest: FetchRequest(entity: request.entity),
+            resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
+        if let reason = try obstacleOfTriggers(delete, db) { return reason }
         let condition = try dateSQL(request.date, RowScope(table), db).readable(before: request.cutoff)
         do {
             _ = try db.makeStatement(sql: "DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)")
@@ -60,7 +64,7 @@ extension SQLiteConnection {
         }
     }
 
-    /// What the rule's own word does to the rows that point at the table's.
+    /// What the rule's override does to the rows that point at the table's.
     private func ownWordStatements(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule
     ) -> [String] {
@@ -71,6 +75,52 @@ extension SQLiteConnection {
             return "UPDATE OR ABORT \(source) SET "
                 + key.sourceAttributes.map { "\($0.quotedIdentifier) = NULL" }.joined(separator: ", ")
         }
+    }
+
+    /// A trigger that runs before a row is deleted whose related rows are deleted or changed with it, and that may keep the
+    /// row or names their table; nil: there is none. `leadsBack`: the cascades lead back to a table that they have passed.
+    func triggerBeforeRelated(
+        _ request: BatchDeleteRequest, _ db: Database
+    ) throws -> (trigger: String, table: String, leadsBack: Bool)? {
+        guard request.relationships != .deny, let first = try catalog.table(request.fetchRequest.entity, db),
+            first.managed == nil
+        else { return nil }
+        var waiting = [first]
+        var seen: Set<String> = []
+        var found: (trigger: String, table: String)?
+        var leadsBack = false
+        while let parent = waiting.popLast() {
+            seen.insert(parent.name.lowercased())
+            let keys = try incoming(parent.name, of: request, db).filter {
+                $0.deleteRule == .cascade || parent.name == first.name && request.relationships == .nullify
+            }
+            let trigger = parent.triggersBeforeDelete.first { trigger in
+                trigger.mayKeepRows || keys.contains { trigger.body.contains($0.source.uppercased()) }
+            }
+            if !keys.isEmpty, let trigger { found = (trigger.name, parent.name) }
+            for key in keys where key.deleteRule == .cascade {
+                guard let child = try catalog.table(key.source, db) else { continue }
+                if seen.contains(child.name.lowercased()) { leadsBack = true } else { waiting.append(child) }
+            }
+        }
+        return found.map { ($0.trigger, $0.table, leadsBack) }
+    }
+
+    /// Why a delete cannot be carried out in the order that a trigger needs, or nil. Related rows are deleted or changed
+    /// before the row itself, unless SQLite carries out the cascades that the schema declares.
+    func obstacleOfTriggers(_ request: BatchDeleteRequest, _ db: Database) throws -> String? {
+        guard let found = try triggerBeforeRelated(request, db) else { return nil }
+        let trigger = "the trigger \(found.trigger) of \(found.table) runs before a row is deleted"
+        if request.relationships != .asDeclared {
+            return
+                "\(trigger), but relationships: \(request.relationships.rawValue) changes the rows that refer to it first; "
+                + "declare the foreign key's ON DELETE action instead, or remove the trigger"
+        }
+        if request.resultType == .objectIDs {
+            return "\(trigger), and a digest needs to know the rows of a cascade before; leave out `digest`"
+        }
+        guard found.leadsBack else { return nil }
+        return "\(trigger), and the cascades lead back to the same table, which SQLite follows 1000 rows deep only"
     }
 
     /// Why it is not certain which rows point at those that a delete takes, or nil.

@@ -16,17 +16,17 @@ extension SQLiteStore {
                 return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
             }
             return try snapshot(db) {
-                let doomed = temporaries.doomedRows ?? DoomedRows()
-                temporaries.doomedRows = doomed
-                try align(doomed, to: deletes, db)
+                let removed = temporaries.removedRows ?? RemovedRows()
+                temporaries.removedRows = removed
+                try align(removed, to: deletes, db)
                 let scope = try scope(entity, db)
-                let table = try doomedTable(scope.table, doomed, db)
-                let own = zip(scope.key.indices, scope.key).map { "own.k\($0) = +\($1)" }.joined(separator: " AND ")
+                let table = try removedTable(scope.table, removed, db)
                 let query =
                     SQLFragment("SELECT count(*) FROM (SELECT 1 FROM \(scope.from()) WHERE ")
                     + .all([
                         try dateSQL(date, scope, db).readable(), try condition(filter, scope, db),
-                        SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(own))"),
+                        SQLFragment(
+                            "NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(scope.key.areKey(of: "own")))"),
                     ]) + SQLFragment(" LIMIT ?)", [(limit ?? -1).databaseValue])
                 return try count(query, db)
             }

@@ -43,11 +43,11 @@ extension SQLiteStore {
         } else {
             try surveyByScan(request, rows, into: &survey, db)
         }
-        try chooseTechnique(request, scope.table, access, into: &survey, db)
+        try chooseTechnique(request, rows, into: &survey, db)
         if access == nil { survey.indexObstacle = scope.table.indexObstacle(attribute) }
         if values != nil { survey.index = "primary key" }
         if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request, db) {
-            try foresee(request, scope, into: &survey, db)
+            try followRelationships(request, scope, into: &survey, db)
         } else if scope.table.managed != nil {
             survey.obstacles = try denials(request, db)
         }
@@ -129,19 +129,20 @@ extension SQLiteConnection {
 
     /// Counts all rows, if it matters how many there are.
     func countRows(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws {
+        let isExpired = survey.expiredAloneCount + survey.keptByRuleCount > 0
         let needsRows =
-            request.countsAllRows || survey.expiredAloneCount + survey.keptByRuleCount > 0
+            request.countsAllRows || request.countsKeptRows && isExpired
             || survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
         if needsRows, survey.rowCount == nil { _ = try countAllRows(rows, into: &survey, db) }
     }
 
-    /// Counts all rows, and returns how many of them can be read.
-    private func countAllRows(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws -> Int {
+    /// Counts all rows, and returns how many there are.
+    func countAllRows(_ rows: SurveyRows, into survey: inout Findings, _ db: Database) throws -> Int {
         let query = SQLFragment("SELECT count(*) FROM \(rows.scope.from())") + whereClause(rows.filter)
         let rowCount = try count(query, db)
         survey.rowCount = rowCount
         survey.readableCount = rowCount - survey.unreadableCount
-        return rowCount - survey.unreadableCount
+        return rowCount
     }
 
     /// Counts the rows that are not expired instead, if their dates take the shorter time; nil: they do not.
@@ -160,7 +161,7 @@ extension SQLiteConnection {
             try edge(rows, .always, newest: false, db) != .null
         else { return nil }
         let stayingCount = try count(select("count(*)", rows, rows.date.readable(notBefore: request.cutoff)), db)
-        return try countAllRows(rows, into: &survey, db) - stayingCount
+        return try countAllRows(rows, into: &survey, db) - survey.unreadableCount - stayingCount
     }
 
     private func select(_ columns: String, _ rows: SurveyRows, _ condition: SQLFragment) -> SQLFragment {

@@ -30,9 +30,9 @@ extension SQLiteConnection {
         }
         query = query + ") FROM " + (walked == nil ? scope.from() : rows.walked)
 
-        let function = try tallyFunction ?? TallyFunction(db)
-        tallyFunction = function
-        let tally = try function.tally(request, rows.date, hasIndex: walked != nil) { _ = try row(query, db) }
+        let tally = try functions.tally(db).tally(request, rows.date, hasIndex: walked != nil) {
+            _ = try row(query, db)
+        }
         tally.fill(&survey)
         if rowID == nil { (survey.expiredRowIDs, survey.stayingRows) = (nil, nil) }
         // A rebuild leaves out whatever it does not read: where the rows are that stay, only the table itself may say.

@@ -78,7 +78,7 @@ struct SurveyTally {
         }
     }
 
-    /// Counts a row. Nothing is the matter with most rows: these take the short way.
+    /// Counts a row. Most rows have a plain date and take the fast path.
     @inline(__always)
     mutating func add(_ value: OpaquePointer, rowID: Int64, _ bits: Int32) {
         if let function {
@@ -276,7 +276,7 @@ private struct RowIDSpan {
     var range: ClosedRange<Int64>? { first <= last ? first...last : nil }
 }
 
-/// Dates of one storage class that nothing is the matter with: believed, and far from every value that is none.
+/// Plain dates of one storage class: within the valid range, and far from every value that means "no date".
 private struct PlainDates<Value: Comparable> {
     private var lower: Value
     let cutoff: Value
@@ -389,21 +389,6 @@ extension StoreValue {
         case .integer(let value): Double(value)
         case .real(let value): value
         default: 0
-        }
-    }
-
-    /// A value that SQLite hands to a function.
-    init(_ value: OpaquePointer) {
-        switch sqlite3_value_type(value) {
-        case SQLITE_INTEGER: self = .integer(sqlite3_value_int64(value))
-        case SQLITE_FLOAT: self = .real(sqlite3_value_double(value))
-        case SQLITE_TEXT:
-            let bytes = UnsafeBufferPointer(start: sqlite3_value_text(value), count: Int(sqlite3_value_bytes(value)))
-            self = .text(String(decoding: bytes, as: UTF8.self))
-        case SQLITE_BLOB:
-            let count = Int(sqlite3_value_bytes(value))
-            self = .blob([UInt8](UnsafeRawBufferPointer(start: sqlite3_value_blob(value), count: count)))
-        default: self = .null
         }
     }
 }

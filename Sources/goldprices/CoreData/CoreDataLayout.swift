@@ -1,8 +1,8 @@
-/// The tables, columns and indexes in which Core Data keeps the rows of a model.
+/// The tables, columns and indexes in which Core Data stores the rows of a model.
 ///
-/// Source: the schemas of stores that Apple's framework wrote. Two things are not in those stores and come from what is
-/// published about others: which side names a join table, and the column `REFLEXIVE` of a relationship that is its own
-/// inverse.
+/// Source: the schemas of stores that Apple's framework wrote. Two things do not occur in those stores and come from
+/// publications about others: which side names a join table, and the column `REFLEXIVE` of a relationship that is its
+/// own inverse.
 struct CoreDataLayout: Sendable {
     /// The number of each entity, in `Z_ENT`.
     let numbers: [String: Int]
@@ -50,7 +50,7 @@ struct CoreDataLayout: Sendable {
     /// The table of a many-to-many relationship: a row for each pair.
     struct Join: Hashable, Sendable {
         var table: String
-        /// The relationship that names the table, and the column with the keys of its own entity.
+        /// The relationship that names the table, and the column with the keys of its entity.
         var source: Property
         var sourceColumn: String
         /// The inverse, and the column with the keys of the other entity.
@@ -161,7 +161,7 @@ struct CoreDataLayout: Sendable {
 }
 
 extension CoreDataLayout.Table {
-    /// The statement that makes the table, in Core Data's own words: names are not quoted there.
+    /// The statement that creates the table, as Core Data writes it: names are not quoted.
     var sql: String {
         let columns = self.columns.map { ", \($0.name) \($0.type)" }.joined()
         return "CREATE TABLE \(name) ( Z_PK INTEGER PRIMARY KEY, Z_ENT INTEGER, Z_OPT INTEGER\(columns) )"

@@ -8,7 +8,7 @@ struct CoreDataPrices {
     /// Seconds from 1970-01-01 to 2001-01-01, when Core Data's dates begin.
     static let appleEpochUnixSeconds: Int64 = 978_307_200
 
-    /// Inserts the points, each with the key that its place in the sequence gives it, and what they are related to.
+    /// Inserts the points, each with a key from its position in the sequence, and their related rows.
     func insert(_ points: some Sequence<PricePoint>, _ db: Database, _ layout: CoreDataLayout) throws {
         let (entity, detailEntity) = (layout.numbers["YahooGoldPricePoint"], layout.numbers["PriceDetail"])
         let detail = shape == .detail ? (column: ", ZDETAIL", value: ", ?1") : (column: "", value: "")

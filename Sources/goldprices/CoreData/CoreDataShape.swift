@@ -2,9 +2,9 @@ import ArgumentParser
 
 /// What the price points of a Core Data store are related to.
 enum CoreDataShape: String, CaseIterable, ExpressibleByArgument {
-    /// An entity `Symbol`: a point's delete leaves it (nullify), its own delete takes its points (cascade).
+    /// An entity `Symbol`: deleting a point keeps it (nullify), deleting it deletes its points (cascade).
     case symbol
-    /// An entity `PriceDetail`, one for each point, which goes with it.
+    /// An entity `PriceDetail`, one for each point, which is deleted with it.
     case detail
     /// Nothing: the model has no relationship.
     case none

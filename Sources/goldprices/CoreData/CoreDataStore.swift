@@ -1,10 +1,10 @@
 import Foundation
 import GRDB
 
-/// Makes a SQLite file as Core Data would for a model: tables, keys, metadata and the model's archive.
+/// Creates a SQLite file as Core Data does for a model: tables, keys, metadata and the model's archive.
 ///
-/// One thing cannot be made here: the version hashes by which Apple's framework knows its model again. The metadata have
-/// bytes of the right length instead, so a program on a Mac would not take the file for its own.
+/// The version hashes, by which Apple's framework recognises its model, cannot be computed here. The metadata have
+/// bytes of the right length instead, so a program on a Mac would not accept the file.
 struct CoreDataStore {
     let path: String
     let model: ModelDescription
@@ -15,15 +15,16 @@ struct CoreDataStore {
     /// Chooses the store's UUID.
     var seed: UInt64 = 42
 
-    /// Makes the file, in WAL journal mode and with incremental auto-vacuum. An older file of that name is not expected.
+    /// Creates the file, in WAL journal mode and with incremental auto-vacuum. There must be no older file of that
+    /// name.
     ///
-    /// - Parameter fill: puts the rows in, within the one transaction. Indexes are made afterwards.
-    /// - Throws: what SQLite reports or `fill` throws; a file that is not complete is left behind then.
+    /// - Parameter fill: inserts the rows, within the one transaction. Indexes are created afterwards.
+    /// - Throws: what SQLite reports or `fill` throws; then an incomplete file is left behind.
     func write(_ fill: (Database, CoreDataLayout) throws -> Void) throws {
         let layout = CoreDataLayout(model)
         let queue = try DatabaseQueue(path: path)
         try queue.writeWithoutTransaction { db in
-            // The half-made file is thrown away after a crash, so nothing of it needs to be safe.
+            // An incomplete file is discarded after a crash, so nothing of it needs to be durable.
             try db.execute(
                 sql: """
                     PRAGMA auto_vacuum = INCREMENTAL; PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; \

@@ -7,10 +7,10 @@ struct ModelArchiveWriter {
     private var places: [String: Int] = [:]
     private let model: ModelDescription
 
-    /// The archive as a raw DEFLATE stream, which is the form of `Z_MODELCACHE`.
+    /// The archive as a raw DEFLATE stream, the form of `Z_MODELCACHE`.
     static func stream(_ model: ModelDescription) -> [UInt8] { stored(propertyList(model)) }
 
-    /// The archive as a binary property list, which is the form of a `.mom` file.
+    /// The archive as a binary property list, the form of a `.mom` file.
     static func propertyList(_ model: ModelDescription) -> [UInt8] {
         var archive = ModelArchiveWriter(model)
         let root = archive.writeModel()
@@ -41,7 +41,7 @@ struct ModelArchiveWriter {
 
     private static let null = PropertyListValue.uid(0)
 
-    /// The place of an object, which is kept free until it is written.
+    /// The index of an object, which is reserved until it is written.
     private mutating func place(_ key: String) -> Int {
         if let place = places[key] { return place }
         objects.append(.string("$null"))
@@ -206,7 +206,7 @@ struct ModelArchiveWriter {
 }
 
 extension ModelDescription.Kind {
-    /// The class of the values; nil: whatever the transformer makes.
+    /// The class of the values; nil: determined by the transformer.
     fileprivate var className: String? {
         switch self {
         case .integer16, .integer32, .integer64, .double, .float, .boolean: "NSNumber"

@@ -1,15 +1,15 @@
-/// What a Core Data store is to hold: entities, and how they inherit from and point at each other.
+/// The contents of a Core Data store: entities, and how they inherit from and refer to each other.
 ///
-/// Names are letters, digits and underscores, as Core Data has them. No two entities of one hierarchy declare a property
-/// of the same name; a to-many relationship has an inverse, and none is both ordered and its own inverse: how Core Data
-/// stores the others is not known here.
+/// Names are letters, digits and underscores. No two entities of one hierarchy declare a property of the same name; a
+/// to-many relationship has an inverse, and none is both ordered and its own inverse, because it is not known how Core
+/// Data stores the others.
 struct ModelDescription: Hashable, Sendable {
     var entities: [Entity]
 
     /// An entity with the properties that it declares itself.
     struct Entity: Hashable, Sendable {
         var name: String
-        /// The entity that it inherits from; nil: it has a table of its own.
+        /// The parent entity; nil: it has its own table.
         var parent: String?
         /// Whether only its sub-entities have rows.
         var isAbstract = false
@@ -23,7 +23,7 @@ struct ModelDescription: Hashable, Sendable {
         var name: String
         var kind: Kind
         var isOptional = true
-        /// Whether large values may lie in files beside the store.
+        /// Whether large values may be in files beside the store.
         var isExternal = false
         /// Whether a history keeps the values of deleted rows.
         var isPreserved = false
@@ -73,7 +73,7 @@ struct ModelDescription: Hashable, Sendable {
         var attributes: [String]
     }
 
-    /// The entity of that name; nil: there is none.
+    /// The entity of that name; nil if there is none.
     func entity(_ name: String) -> Entity? { entities.first { $0.name == name } }
 
     /// The entity and those that it inherits from, the root first; empty: there is no such entity.

@@ -22,7 +22,7 @@ extension PropertyListValue {
     }
 }
 
-/// The objects of a binary property list: each is written once, and collections say where theirs are.
+/// The objects of a binary property list: each is written once, and collections refer to theirs by index.
 private struct ObjectTable {
     private enum Object {
         case scalar([UInt8])
@@ -69,7 +69,7 @@ private struct ObjectTable {
         return objects.count - 1
     }
 
-    /// The file: a header, the objects, where each begins, and where that list is.
+    /// The file: a header, the objects, their offsets, and the offset of that list.
     func bytes(top: Int) -> [UInt8] {
         let placeWidth = objects.count <= 0xFF ? 1 : objects.count <= 0xFFFF ? 2 : 4
         var bytes = Array("bplist00".utf8)
@@ -91,12 +91,12 @@ private struct ObjectTable {
         return bytes
     }
 
-    /// The first byte of an object with a length, and the length itself where it does not fit there.
+    /// The first byte of an object with a length, and the length itself if it does not fit there.
     private static func marker(_ kind: UInt8, count: Int) -> [UInt8] {
         count < 15 ? [kind | UInt8(count)] : [kind | 0x0F] + integer(count)
     }
 
-    /// Negative numbers take eight bytes, others as few as they need.
+    /// Negative numbers use eight bytes, others as few as possible.
     private static func integer(_ number: Int) -> [UInt8] {
         switch number {
         case 0...0xFF: [0x10] + bigEndian(number, width: 1)

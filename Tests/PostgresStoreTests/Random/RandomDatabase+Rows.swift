@@ -1,4 +1,5 @@
 import PriceStore
+import TestSupport
 import StoreConformance
 
 @testable import PostgresStore
@@ -7,22 +8,36 @@ extension RandomDatabase {
     /// Makes the tables with all their rows, and the lists that the judge looks at: what the server has really stored.
     mutating func make(_ connection: PostgresConnection) throws -> ReferenceStore {
         // Tables of one database serve many seeds.
-        try connection.execute("DROP SCHEMA public CASCADE")
-        try connection.execute("CREATE SCHEMA public")
+        if layout == nil {
+            try connection.execute("DROP SCHEMA public CASCADE")
+            try connection.execute("CREATE SCHEMA public")
+        } else {
+            // The functions of an extension are in the schema, too.
+            let old = try connection.rows(
+                SQLFragment(
+                    "SELECT oid::regclass FROM pg_class WHERE relnamespace = 'public'::regnamespace "
+                        + "AND relkind IN ('r', 'p') AND NOT relispartition"))
+            for row in old { try connection.execute("DROP TABLE \(row[0] ?? "") CASCADE") }
+        }
         for statement in tables.map(\.sql) + tables.flatMap(\.indexes) { try connection.execute(statement) }
         for index in tables.indices {
             try fill(tables[index], rowCount: index == 0 ? pick([0, 1, 5, 20, 45]) : pick([0, 3, 25]), connection)
         }
+        for statement in compression { try connection.execute(statement) }
+        // Rows that arrive in compressed chunks are beside the batches.
+        if !compression.isEmpty { try fill(tables[0], rowCount: 5, from: 100, connection) }
         var reference = ReferenceStore(tables: [:], relationships: relationships)
         reference.restrictSparesRowsThatGo = true
         for table in tables { reference.tables[table.name] = try Self.read(table, connection) }
         return reference
     }
 
-    private mutating func fill(_ table: Table, rowCount: Int, _ connection: PostgresConnection) throws {
+    private mutating func fill(_ table: Table, rowCount: Int, from first: Int = 0, _ connection: PostgresConnection)
+        throws
+    {
         let list = table.columns.map(\.name.quotedIdentifier).joined(separator: ", ")
         let values = dateValues(count: rowCount)
-        for number in 0..<rowCount {
+        for number in first..<first + rowCount {
             let row = try table.columns.map { column in
                 SQLFragment.bound(try value(column, of: table, number: number, dates: values, connection), column.type)
             }

@@ -1,58 +1,22 @@
 import PriceStore
+import StoreConformance
 
 extension RandomDatabase {
-    /// One to three rules on the store's tables, in file order.
+    var ruleTables: [RuleTable] {
+        tables.map { table in
+            RuleTable(
+                table.name, date: table.column(.date)?.name ?? "",
+                // Groups are refused on a distributed table.
+                groups: layout?.isDistributed == true
+                    ? [] : table.columns.filter { [.symbol, .volume, .up].contains($0.role) }.map(\.name),
+                filters: table.columns.filter { [.symbol, .volume].contains($0.role) }.map {
+                    ($0.name, $0.role == .volume ? RuleTable.volumes : RuleTable.symbols)
+                })
+        }
+    }
+
     mutating func rules() -> [SurveyRequest] {
-        (0..<pick([1, 1, 2, 3])).map { _ in rule() }
-    }
-
-    private mutating func rule() -> SurveyRequest {
-        let table = chance(75) ? main : pick(tables)
-        let setsEarliest = chance(30)
-        let earliest = setsEarliest ? pick(["0001-01-01", "1600-01-01", "1971-01-01", "2026-01-01"]) : "1971-01-01"
-        let date = DateAttribute(
-            name: table.column(.date)?.name ?? "", encoding: encoding, zone: zone,
-            earliest: Instant(iso8601: earliest, zone: zone) ?? .distantPast,
-            latest: chance(25) ? Instant(iso8601: pick(["2026-11-05", "2100-01-01"])) : nil, trustsZero: setsEarliest)
-        let filter = chance(55) ? condition(table) : .all
-        var cutoff = self.cutoff
-        if chance(35) {
-            cutoff = cutoff.advanced(
-                byMicroseconds: pick([-86_400_000_000, 1, 30 * 86_400_000_000, -1, 3_600_000_000]))
-        }
-        var keepLast: KeepLast?
-        if chance(40) {
-            let names = table.columns.filter { [.symbol, .volume, .up].contains($0.role) }.map(\.name)
-            var groups: [String] = []
-            if !names.isEmpty, chance(65) { groups = [pick(names)] }
-            if names.count > 1, chance(20) { groups = Array(names.shuffled(using: &random).prefix(2)) }
-            keepLast = KeepLast(count: pick([1, 1, 2, 3, 10, 100]), groupedBy: groups, among: filter, date: date)
-        }
-        return SurveyRequest(
-            entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
-            relationships: chance(10) ? .deny : chance(15) ? pick([.cascade, .nullify]) : .asDeclared,
-            countsAllRows: chance(60))
-    }
-
-    private mutating func condition(_ table: Table) -> Predicate {
-        let part = comparison(table)
-        return chance(30) ? part && comparison(table) : part
-    }
-
-    private mutating func comparison(_ table: Table) -> Predicate {
-        let columns = table.columns.filter { [.symbol, .volume].contains($0.role) }
-        guard !columns.isEmpty else { return .all }
-        let column = pick(columns)
-        let values: [StoreValue] =
-            column.role == .volume
-            ? [.integer(0), .integer(1), .integer(5), .real(2.5), .real(5.0), .integer(6), .text("5")]
-            : [.text("XAU"), .text("xau"), .text("EUR"), .text("b?"), .text(""), .integer(5)]
-        switch Int.random(in: 0..<6, using: &random) {
-        case 0, 1: return .compare(column.name, .equal, pick(values))
-        case 2: return .compare(column.name, pick([.less, .lessOrEqual, .greater, .greaterOrEqual]), pick(values))
-        case 3: return .compare(column.name, .notEqual, pick(values))
-        case 4: return .isIn(column.name, (0..<pick([1, 2, 3])).map { _ in pick(values) })
-        default: return chance(50) ? .isNull(column.name) : .isNotNull(column.name)
-        }
+        rules(
+            relationships: Array(repeating: .asDeclared, count: 16) + [.deny, .deny, .cascade, .nullify])
     }
 }

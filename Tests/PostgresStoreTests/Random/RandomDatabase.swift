@@ -6,7 +6,7 @@ import TestSupport
 
 /// A database made of a seed: one table of prices, up to two that point at it, and their rows; and the same as plain
 /// lists for the judge.
-struct RandomDatabase {
+struct RandomDatabase: RandomRules {
     /// A table as it was made.
     struct Table {
         var name: String
@@ -52,6 +52,9 @@ struct RandomDatabase {
     var encoding = DateEncoding.unixSeconds
     var zone = CalendarZone.utc
     let cutoff: Instant
+    var layout: Layout?
+    /// What compresses the chunks of the main table, once it has rows.
+    var compression: [String] = []
 
     static let names = [
         "prices", "select", "gold \"spot\"", "a b", "what?", "ü€", "it's", "x;--", "Ticks", "span", "kept",
@@ -63,7 +66,8 @@ struct RandomDatabase {
         "1999-12-31T23:59:59Z", "2024-02-29T12:00:00Z", "2026-03-08T07:15:00Z",
     ]
 
-    init(seed: UInt64) {
+    /// - Parameter layout: what the main table is to be; nil: anything that PostgreSQL itself has.
+    init(seed: UInt64, layout: Layout? = nil) {
         self.seed = seed
         random = SeededRandom(seed &* 0x9E37_79B9)
         _ = random.next()
@@ -75,11 +79,8 @@ struct RandomDatabase {
             Int.random(in: 0..<3, using: &random) == 0
             ? .native : DateEncoding.allCases.randomElement(using: &random) ?? .native
         makeMain()
-        makeChildren()
+        if let layout { take(layout) } else { makeChildren() }
     }
-
-    mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &random)] }
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     private mutating func dateType() -> String {
         switch encoding {

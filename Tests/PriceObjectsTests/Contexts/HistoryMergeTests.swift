@@ -125,7 +125,7 @@ struct HistoryMergeTests {
         #expect(try store.column("SELECT count(*) FROM item WHERE name = 'another' AND note IS NULL") == ["2"])
     }
 
-    @Test func aMarkOnARowThatWasNeverReadGoesWithTheRow() throws {
+    @Test func aMarkOnARowThatWasNeverReadIsDeletedWithTheRow() throws {
         let (one, other) = (try store.context(), try store.context())
         let token = try other.currentHistoryToken()
         let marked = other.item(1)
@@ -140,7 +140,7 @@ struct HistoryMergeTests {
         #expect(try store.column("SELECT name FROM item WHERE id = 1") == ["another"])
     }
 
-    @Test func historyOfATableThatIsGoneCanBeMerged() throws {
+    @Test func historyOfADroppedTableCanBeMerged() throws {
         let (one, other) = (try store.context(), try store.context())
         let token = try other.currentHistoryToken()
         try store.change("INSERT INTO word VALUES ('gold', 'Au')")

@@ -27,7 +27,7 @@ struct ManagedObjectTests {
         #expect(try Set(words.map { try $0.text(for: "meaning") }) == ["one", "two"])
     }
 
-    @Test func aFetchKeepsUnsavedChangesAndReadsAllElseAnew() throws {
+    @Test func aFetchKeepsUnsavedChangesAndReadsEverythingElseAgain() throws {
         let items = try context.all("item")
         try items[0].setValue(.text("mine"), for: "note")
         try store.change("UPDATE item SET name = 'theirs' WHERE id > 1")
@@ -39,7 +39,7 @@ struct ManagedObjectTests {
         #expect(try context.all("item").count == 2)
     }
 
-    @Test func aChangeThatIsTakenBackIsNone() throws {
+    @Test func anUndoneChangeIsNoChange() throws {
         let item = try context.all("item")[0]
         try item.setValue(.text("x"), for: "name")
         #expect(item.isUpdated && context.hasChanges)
@@ -89,7 +89,7 @@ struct ManagedObjectTests {
         #expect(try context.item(1).value(for: "note").isNull)
     }
 
-    @Test func objectsOfAContextThatIsGoneAreDetached() throws {
+    @Test func objectsOfAReleasedContextAreDetached() throws {
         var other: StoreContext? = try store.context()
         let item = try #require(try other?.all("item").first)
         #expect(kind { try context.delete(item) } == .otherContext)

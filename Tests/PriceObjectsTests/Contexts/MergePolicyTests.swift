@@ -34,7 +34,7 @@ struct MergePolicyTests {
         try store.column("SELECT id || ' ' || name || ' ' || done || ' ' || ifnull(note, '-') FROM item ORDER BY id")
     }
 
-    @Test func errorSavesNothingAndTellsAllConflicts() throws {
+    @Test func errorSavesNothingAndReportsAllConflicts() throws {
         try collide()
         let before = try rows()
         let error = try #require(throws: MergeConflictError.self) { try context.save() }
@@ -72,7 +72,7 @@ struct MergePolicyTests {
         #expect(try items[1].text(for: "note") == "mine")
     }
 
-    @Test func aRefreshTakesTheirChangesAsKnown() throws {
+    @Test func aRefreshAcceptsTheirChanges() throws {
         try collide()
         try context.refresh(items[0], mergeChanges: true)
         try context.refresh(items[1], mergeChanges: true)

@@ -16,7 +16,7 @@ struct ObservationTests {
         context = StoreContext(writer)
     }
 
-    @Test func anObserverIsToldOfEachChangeUntilItIsCancelled() throws {
+    @Test func anObserverIsNotifiedOfEachChangeUntilItIsCancelled() throws {
         let items = try context.all("item")
         var told: [ObjectsDidChange] = []
         let observation = context.observeChanges { told.append($0) }
@@ -41,7 +41,7 @@ struct ObservationTests {
         #expect(told.count == 6)
     }
 
-    @Test func anObserverThatIsLetGoIsNotTold() throws {
+    @Test func aReleasedObserverIsNotNotified() throws {
         var count = 0
         var observation: ChangeObservation? = context.observeChanges { _ in count += 1 }
         context.insert(entity: "item")
@@ -51,7 +51,7 @@ struct ObservationTests {
         #expect(count == 1)
     }
 
-    @Test func aStreamTellsAnotherTaskAndEndsWithTheContext() async throws {
+    @Test func aStreamNotifiesAnotherTaskAndEndsWithTheContext() async throws {
         let store = try ContextStore()
         try store.addItems(2)
         var context: StoreContext? = try store.context()
@@ -84,7 +84,7 @@ struct ObservationTests {
         #expect(statements.isEmpty)
     }
 
-    @Test func objectsThatNobodyHoldsAreLetGo() throws {
+    @Test func unusedObjectsAreReleased() throws {
         weak var item: ManagedObject?
         do {
             let items = try context.all("item")

@@ -96,7 +96,7 @@ struct ScenarioTests {
         request.resultType = .objectIDs
 
         let result = try context.execute(request)
-        // Nobody has told the context.
+        // The context has not been updated.
         #expect(!items[1].isDeleted)
         #expect(try items[1].text(for: "name") == "2")
 
@@ -145,7 +145,7 @@ struct ScenarioTests {
         #expect(try store.column("SELECT note FROM item WHERE id = 3") == ["mine"])
     }
 
-    @Test func contextsOnManyThreadsAreKeptTrueByChangeSets() async throws {
+    @Test func contextsOnManyThreadsAreUpdatedByChangeSets() async throws {
         try store.addItems(40)
         let path = store.path
         let context = try store.context()

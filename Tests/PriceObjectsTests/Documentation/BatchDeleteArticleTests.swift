@@ -51,7 +51,7 @@ struct BatchDeleteArticleTests {
         #expect(try store.column("SELECT id FROM item") == ["3", "4", "5"])
     }
 
-    @Test func oldGoldGoesInOneRequestAndTheRestInSlices() throws {
+    @Test func oldGoldIsDeletedInOneRequestAndTheRestInSlices() throws {
         try addPrices(62)
         let now = try #require(now)
         let time = DateAttribute(name: "time", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))

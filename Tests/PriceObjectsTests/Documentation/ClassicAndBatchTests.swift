@@ -34,7 +34,7 @@ struct ClassicAndBatchTests {
         #expect(try store.column("SELECT id FROM item") == ["3", "4"])
     }
 
-    @Test func validationIsRunBySavesAlone() throws {
+    @Test func validationIsRunOnlyBySaves() throws {
         context.insert(entity: "item", values: ["nam": .text("a")])
         context.insert(entity: "item", values: ["name": .text("a"), "label": .text("computed")])
         let error = try #require(throws: ValidationError.self) { try context.save() }
@@ -157,7 +157,7 @@ struct ClassicAndBatchTests {
         observation.cancel()
     }
 
-    @Test func keysAreSetByBatchUpdatesAlone() throws {
+    @Test func keysAreSetOnlyByBatchUpdates() throws {
         #expect(kind { try context.item(1).setValue(.integer(10), for: "id") } == .readOnlyAttribute)
         let request = BatchUpdateRequest(
             entity: "item", predicate: .compare("id", .equal, .integer(1)), propertiesToUpdate: ["id": .integer(10)])

@@ -15,7 +15,7 @@ struct HistoryArticleTests {
         try writer.keepHistory()
     }
 
-    /// Another program: a context of its own.
+    /// Another program, with its own context.
     private func change(_ body: (StoreContext) throws -> Void) throws {
         let other = try store.context()
         try body(other)

@@ -60,7 +60,7 @@ struct KeepingContextsTrueTests {
         #expect(try price.real(for: "dollars") == 2700)
     }
 
-    @Test func anObservationIsToldOfDeletes() throws {
+    @Test func anObserverIsNotifiedOfDeletes() throws {
         let context = try store.context()
         let items = try context.all("item")
         var shown = Set(items.compactMap(\.objectID))
@@ -73,7 +73,7 @@ struct KeepingContextsTrueTests {
         observation.cancel()
     }
 
-    @Test func aStreamTellsATask() async throws {
+    @Test func aStreamNotifiesATask() async throws {
         func count() throws -> Task<Int, Never> {
             let context = try store.context()
             let items = try context.all("item")

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Every Swift sample of the documentation stands word for word in a test, which compiles and runs it.
+/// Every Swift sample of the documentation is copied word for word from a test, which compiles and runs it.
 struct SnippetTests {
     /// A fenced block of Swift in an article, a page or a doc comment.
     struct Snippet: CustomTestStringConvertible, Sendable {

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 struct InstantTextTests {
-    @Test func tellsOnlyFractionsThatAreNotZero() {
+    @Test func showsOnlyFractionsThatAreNotZero() {
         let midnight = Instant(unixSeconds: 1_795_132_800)
         #expect(midnight.rfc3339 == "2026-11-20T00:00:00Z")
         #expect(midnight.plain == "2026-11-20 00:00:00")
@@ -12,14 +12,14 @@ struct InstantTextTests {
         #expect(midnight.advanced(byMicroseconds: -1).rfc3339 == "2026-11-19T23:59:59.999999Z")
     }
 
-    @Test func tellsYearsOfEverySize() {
+    @Test func showsYearsOfEverySize() {
         #expect(
             CalendarZone.utc.instant(of: CivilDateTime(year: 7, month: 3, day: 2)).rfc3339 == "0007-03-02T00:00:00Z")
         #expect(Instant.distantPast.rfc3339 == "-290308-12-21T19:59:05.224192Z")
         #expect(Instant.distantFuture.rfc3339 == "294247-01-10T04:00:54.775807Z")
     }
 
-    @Test func whatIsToldIsReadAgain() {
+    @Test func whatIsReportedIsReadAgain() {
         var random = SeededRandom(2)
         for _ in 0..<5000 {
             let instant = Instant(

@@ -47,7 +47,7 @@ import Testing
         // Only the values speak for it.
         Column("n", "INTEGER", days(86_400), .unixSeconds, .likely),
         Column("account_id", "INTEGER", days(86_400), .unixSeconds, .unsure),
-        // One of twenty is no date; one stands for none.
+        // One of twenty is not a date; one means "no date".
         Column("seen", "INTEGER", days(86_400, count: 19) + [.text("x")], .unixSeconds, .sure),
         Column("seen", "INTEGER", days(86_400, count: 19) + [.integer(0)], .unixSeconds, .sure),
         Column("time_ms", "INTEGER", days(86_400), .unixSeconds, .unsure),

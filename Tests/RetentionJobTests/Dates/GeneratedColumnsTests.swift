@@ -179,7 +179,7 @@ import Testing
         }
     }
 
-    @Test func mixedColumnsAreToldAsMixed() throws {
+    @Test func mixedColumnsAreReportedAsMixed() throws {
         for column in Self.others where ["created_at", "time"].contains(column.name) {
             let isMixed = ["text and seconds", "two shapes", "seconds and milliseconds", "text, seconds and words"]
                 .contains(column.kind)

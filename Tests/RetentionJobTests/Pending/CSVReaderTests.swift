@@ -93,7 +93,7 @@ import Testing
             "line too long, more than 1 MiB"),
     ]
 
-    @Test(arguments: bad) func aBadLineIsBadAloneAndKnowsItsPlace(_ sample: BadSample) throws {
+    @Test(arguments: bad) func aBadLineDoesNotAffectOthersAndHasItsLineNumber(_ sample: BadSample) throws {
         let head = Array("a,b\n1,2\n".utf8)
         let line = sample.bytes + [0x0A]
         let found = try records(head + line + Array("3,4\n5,6".utf8))

@@ -27,7 +27,7 @@ final class HookedWriter: ObjectStore {
     func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try writer.fetch(request, attributes: attributes)
     }
-    func hasCompany() throws(StoreError) -> Bool { try writer.hasCompany() }
+    func isInUseByOthers() throws(StoreError) -> Bool { try writer.isInUseByOthers() }
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey { try writer.survey(request) }
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try writer.sample(entity: entity, attribute: attribute, limit: limit)

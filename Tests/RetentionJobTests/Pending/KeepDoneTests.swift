@@ -20,7 +20,7 @@ struct KeepDoneTests {
         fixture.source.keepDone = age
     }
 
-    /// Takes files at a time, each with a row of its own.
+    /// Imports files at a time, each with one row.
     private func take(_ names: String..., at now: Instant = past) throws {
         for name in names {
             try fixture.folder.write("pending/\(name)", "updateTime\n\(try fixture.dates().count + 1)\n")
@@ -49,7 +49,7 @@ struct KeepDoneTests {
         #expect(try !fixture.hasTakenRecord())
     }
 
-    @Test func filesThatNoRunTookStay() throws {
+    @Test func filesThatNoRunImportedStay() throws {
         try take("a.csv")
         let names = ["precious.csv", "a-2.csv", "b.csv", ".b.csv", "b.txt"]
         for name in names {
@@ -63,7 +63,7 @@ struct KeepDoneTests {
         #expect(try !fixture.hasTakenRecord())
     }
 
-    @Test func aTakenFileThatIsAnotherNowStays() throws {
+    @Test func anImportedFileThatHasChangedStays() throws {
         try take("longer.csv", "changed.csv", "link.csv", "folder.csv", "gone.csv")
         try fixture.folder.write("pending/done/longer.csv", "updateTime\n1\n2\n")
         try fixture.folder.write("pending/done/changed.csv", "updateTime\n9\n")
@@ -79,7 +79,7 @@ struct KeepDoneTests {
         #expect(try !fixture.hasTakenRecord())
     }
 
-    @Test func nothingGoesThroughALink() throws {
+    @Test func noLinkIsFollowed() throws {
         try take("a.csv")
         let folder = fixture.folder.path("elsewhere")
         try FileManager.default.moveItem(atPath: fixture.folder.path("pending/done"), toPath: folder)

@@ -80,7 +80,7 @@ import Testing
         .init(line: String(repeating: "x", count: 2 << 20), reason: "line too long, more than 1 MiB"),
     ]
 
-    @Test(arguments: bad) func aBadLineIsBadAloneAndKnowsItsPlace(_ sample: BadSample) throws {
+    @Test(arguments: bad) func aBadLineDoesNotAffectOthersAndHasItsLineNumber(_ sample: BadSample) throws {
         let found = try records(Array("{\"a\":1}\n\n\(sample.line)\r\n{\"a\":2}".utf8))
         #expect(
             found.map(\.content) == [

@@ -5,7 +5,7 @@ import Testing
 
 @testable import RetentionJob
 
-/// A file of several batches: others get in between, and a run that dies is gone on with.
+/// A file of several batches: others can write in between, and a run that dies is continued.
 struct PendingBatchTests {
     let fixture: PendingStoreFixture
     private static let rowCount = 1700
@@ -58,15 +58,15 @@ struct PendingBatchTests {
         try expectAllOnce()
     }
 
-    @Test(arguments: 1...9) func aDeadRunIsGoneOnWith(commit: Int) throws {
+    @Test(arguments: 1...9) func aDeadRunIsContinued(commit: Int) throws {
         for before in [true, false] {
             let tests = try PendingBatchTests()
             try tests.fixture.folder.write("pending/a.csv", Self.text)
             try tests.die(atCommit: commit, before: before)
             let saved = try tests.fixture.dates().count
-            let foretold = try tests.fixture.save(into: SQLiteReader(path: tests.fixture.storePath))
+            let predicted = try tests.fixture.save(into: SQLiteReader(path: tests.fixture.storePath))
             let report = try tests.fixture.save()
-            #expect(report == foretold && report.saved == Self.good.count - saved, "\(commit) \(report)")
+            #expect(report == predicted && report.saved == Self.good.count - saved, "\(commit) \(report)")
             try tests.expectAllOnce()
         }
     }
@@ -79,7 +79,7 @@ struct PendingBatchTests {
         try expectAllOnce()
     }
 
-    @Test func aRunThatIsToldToStopStopsWithinAFile() throws {
+    @Test func aStoppedRunStopsWithinAFile() throws {
         try fixture.folder.write("pending/a.csv", Self.text)
         var notes: [String] = []
         let fixture = fixture
@@ -128,7 +128,7 @@ struct PendingBatchTests {
         }
     }
 
-    @Test(arguments: Replacement.allCases) func anotherFileIsNotGoneOnWith(_ replacement: Replacement) throws {
+    @Test(arguments: Replacement.allCases) func anotherFileIsNotContinued(_ replacement: Replacement) throws {
         try fixture.folder.write("pending/a.csv", Self.text)
         try die(atCommit: 4)
         let saved = try fixture.dates()
@@ -142,22 +142,22 @@ struct PendingBatchTests {
         // Under another name it is another file.
         try fixture.folder.write("pending/b.csv", "updateTime\n9999\n")
         try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
-        let foretold = try fixture.save(into: SQLiteReader(path: fixture.storePath))
+        let predicted = try fixture.save(into: SQLiteReader(path: fixture.storePath))
         let report = try fixture.save()
-        #expect(report == foretold && report.saved == 1 && report.problems.count == 1, "\(report)")
+        #expect(report == predicted && report.saved == 1 && report.problems.count == 1, "\(report)")
         #expect(report.problems[0].contains("is missing, and only its first"))
-        // It is told once, and the name is free.
+        // It is reported once, and the name is free.
         try fixture.folder.write("pending/a.csv", "updateTime\n9998\n")
         let next = try fixture.save()
         #expect(next.saved == 1 && next.problems.isEmpty, "\(next)")
-        // The very file is gone on with when it is back.
+        // The same file is continued when it is back.
         try fixture.folder.write("pending/a.csv", Self.text)
         try fixture.save()
         #expect(try fixture.dates() == Self.good + [9998, 9999])
         #expect(try !fixture.hasTakenRecord())
     }
 
-    @Test func aFileThatGrewIsGoneOnWith() throws {
+    @Test func aFileThatGrewIsContinued() throws {
         try fixture.folder.write("pending/a.csv", Self.text)
         try die(atCommit: 4)
         try fixture.folder.write("pending/a.csv", Self.text + "5000\n5001")

@@ -24,7 +24,7 @@ import Testing
         #expect(try !fixture.hasTakenRecord())
     }
 
-    @Test func aRunThatDiesBeforeAnyChangeOfTheStoreIsMadeUpFor() throws {
+    @Test func aRunThatDiesBeforeAnyChangeOfTheStoreIsRepeated() throws {
         var changes = 0
         let probe = try PendingStoreFixture()
         try probe.folder.write("pending/a.csv", "updateTime\n1\nx\n2\n")
@@ -55,10 +55,10 @@ import Testing
 
     @Test func aFileWhoseRowsAreSavedIsOnlyMoved() throws {
         try dieAfterCommit()
-        let foretold = try fixture.save(into: SQLiteReader(path: fixture.storePath))
-        #expect(foretold.files == 2)
-        #expect(foretold.saved == 2)
-        #expect(try fixture.save() == foretold)
+        let predicted = try fixture.save(into: SQLiteReader(path: fixture.storePath))
+        #expect(predicted.files == 2)
+        #expect(predicted.saved == 2)
+        #expect(try fixture.save() == predicted)
         try expectEachRowOnceAndNoFileLost()
     }
 
@@ -101,7 +101,7 @@ import Testing
         #expect(try fixture.hasTakenRecord())
     }
 
-    @Test func aRecordOfAFileThatIsNowhereStays() throws {
+    @Test func theRecordOfAMissingFileStays() throws {
         try dieAfterCommit()
         let text = try fixture.folder.read("pending/a.csv")
         try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
@@ -130,7 +130,7 @@ import Testing
         try expectEachRowOnceAndNoFileLost()
     }
 
-    @Test func aHiddenFileOfSomebodyElseIsLeftAsItIs() throws {
+    @Test func aHiddenFileOfAnotherProgramIsNotChanged() throws {
         try fixture.folder.write("pending/.a.csv.rejected.part", "mine")
         #expect(throws: StoreError.self) { try fixture.save() }
         #expect(try fixture.dates() == [])

@@ -153,20 +153,20 @@ import Testing
         #expect(try fixture.dates() == [1, 2])
     }
 
-    @Test func aDryRunForetellsTheCountsAndTouchesNothing() throws {
+    @Test func aDryRunPredictsTheCountsAndTouchesNothing() throws {
         try fixture.folder.write("pending/a.csv", "updateTime,price\n1,1\n2,x\n1,2\n3\n")
         try fixture.folder.write("pending/b.csv", "nothing\n")
         let before = fixture.folder.files()
         let store = try fixture.folder.read("prices.sqlite")
         let reader = try SQLiteReader(path: fixture.storePath)
-        let foretold = try fixture.save(into: reader)
-        #expect(foretold.saved == 1)
-        #expect(foretold.rejected == 3)
-        #expect(foretold.problems.count == 1)
+        let predicted = try fixture.save(into: reader)
+        #expect(predicted.saved == 1)
+        #expect(predicted.rejected == 3)
+        #expect(predicted.problems.count == 1)
         #expect(try reader.count(FetchRequest(entity: "Price")) == 1)
         #expect(fixture.folder.files() == before)
         #expect(try fixture.folder.read("prices.sqlite") == store)
-        #expect(try fixture.save() == foretold)
+        #expect(try fixture.save() == predicted)
     }
 
     @Test func aFileThatChangesWhileItIsReadWaits() throws {

@@ -73,7 +73,7 @@ import Testing
         #expect(named.files.map(\.folder) == [outside.path("in")])
     }
 
-    @Test func goingUpBehindAWildcardIsRefused() throws {
+    @Test func goingUpAfterAWildcardIsRefused() throws {
         try fixture.write("a/b.csv", "x")
         try fixture.write("c.csv", "x")
         let found = pattern("*/../*.csv").files()

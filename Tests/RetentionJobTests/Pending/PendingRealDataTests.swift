@@ -12,17 +12,17 @@ import Testing
         "../../../../shared/data/prices"
     ).standardizedFileURL
 
-    @Test(.enabled(if: FileManager.default.fileExists(atPath: prices.path), "the price files are not here"))
+    @Test(.enabled(if: FileManager.default.fileExists(atPath: prices.path), "the price files are not there"))
     func theMonthlyGoldPricesAreSavedAsTheFirstDayOfTheirMonth() throws {
         let fixture = try PendingStoreFixture()
         fixture.source.columns = ["Date": "updateTime", "Price": "price"]
         fixture.source.constants = ["symbol": .text("XAUUSD")]
         let bytes = Array(try Data(contentsOf: Self.prices.appendingPathComponent("gold-monthly.csv")))
         try fixture.folder.write("pending/gold-monthly.csv", bytes)
-        let foretold = try fixture.save(into: SQLiteReader(path: fixture.storePath))
-        #expect(foretold.saved == 2322)
-        #expect(foretold.rejected == 0)
-        #expect(try fixture.save() == foretold)
+        let predicted = try fixture.save(into: SQLiteReader(path: fixture.storePath))
+        #expect(predicted.saved == 2322)
+        #expect(predicted.rejected == 0)
+        #expect(try fixture.save() == predicted)
         let rows = try fixture.rows()
         #expect(rows.count == 2322)
         #expect(rows.first == [.integer(-4_323_283_200), .real(18.93), .text("XAUUSD")])

@@ -58,15 +58,15 @@ struct PendingRenameTests {
         #expect(try !fixture.hasTakenRecord())
     }
 
-    @Test(arguments: [4, 6, 8]) func aRenamedFileIsGoneOnWith(commit: Int) throws {
+    @Test(arguments: [4, 6, 8]) func aRenamedFileIsContinued(commit: Int) throws {
         try die(atCommit: commit)
         let saved = try fixture.dates().count
         #expect(saved > 0)
         try move("pending/a.csv", to: "pending/b.csv")
-        let foretold = try fixture.save(into: SQLiteReader(path: fixture.storePath))
+        let predicted = try fixture.save(into: SQLiteReader(path: fixture.storePath))
         var notes: [String] = []
         let report = try fixture.save(note: { notes.append($0) })
-        #expect(report == foretold && report.saved == Self.good.count - saved && report.problems.isEmpty, "\(report)")
+        #expect(report == predicted && report.saved == Self.good.count - saved && report.problems.isEmpty, "\(report)")
         #expect(notes.count == 1 && notes[0].hasPrefix("pending/b.csv was "), "\(notes)")
         try expectAllOnce()
     }
@@ -96,15 +96,15 @@ struct PendingRenameTests {
         try expectAllOnce()
     }
 
-    @Test(arguments: [4, 6, 8]) func aRenamedFileThatHasGrownIsGoneOnWith(commit: Int) throws {
+    @Test(arguments: [4, 6, 8]) func aRenamedFileThatHasGrownIsContinued(commit: Int) throws {
         try die(atCommit: commit)
         try fixture.folder.write(
             "pending/c.csv", "updateTime\n7000\n" + String(repeating: "\n", count: Self.text.count))
         try fixture.folder.write("pending/d.csv", Self.text + "5000\n6000\n")
         try FileManager.default.removeItem(atPath: fixture.folder.path("pending/a.csv"))
-        let foretold = try fixture.save(into: SQLiteReader(path: fixture.storePath))
+        let predicted = try fixture.save(into: SQLiteReader(path: fixture.storePath))
         let report = try fixture.save()
-        #expect(report == foretold && report.problems.isEmpty, "\(report)")
+        #expect(report == predicted && report.problems.isEmpty, "\(report)")
         try expectAllOnce([5000, 6000, 7000])
     }
 
@@ -121,7 +121,7 @@ struct PendingRenameTests {
     }
 
     /// The policy names another entity by now.
-    @Test func anUnfinishedFileIsNotGoneOnWithForAnotherEntity() throws {
+    @Test func anUnfinishedFileIsNotContinuedForAnotherEntity() throws {
         try die()
         let saved = try fixture.dates()
         let writer = try fixture.writer()
@@ -143,8 +143,8 @@ struct PendingRenameTests {
         try expectAllOnce()
     }
 
-    /// A missing file is told once; when it is back under any name, the rest of it is saved.
-    @Test func aMissingFileIsToldOnceAndGoneOnWithWhenItIsBack() throws {
+    /// A missing file is reported once; when it is back under any name, the rest of it is imported.
+    @Test func aMissingFileIsReportedOnceAndContinuedWhenItIsBack() throws {
         try die()
         try move("pending/a.csv", to: "away")
         #expect(try fixture.save().problems.count == 1)
@@ -158,7 +158,7 @@ struct PendingRenameTests {
         #expect(try !fixture.hasTakenRecord())
     }
 
-    @Test func aRunMayDieAnywhereWhileItGoesOnUnderAnotherName() throws {
+    @Test func aRunMayDieAnywhereWhileItContinuesUnderAnotherName() throws {
         for isMissing in [false, true] {
             var fatal = 0
             var isDead = true

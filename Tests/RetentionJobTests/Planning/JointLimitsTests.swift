@@ -42,7 +42,7 @@ import Testing
         // Who allows it for the first rule does not allow it for the second.
         #expect(
             try codes(file, [rule("XAU") { $0.allowEmpty = true }, rule("XAG")]) == [nil, .wouldEmptyEntity])
-        // A row that stays is enough, also one that no rule looks at.
+        // One remaining row is enough, also one that no rule considers.
         try file.addPrices(daysOld: [100], symbol: "XPT")
         #expect(try codes(file, [rule("XAU"), rule("XAG")]) == [nil, nil])
         #expect(try codes(file, [rule("XAU"), rule("XPT"), rule("XAG")]) == [nil, nil, .wouldEmptyEntity])
@@ -108,7 +108,7 @@ import Testing
                 }) == [nil, nil])
     }
 
-    @Test func aCascadeAloneMayNotEmptyAnEntityThatHasARule() throws {
+    @Test func aCascadeAloneMustNotEmptyAnEntityThatHasARule() throws {
         let file = try PriceFile(
             """
             CREATE TABLE note (id INTEGER PRIMARY KEY, at INTEGER, price INTEGER REFERENCES price(id) ON DELETE CASCADE);

@@ -63,7 +63,7 @@ import Testing
         #expect(steps[1].survey.expiredCount == 69)
     }
 
-    @Test func disabledRulesAreToldAndRulesThatAreNotSelectedAreNot() throws {
+    @Test func disabledRulesAreReportedAndRulesThatAreNotSelectedAreNot() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: [0, 50])
         let off = Rule.prices("off") { $0.isEnabled = false }
@@ -73,31 +73,6 @@ import Testing
         #expect(steps.map(\.disposition) == [.disabled, .planned])
         #expect(steps[0].surveyRequest == nil)
         #expect(steps[1].survey.expiredCount == 1)
-    }
-
-    @Test func namesThatNoRuleHasAreFound() throws {
-        let policy = try PriceFile().policy(.prices("a"))
-        #expect(Planner.Options(ruleNames: ["a", "b"]).unknownRuleNames(in: policy) == ["b"])
-    }
-
-    @Test func anAcceptedRefusalPassesAndIsRecorded() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [50, 60])
-        #expect(refusals(try plan(file, [.prices()])) == [.wouldEmptyEntity])
-        let byRule = try plan(file, [.prices { $0.accept = [.wouldEmptyEntity] }])
-        let byCommand = try plan(file, [.prices()], options: Planner.Options(accept: [.wouldEmptyEntity]))
-        for steps in [byRule, byCommand] {
-            #expect(refusals(steps) == [nil])
-            #expect(steps[0].accepted == [.wouldEmptyEntity])
-        }
-        let needless = try plan(
-            file,
-            [
-                .prices {
-                    $0.allowEmpty = true; $0.accept = [.futureDates]
-                }
-            ])
-        #expect(needless[0].accepted.isEmpty)
     }
 
     @Test func acceptingOneRefusalDoesNotAcceptAnother() throws {
@@ -125,23 +100,7 @@ import Testing
 
     // MARK: Schema
 
-    @Test func aViewIsRefusedAndTheOthersGoOn() throws {
-        let file = try PriceFile("CREATE VIEW recent AS SELECT * FROM price")
-        try file.addPrices(daysOld: [0, 50])
-        let view = Rule.prices("view") { $0.entity = "recent" }
-        let steps = try plan(file, [view, .prices()], options: Planner.Options(accept: [.unsupportedSchema]))
-        #expect(refusals(steps) == [.unsupportedSchema, nil])
-    }
-
     static let tradeKey = "CREATE TABLE trade (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price (id) ON DELETE "
-
-    @Test func aRestrictingKeyCannotBeAccepted() throws {
-        let file = try PriceFile(Self.tradeKey + "RESTRICT)")
-        try file.addPrices(daysOld: [50, 0])
-        try file.execute("INSERT INTO trade (price) VALUES (1)")
-        let steps = try plan(file, [.prices()], options: Planner.Options(accept: [.relationshipDenied]))
-        #expect(refusals(steps) == [.relationshipDenied])
-    }
 
     @Test func aRestrictingKeyWithoutRowsInTheWayIsNoObstacle() throws {
         let file = try PriceFile(Self.tradeKey + "RESTRICT)")
@@ -150,19 +109,7 @@ import Testing
         #expect(refusals(try plan(file, [.prices()])) == [nil])
     }
 
-    @Test func denyRefusesWhatTheSchemaCascadesAndAcceptingItMeansAsDeclared() throws {
-        let file = try PriceFile(Self.tradeKey + "CASCADE)")
-        try file.addPrices(daysOld: [50, 0])
-        try file.execute("INSERT INTO trade (price) VALUES (1)")
-        let rule = Rule.prices { $0.relationships = .deny }
-        #expect(refusals(try plan(file, [rule])) == [.relationshipDenied])
-        let step = try plan(file, [rule], options: Planner.Options(accept: [.relationshipDenied]))[0]
-        #expect(step.disposition == .planned)
-        #expect(step.accepted == [.relationshipDenied])
-        #expect(step.survey.cascadedCount == 1)
-    }
-
-    @Test func theRulesOwnWordOnRelationshipsIsForetold() throws {
+    @Test func theRulesOverrideOfRelationshipsIsPredicted() throws {
         let file = try PriceFile(Self.tradeKey + "RESTRICT)")
         try file.addPrices(daysOld: [50, 0])
         try file.execute("INSERT INTO trade (price) VALUES (1)")
@@ -255,7 +202,7 @@ import Testing
         #expect(Rule.prices().date(zone: berlin)?.earliest == Instant(unixSeconds: 31_536_000 - 3600))
     }
 
-    @Test func whoeverSetsEarliestTrustsZero() throws {
+    @Test func zeroIsADateIfEarliestIsSet() throws {
         let rule = Rule.prices {
             $0.earliest = Instant(unixSeconds: 0); $0.latest = PriceFile.now
         }

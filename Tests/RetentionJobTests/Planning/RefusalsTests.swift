@@ -243,7 +243,7 @@ import Testing
         }
     }
 
-    @Test func theMessageOfAWrongUnitTellsBothReadings() throws {
+    @Test func theMessageOfAWrongUnitHasBothReadings() throws {
         var refusals = Self.harmless()
         refusals.rule.entity = "FxRate"
         refusals.rule.dateFormat = .unixMilliseconds
@@ -256,7 +256,7 @@ import Testing
             message == """
                 refusing to delete from FxRate: the newest of 8,200 rows reads as 1970-01-21 in unix_milliseconds; in \
                 unix_seconds it is 2026-11-20. Is date_format right? To accept it, write accept: [wrong_unit] in the \
-                rule, or give --accept wrong_unit for one run
+                rule, or pass --accept wrong_unit for one run
                 """)
     }
 

@@ -25,7 +25,7 @@ import Testing
         #expect(found.first?.message.contains("did you mean 'price'?") == true)
     }
 
-    @Test func everyUnknownAttributeOfARuleIsTold() throws {
+    @Test func everyUnknownAttributeOfARuleIsReported() throws {
         let rule = Rule.prices {
             $0.dateAttribute = "att"
             $0.filter = .and([.compare("symbl", .equal, .text("XAU")), .isNull("id")])
@@ -168,7 +168,7 @@ import Testing
         ("NULL", "10 rows with no value"), ("100000 + i", "10 rows with a date before `earliest`, such as 100000"),
         ("0", "10 rows with a placeholder for no date, such as 0"),
     ])
-    func aColumnWithoutAnyReadableDateIsTold(value: String, kind: String) throws {
+    func aColumnWithoutAnyReadableDateIsReported(value: String, kind: String) throws {
         let file = try PriceFile()
         #expect(try check(file, .prices()).isEmpty)
         try file.execute(
@@ -196,7 +196,7 @@ import Testing
 
     // MARK: References that are not declared
 
-    @Test func aReferenceWithoutAKeyIsToldWithItsRows() throws {
+    @Test func aReferenceWithoutAKeyIsReportedWithItsRows() throws {
         let file = try PriceFile(
             """
             CREATE TABLE visit (id INTEGER PRIMARY KEY, price INTEGER, price_id INTEGER REFERENCES price, other_id INTEGER);
@@ -207,8 +207,8 @@ import Testing
         let found = try check(file, .prices()).filter { $0.message.contains("looks like a reference") }
         #expect(
             found.map(\.message) == [
-                "visit.price looks like a reference to price.id, but no foreign key is declared: 29 rows of visit would point "
-                    + "at rows that the rule deletes; declare the key, or add a rule for visit"
+                "visit.price looks like a reference to price.id, but no foreign key is declared: 29 rows of visit would refer "
+                    + "to deleted rows; declare the key, or add a rule for visit"
             ])
         // Numbers that are no keys of it are no reference.
         try file.execute("UPDATE visit SET price = price + 1000")
@@ -227,7 +227,7 @@ import Testing
             """)
         let found = try check(file, .prices { $0.entity = "transactions" }).filter { $0.message.contains("looks like") }
         #expect(found.count == 1 && found[0].message.hasPrefix("splits.tx_guid looks like a reference"), "\(found)")
-        #expect(found[0].message.contains(": 2 rows of splits would point"))
+        #expect(found[0].message.contains(": 2 rows of splits would refer"))
     }
 
     @Test func whatIsTooMuchIsNotCounted() throws {
@@ -239,7 +239,7 @@ import Testing
             INSERT INTO visit SELECT 1 + i % 60 FROM n;
             """)
         let found = try check(file, .prices())
-        #expect(found.contains { $0.message.contains("was not counted, since there are too many") }, "\(found)")
+        #expect(found.contains { $0.message.contains("were not counted, because there are too many") }, "\(found)")
     }
 
     // MARK: Indexes
@@ -261,7 +261,7 @@ import Testing
         }
         let found = try check(file, rule)
         #expect(found.map { $0.message.contains("CREATE INDEX") } == (advice == nil ? [] : [true]), "\(found)")
-        // And the index of the advice serves.
+        // The index of the advice works.
         try file.execute("CREATE INDEX note_at ON note (at)")
         let served = try check(file, rule)
         #expect(served.isEmpty == (advice != nil), "\(served)")

@@ -37,12 +37,12 @@ struct FiguresTests {
         Length(duration: .seconds(7440), seconds: "7440", text: "2 h 04 min"),
         Length(duration: .milliseconds(-1500), seconds: "-1.5", text: "0 ms"),
     ])
-    func tellsDurations(_ row: Length) {
+    func formatsDurations(_ row: Length) {
         #expect(Figures.seconds(row.duration) == row.seconds)
         #expect(Figures.duration(row.duration) == row.text)
     }
 
-    @Test func tellsSizesInBinaryUnits() {
+    @Test func showsSizesInBinaryUnits() {
         #expect(Figures.bytes(1023) == "1023 bytes")
         #expect(Figures.bytes(1024) == "1.0 KiB")
         #expect(Figures.bytes(12_900_000) == "12.3 MiB")

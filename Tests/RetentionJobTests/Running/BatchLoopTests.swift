@@ -19,7 +19,7 @@ import Testing
         #expect(loop.next(mayContinue: false) == .stop(.finished, residue: 0))
     }
 
-    @Test func goesOnWhereTheBatchBeforeEnded() {
+    @Test func continuesWhereTheBatchBeforeEnded() {
         var loop = BatchLoop(expiredCount: 25, batch: .fixed(rows: 10))
         #expect(loop.next(mayContinue: true) == .delete(DeletionBounds(rows: 10)))
         loop.didDelete(part(10, hasMore: true))
@@ -164,14 +164,32 @@ import Testing
         #expect(took(1) == 500)
     }
 
-    @Test func rowsAloneIsASizeThatStays() {
+    @Test func batchesAreLongerWhileNothingElseUsesTheStore() {
+        var setting = Rule.BatchSetting()
+        setting.rows = 1000
+        setting.target = .milliseconds(10)
+        setting.targetAlone = .milliseconds(20)
+        var loop = BatchLoop(expiredCount: 100_000, batch: setting)
+        func rows(after elapsed: Int, inUse: Bool) -> Int? {
+            loop.didDelete(part(1, hasMore: true), elapsed: .milliseconds(elapsed), isInUseByOthers: { inUse })
+            loop.didPause()
+            return loop.batchRows
+        }
+        #expect(rows(after: 10, inUse: true) == 2000, "the answer counts from the next batch on")
+        #expect(rows(after: 10, inUse: true) == 1600)
+        #expect(rows(after: 10, inUse: false) == 1280)
+        #expect(rows(after: 20, inUse: false) == 1280)
+        #expect(rows(after: 40, inUse: false) == 640)
+    }
+
+    @Test func rowsWithoutTargetIsAFixedSize() {
         var loop = BatchLoop(expiredCount: 100, batch: .fixed(rows: 10))
         loop.didDelete(part(10), elapsed: .seconds(1))
         #expect(loop.batchRows == 10)
     }
 
     @Test func waitsAsLongAsTheBatchTookIfOthersAreAtWork() {
-        for (pause, hasCompany, expected) in [
+        for (pause, isInUseByOthers, expected) in [
             (.auto, true, .milliseconds(5)), (.auto, false, nil), (.none, true, nil),
             (.fixed(.milliseconds(70)), false, .milliseconds(70)),
         ] as [(Rule.BatchSetting.Pause, Bool, Duration?)] {
@@ -180,7 +198,7 @@ import Testing
             var loop = BatchLoop(expiredCount: 100, batch: setting)
             loop.didDelete(
                 part(10, hasMore: true), elapsed: .milliseconds(5),
-                hasCompany: { hasCompany })
+                isInUseByOthers: { isInUseByOthers })
             if let expected {
                 #expect(loop.next(mayContinue: true) == .pause(expected))
                 #expect(loop.next(mayContinue: false) == .countResidue, "no pause outlasts the end of the run")

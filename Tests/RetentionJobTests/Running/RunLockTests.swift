@@ -29,7 +29,7 @@ import Testing
         return (process, input)
     }
 
-    @Test func writesThisProcessIntoAFileThatStays() throws {
+    @Test func writesThisProcessIntoAFileThatRemains() throws {
         do {
             let taken = try RunLock.acquire(storePath: store)
             #expect(try String(contentsOfFile: taken.path, encoding: .utf8) == "\(getpid())\n")
@@ -125,7 +125,7 @@ import Testing
         #expect(failure?.exitCode == 73)
     }
 
-    @Test(.enabled(if: getuid() != 0, "root may write anywhere"))
+    @Test(.enabled(if: getuid() != 0, "run as root, who may write anywhere"))
     func aFolderThatCannotBeWrittenIsAMatterOfPermission() throws {
         chmod(folder.path(percentEncoded: false), 0o500)
         defer { chmod(folder.path(percentEncoded: false), 0o700) }
@@ -133,7 +133,7 @@ import Testing
         #expect(failure?.exitCode == 77)
     }
 
-    @Test func failuresTellTheirExitCodeAndTheProcess() {
+    @Test func failuresHaveTheirExitCodeAndTheProcess() {
         let held = RunLock.Failure.held(path: "/s/p.sqlite.retention-lock", processID: 4711)
         #expect(held.exitCode == 75)
         #expect(held.description.contains("process 4711"))

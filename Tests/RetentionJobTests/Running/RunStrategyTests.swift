@@ -26,7 +26,7 @@ struct RunStrategyTests {
         }
     }
 
-    @Test func aStoreThatNobodyElseUsesIsRebuiltWhereMostRowsAreExpired() throws {
+    @Test func aStoreInUseByNobodyElseIsRebuiltIfMostRowsAreExpired() throws {
         let file = try largeFile()
         let planned = try bench.dryRun(file, rule()).rules[0]
         #expect(planned.method == "rebuild by copy-back")

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite struct RunTests {
-    /// Remembers what a run tells its ledger.
+    /// Keeps what a run records in its ledger.
     final class Recorder: RunRecorder {
         var past = RunMemory()
         var begun: [RunReport] = []
@@ -88,16 +88,16 @@ import Testing
         return url
     }
 
-    @Test func deletesWhatTheDryRunForetold() throws {
+    @Test func deletesWhatTheDryRunPredicted() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
-        let foretold = try bench.dryRun(file, .prices())
-        #expect(foretold.mode == .dryRun)
-        #expect(foretold.rules.map(\.outcome) == [.planned])
-        #expect(foretold.rules.map(\.expired) == [69])
-        #expect(foretold.residueCount == 69)
-        #expect(foretold.deletedCount == 0)
-        #expect(foretold.exitCode == 0)
+        let predicted = try bench.dryRun(file, .prices())
+        #expect(predicted.mode == .dryRun)
+        #expect(predicted.rules.map(\.outcome) == [.planned])
+        #expect(predicted.rules.map(\.expired) == [69])
+        #expect(predicted.residueCount == 69)
+        #expect(predicted.deletedCount == 0)
+        #expect(predicted.exitCode == 0)
         let report = try bench.run(file, .prices())
         let rule = try #require(report.rules.first)
         #expect(rule.outcome == .completed)
@@ -105,7 +105,7 @@ import Testing
         #expect(rule.deleted == 69)
         #expect(rule.residue == 0)
         #expect(rule.batches == 7)
-        #expect(rule.newestExpired == foretold.rules.first?.newestExpired)
+        #expect(rule.newestExpired == predicted.rules.first?.newestExpired)
         #expect(report.exitCode == 0)
         #expect(try file.count() == 31)
         #expect(try file.count("at < 1795219200 - 30 * 86400") == 0)
@@ -121,16 +121,6 @@ import Testing
         #expect(report.rules.map(\.outcome) == [.completed])
         #expect(report.rules.map(\.rows) == [nil], "nothing expired by the index: rows are not counted")
         #expect(report.exitCode == 0)
-    }
-
-    @Test func aDryRunChangesNoByte() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: 0..<100)
-        try file.close()
-        let before = try Data(contentsOf: URL(filePath: file.path))
-        _ = try bench.dryRun(file, .prices())
-        #expect(try Data(contentsOf: URL(filePath: file.path)) == before)
-        #expect(bench.recorder.begun.isEmpty)
     }
 
     @Test func rowsThatTwoRulesExpireAreCountedOnceInBothModes() throws {
@@ -158,17 +148,7 @@ import Testing
             bench.observer.stages.suffix(4) == ["reading pending files", "counting", "prices", "reclaiming"])
     }
 
-    @Test func aBadPendingLineIsToldByTheExitStatus() throws {
-        let file = try PriceFile()
-        try file.addPrices(daysOld: [0, 50])
-        try pend("at,symbol\nsoon,XAU\n", besides: file)
-        #expect(try bench.dryRun(file, .prices(), pending: true).exitCode == 65)
-        let report = try bench.run(file, .prices(), pending: true)
-        #expect(report.exitCode == 65)
-        #expect(report.deletedCount == 1)
-    }
-
-    @Test func aRefusedRuleDeletesNothingAndTheOthersGoOn() throws {
+    @Test func aRefusedRuleDeletesNothingAndTheOthersRun() throws {
         let file = try PriceFile("CREATE TABLE tick (at INTEGER)")
         try file.addPrices(daysOld: 0..<100)
         try file.execute("INSERT INTO tick VALUES (1795219200 - 50 * 86400)")
@@ -245,7 +225,7 @@ import Testing
         #expect(report.exitCode == 75)
     }
 
-    @Test func aBudgetSpentWithTheLastRowIsNoTrouble() throws {
+    @Test func aBudgetSpentWithTheLastRowIsNoError() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<41)
         bench.maxRuntime = .seconds(1)
@@ -283,25 +263,7 @@ import Testing
 
     // MARK: Trouble
 
-    @Test func aTriggerThatRaisesFailsItsRuleAlone() throws {
-        let file = try PriceFile(
-            """
-            CREATE TABLE tick (at INTEGER);
-            CREATE TRIGGER keep BEFORE DELETE ON price WHEN old.id = 75 BEGIN SELECT raise(ABORT, 'not this one'); END
-            """)
-        try file.addPrices(daysOld: 0..<100)
-        try file.execute("INSERT INTO tick VALUES (1795219200 - 50 * 86400), (1795219200)")
-        let report = try bench.run(file, .prices(), .prices("ticks") { $0.entity = "tick" })
-        #expect(report.rules.map(\.outcome) == [.failed, .completed])
-        #expect(report.rules[0].deleted == 20, "the batch that raised is undone, those before it are not")
-        #expect(report.rules[0].residue == 49)
-        #expect(report.rules[0].message?.contains("20 rows are deleted and committed") == true)
-        #expect(report.exitCode == 65)
-        #expect(try file.count() == 80)
-        #expect(try file.count(of: "tick") == 1)
-    }
-
-    @Test func aStoreThatStaysBusyEndsTheRun() throws {
+    @Test func aStoreThatStaysLockedEndsTheRun() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
         bench.afterBatch = { if $0 == 2 { try file.execute("BEGIN IMMEDIATE") } }
@@ -345,9 +307,9 @@ import Testing
         #expect(try file.count() == 2)
     }
 
-    // MARK: What is told
+    // MARK: Reports
 
-    @Test func theLedgerIsToldBeforeAndAfter() throws {
+    @Test func theLedgerRecordsTheStartAndTheEnd() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<100)
         let report = try bench.run(file, .prices())
@@ -407,7 +369,7 @@ import Testing
         #expect(bench.observer.stages.filter { $0 == "reclaiming" }.count == 1)
     }
 
-    @Test func nothingIsReclaimedWhereNothingWasDeletedOrNobodyAsks() throws {
+    @Test func nothingIsReclaimedIfNothingWasDeletedOrReclaimIsOff() throws {
         let file = try PriceFile()
         try file.addPrices(daysOld: 0..<20)
         _ = try bench.run(file, .prices { $0.reclaim = .vacuum })

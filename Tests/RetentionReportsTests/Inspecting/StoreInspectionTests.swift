@@ -88,7 +88,7 @@ import Testing
         #expect(entities[1].trouble != nil && entities[0].dates.count == 1)
     }
 
-    @Test func theRowsThatARuleWouldNotBelieveAreTold() throws {
+    @Test func theRowsWithInvalidDatesAreReported() throws {
         let file = try PriceFile("CREATE TABLE gold (month TEXT, price REAL)")
         try file.execute(
             "INSERT INTO gold VALUES ('1833-01', 18.93), ('1970-12', 35), ('1971-01', 37), ('2026-06', 4000)")

@@ -68,7 +68,7 @@ struct LedgerChainTests {
         #expect(fault.kind.rawValue == kind && fault.message.contains(name), "\(sql): \(fault)")
     }
 
-    @Test func theFirstFaultIsTold() throws {
+    @Test func theFirstFaultIsReported() throws {
         let file = try ledgerOfFour()
         try file.tamper("UPDATE run SET host = 'x' WHERE number IN (3, 4)")
         let verification = try file.verification()
@@ -97,7 +97,7 @@ struct LedgerChainTests {
         "DROP TABLE link", "DELETE FROM link", "DROP TABLE link; ALTER TABLE run DROP COLUMN uid",
         "DELETE FROM link WHERE position > 1; DELETE FROM link WHERE position = 1",
     ])
-    func aChainThatIsGoneIsBroken(sql: String) throws {
+    func aMissingChainIsBroken(sql: String) throws {
         let file = try ledgerOfFour()
         try file.tamper(sql)
         let verification = try file.verification()
@@ -127,7 +127,7 @@ struct LedgerChainTests {
     func whatTheRunKnowsIsHashed(trigger: String) throws {
         let file = try ledgerOfFour()
         let ledger = try file.ledger()
-        // Planted behind the back of a run that is at work: its ledger was opened before.
+        // Added during a run, after it opened its ledger.
         try file.tamper(trigger)
         try ledger.begin(LedgerFile.report("01E", hour: 8))
         try ledger.finish(LedgerFile.report("01E", hour: 8))
@@ -138,7 +138,7 @@ struct LedgerChainTests {
     /// Every value of every row, changed in every way that a column allows.
     @Test func everyValueIsCovered() throws {
         let file = try ledgerOfFour()
-        // A run that is at work, or was killed: it has no end.
+        // A run in progress, or one that was killed: it has no end.
         try file.ledger().begin(LedgerFile.report("01E", hour: 8))
         #expect(try file.verification().fault == nil)
         let writer = try SQLiteWriter(path: file.path)
@@ -231,7 +231,7 @@ struct LedgerChainTests {
 
     // MARK: A witness
 
-    @Test func aWitnessShowsWhatTheChainAloneCannot() throws {
+    @Test func aWitnessShowsWhatTheChainCannot() throws {
         let file = try ledgerOfFour()
         let early = try #require(try file.verification().head)
         let older = try LedgerFile()
@@ -243,7 +243,7 @@ struct LedgerChainTests {
         #expect(try file.verification(witness: head).countAfterWitness == 0)
         #expect(try file.verification(witness: early).countAfterWitness == 2)
         #expect(try file.verification(witness: early).fault == nil)
-        // An older copy, an end cut off, and a ledger written anew are whole by themselves.
+        // An older copy, a cut end, and a rewritten ledger are intact by themselves.
         let cut =
             "DELETE FROM link WHERE position > 8; DELETE FROM run WHERE number = 5; DELETE FROM run_rule WHERE run_number = 5"
         try file.tamper(cut)

@@ -6,7 +6,7 @@ import RetentionPolicy
 import RetentionReports
 import SQLiteStore
 
-/// A ledger file in a folder of its own, which goes with it.
+/// A ledger file in a temporary folder, which is deleted with it.
 final class LedgerFile {
     let folder: URL
     var path: String { folder.appendingPathComponent("retention.ledger.sqlite").path }

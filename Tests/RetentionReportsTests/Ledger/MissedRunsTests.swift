@@ -28,14 +28,14 @@ struct MissedRunsTests {
         #expect(missed.gaps.isEmpty && !missed.isOverdue && missed.text.hasPrefix("No run was missed"))
     }
 
-    @Test func aGapBetweenRunsIsTold() {
+    @Test func aGapBetweenRunsIsReported() {
         let missed = missed(runs([0, 24, 72]), nowHour: 80)
         #expect(missed.gaps.count == 1 && !missed.isOverdue)
         #expect(missed.gaps[0].after == ReportSample.asOf.advanced(byMicroseconds: 24 * LedgerFile.hour))
         #expect(missed.text.contains("MISSED: 48 h 00 min without a run; one is expected every 1d"), "\(missed.text)")
     }
 
-    @Test func aRunThatIsMissingNowIsTold() {
+    @Test func aRunThatIsMissingNowIsReported() {
         // A tenth of a day is allowed: until 26 h 24 min after the last one.
         #expect(!missed(runs([0]), nowHour: 26).isOverdue)
         #expect(missed(runs([0]), nowHour: 27).isOverdue)

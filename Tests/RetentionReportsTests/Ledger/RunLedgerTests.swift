@@ -87,7 +87,7 @@ struct RunLedgerTests {
         #expect(LogReport(try file.runs()).json.contains(#""outcome": "crashed""#))
     }
 
-    @Test func markingCrashedRunsLeavesOtherStoresAlone() throws {
+    @Test func markingCrashedRunsDoesNotChangeOtherStores() throws {
         let file = try LedgerFile()
         try file.ledger().begin(report("01A", hour: 0))
         try file.ledger(store: "/data/other.sqlite").begin(report("01B", hour: 0))

@@ -12,7 +12,7 @@ struct NoticeCommandTests {
         let script = "sleep 600 & echo $! > '\(file.path)'; wait"
         var waits = 0
         let command = NoticeCommand(["/bin/sh", "-c", script], timeLimit: .seconds(60)) { length in
-            // Time goes on only once the command has started what it is to be killed with.
+            // The clock advances only after the command has started the process to be killed.
             waits += 1
             while (try? String(contentsOf: file, encoding: .utf8))?.hasSuffix("\n") != true { usleep(1000) }
             _ = length
@@ -22,7 +22,7 @@ struct NoticeCommandTests {
         let child = try #require(pid_t(try String(contentsOf: file, encoding: .utf8).dropLast()))
         var isGone = false
         for _ in 0..<1000 where !isGone {
-            // A child that nobody has waited for yet still has its number, but runs no more.
+            // A child that has not been waited for still has its process ID, but no longer runs.
             let state = try? String(contentsOfFile: "/proc/\(child)/stat", encoding: .utf8)
             isGone = state.map { $0.contains(") Z ") } ?? true
             usleep(10_000)
@@ -30,12 +30,12 @@ struct NoticeCommandTests {
         #expect(isGone)
     }
 
-    @Test func aCommandThatReadsNothingHoldsNobodyUp() {
+    @Test func aCommandThatReadsNothingDoesNotBlock() {
         let input = String(repeating: "x", count: 1 << 20)
         #expect(NoticeCommand(["true"], sleep: sleep).run(input: input) == nil)
     }
 
-    @Test func itsEndIsTold() {
+    @Test func itsEndIsReported() {
         #expect(
             NoticeCommand(["/bin/sh", "-c", "exit 3"], sleep: sleep).run(input: "")
                 == "/bin/sh ended with exit status 3")

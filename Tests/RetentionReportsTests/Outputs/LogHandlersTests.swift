@@ -2,6 +2,7 @@ import Foundation
 import Logging
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 import RetentionReports
 import Testing
 
@@ -20,11 +21,11 @@ struct LogHandlersTests {
     private let clock: @Sendable () -> Instant = { Instant(microseconds: 1_795_244_155_123_456) }
 
     private func text(_ lines: Lines, level: Logger.Level = .info) -> Logger {
-        Logger(label: "retention") { _ in TextLogHandler(sink: lines.sink, level: level, clock: clock) }
+        Logger(label: "retention") { _ in LineLogHandler(.text, sink: lines.sink, level: level, clock: clock) }
     }
 
     private func json(_ lines: Lines) -> Logger {
-        Logger(label: "retention") { _ in JSONLogHandler(sink: lines.sink, level: .info, clock: clock) }
+        Logger(label: "retention") { _ in LineLogHandler(.json, sink: lines.sink, level: .info, clock: clock) }
     }
 
     private static let hostile: Logger.Metadata = [

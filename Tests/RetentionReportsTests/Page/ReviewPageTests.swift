@@ -37,11 +37,11 @@ struct ReviewPageTests {
         return ReviewPage(plan: plan, runs: runs, ages: [age], storeSizeBytes: 3 << 20)
     }
 
-    @Test func tellsRulesRunsResidueAndRefusals() {
+    @Test func showsRulesRunsResidueAndRefusals() {
         let html = page().html
         for text in [
             "<h1>Retention review: prices.sqlite</h1>", ">yahoo-gold</th>", "500,000", "refused: wrong_unit",
-            "Is date_format right?", "3.0 MiB", "crashed", "What the last run left behind",
+            "Is date_format right?", "3.0 MiB", "crashed", "What remained after the last run",
             "<td class=\"number\">7</td>",
             "10 days", "cron on gold", "before the cutoff", "cutoff 2026-10-22", "4,000 rows deleted by 2 runs",
         ] {

@@ -82,7 +82,7 @@ struct TextReportTests {
                 "Nothing was changed. A run would delete 500,000 rows and refuse 1 rule (exit 65).\n")
         )
         #expect(
-            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("A run would delete no row.\n")
+            TextReport(dryRun([ReportSample.rule("r")])).text.hasSuffix("A run would delete no rows.\n")
         )
     }
 
@@ -105,7 +105,7 @@ struct TextReportTests {
         #expect(lines(report)[1] == "pending   no file")
         report.pending.files = 1
         report.pending.saved = 43_200
-        #expect(lines(report)[1] == "pending   1 file, 43,200 rows would be saved")
+        #expect(lines(report)[1] == "pending   1 file, 43,200 rows would be imported")
     }
 
     @Test func hostileValuesStayOnOneHarmlessLine() {

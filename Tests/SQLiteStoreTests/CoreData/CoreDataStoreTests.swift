@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PriceObjects
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import goldprices
@@ -164,13 +165,7 @@ struct CoreDataStoreTests {
         let writer = try SQLiteWriter(path: store.path)
         var request = DeleteWork(fetchRequest: Self.expired("Point"), technique: .windows)
         request.fetchRequest.fetchLimit = 2
-        var removed = 0
-        repeat {
-            let result = try writer.execute(request)
-            removed += result.removedFileCount
-            request.continuation = result.continuation
-        } while request.continuation != nil
-        #expect(removed == 1)
+        #expect(try writer.executeAll(request).map(\.removedFileCount).reduce(0, +) == 1)
         let left = try FileManager.default.contentsOfDirectory(atPath: folder.path).sorted()
         #expect(left == names.filter { $0 != names[3] })
         #expect(FileManager.default.fileExists(atPath: store.path))

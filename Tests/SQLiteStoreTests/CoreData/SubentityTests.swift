@@ -1,5 +1,6 @@
 import PriceObjects
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore

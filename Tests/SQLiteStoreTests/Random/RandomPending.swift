@@ -3,7 +3,7 @@ import PriceStore
 import TestSupport
 
 /// A table with many constraints and few values, and rows that want to get into it.
-struct RandomPending {
+struct RandomPending: Choosing {
     var random: SeededRandom
     var statements: [String] = []
     var rows: [[String: StoreValue]] = []
@@ -29,9 +29,6 @@ struct RandomPending {
             rows.append(row)
         }
     }
-
-    mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &random)] }
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     private mutating func makeSchema() {
         statements = ["CREATE TABLE parent (id INTEGER PRIMARY KEY, name TEXT COLLATE NOCASE UNIQUE)"]

@@ -6,7 +6,7 @@ import TestSupport
 
 /// A store made of a seed: one table of prices, up to two that point at it, and their rows, in a real file; and the
 /// same as plain lists for the judge.
-struct RandomStore {
+struct RandomStore: RandomRules {
     /// A table as it was made.
     struct Table {
         var name: String
@@ -58,7 +58,7 @@ struct RandomStore {
 
     static let names = [
         "prices", "select", "gold \"spot\"", "a b", "what?", "ü€", "📈", "it's", "x;--", "rowid table", "b]c[", "at`t",
-        "retention_row", "kept", "doomed", "Ticks",
+        "retention_row", "kept", "removed", "Ticks",
     ]
     static let dateNames = ["at", "update time", "order", "t?", "\"q\"", "Zeit 🕐", "k0", "threshold", "g0", "date'"]
     static let cutoffs = [
@@ -85,9 +85,6 @@ struct RandomStore {
         makeMain()
         makeChildren()
     }
-
-    mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &random)] }
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     // MARK: The schema
 

@@ -1,5 +1,6 @@
 import Foundation
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore

@@ -68,7 +68,7 @@ extension PitfallTests {
     }
 
     /// VictoriaMetrics 9751, UniSuper, trinity 1638.
-    @Test func noRuleHasAnAgeThatNobodyWrote() throws {
+    @Test func thereIsNoDefaultAge() throws {
         let without =
             "version: 1\nstore: prices.sqlite\nrules:\n  - { name: gold, entity: Price, date_attribute: at, date_format: unix_seconds }\n"
         for policy in [without, without + "defaults: { max_age: 30d }\n", "version: 1\nstore: prices.sqlite\n"] {
@@ -98,7 +98,7 @@ extension PitfallTests {
             #expect(report.exitCode == 65 && report.rules[0].refusal == "too_large_fraction", "\(report)")
         }
         #expect(try count(job) == 110)
-        // Which policy it was, the ledger tells.
+        // The ledger shows which policy it was.
         #expect(
             try job.rows(
                 "SELECT count(DISTINCT config_sha256), min(length(config_sha256)) FROM run",

@@ -3,9 +3,9 @@ import Foundation
 import GRDB
 import Testing
 
-/// Accidents of the work itself: what it takes along, what it blocks, and what it does not tell.
+/// Accidents of the work itself: what it deletes, blocks and does not report.
 extension PitfallTests {
-    /// Home Assistant 117263: recording stood still while rows went.
+    /// Home Assistant 117263: recording stopped while rows were deleted.
     @Test(arguments: ["DELETE", "WAL"])
     func aWriterGetsInWhileRowsGo(journal: String) throws {
         let job = try job(
@@ -32,7 +32,7 @@ extension PitfallTests {
     }
 
     /// The same: a cascade looked for its rows by reading the whole child table for each row.
-    @Test func aChildKeyWithoutAnIndexIsNamedWithItsCure() throws {
+    @Test func aChildKeyWithoutAnIndexIsReportedWithTheStatement() throws {
         let job = try job(Sample.rows(20, daysAgo: 100) + Sample.rows(1, daysAgo: 0) + Self.children)
         let check = try job.retention("check")
         #expect(
@@ -41,7 +41,7 @@ extension PitfallTests {
     }
 
     /// Home Assistant 112816.
-    @Test(.enabled(if: ExitCodeTests.mayMount, "only root can make a disk that is small"))
+    @Test(.enabled(if: ExitCodeTests.mayMount, "only root can mount a small disk"))
     func aVacuumWithoutRoomIsNotBegun() throws {
         let job = try job(Sample.rows(60_000, daysAgo: 100) + Sample.rows(60_000, daysAgo: 0))
         try job.folder.write(
@@ -60,14 +60,14 @@ extension PitfallTests {
     }
 
     /// xibo 3672: one statement for ten million rows.
-    @Test func rowsGoInManyBatchesUnlessSomebodySaysOtherwise() throws {
+    @Test func rowsAreDeletedInManyBatchesByDefault() throws {
         let job = try job(Sample.rows(30_000, daysAgo: 100) + Sample.rows(1, daysAgo: 0))
         let report = try job.report()
         #expect(report.rules[0].deleted == 30_000 && report.rules[0].batches > 2)
     }
 
     /// Airflow, ODK 1485, restic 5233.
-    @Test func everyTroubleHasAnExitCodeOfItsOwn() throws {
+    @Test func everyErrorHasItsExitCode() throws {
         func status(_ policy: String, _ arguments: String...) throws -> Int32 {
             let job = try self.job(Sample.rows(5, daysAgo: 100))
             try job.folder.write(policy, to: "retention.yaml")
@@ -110,7 +110,7 @@ extension PitfallTests {
         #expect(try job.listing() == listing)
     }
 
-    /// Airflow 46856 and 42003: copies that nobody knew of filled the disk.
+    /// Airflow 46856 and 42003: unknown copies filled the disk.
     @Test(arguments: [[], ["--technique", "windows"]])
     func nothingIsCopiedAside(options: [String]) throws {
         let job = try job(

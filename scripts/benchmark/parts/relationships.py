@@ -8,9 +8,9 @@ from . import live
 NULLIFY = """BEGIN IMMEDIATE; UPDATE {table} SET previous = NULL WHERE id IN (
     SELECT later.id FROM {table} AS gone JOIN {table} AS later ON later.previous = gone.id
     WHERE gone.{date} < {cutoff} AND later.{date} >= {cutoff}); DELETE FROM {table} WHERE {date} < {cutoff}; COMMIT"""
-CASCADE = """DELETE FROM {table} WHERE id IN (WITH RECURSIVE doomed (id) AS (
+CASCADE = """DELETE FROM {table} WHERE id IN (WITH RECURSIVE removed (id) AS (
     SELECT id FROM {table} WHERE {date} < {cutoff} UNION
-    SELECT later.id FROM doomed JOIN {table} AS later ON later.previous = doomed.id) SELECT id FROM doomed)"""
+    SELECT later.id FROM removed JOIN {table} AS later ON later.previous = removed.id) SELECT id FROM removed)"""
 
 
 def chain(name, what, mode, length, sql):

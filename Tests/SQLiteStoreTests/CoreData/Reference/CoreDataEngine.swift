@@ -35,7 +35,7 @@ enum CoreDataEngine {
             let total = try writer.deleteAll(request.survey, technique: technique, batchRows: 2).total
             return .done(
                 deleted: total.deletedCount, cascaded: total.cascadedCount, nullified: total.nullifiedCount)
-        } catch let error as StoreError where error.kind == .constraint {
+        } catch  where error.kind == .constraint {
             return .refused(error.message)
         }
     }
@@ -43,7 +43,7 @@ enum CoreDataEngine {
 
 extension CoreDataOracle.Request {
     /// The request as a rule would make it.
-    fileprivate var survey: SurveyRequest {
+    var survey: SurveyRequest {
         let date = DateAttribute(
             name: dateAttribute, encoding: .appleSeconds, zone: .utc, earliest: Instant(microseconds: 0))
         // Seconds from 1970-01-01 to 2001-01-01.

@@ -1,5 +1,6 @@
 import GRDB
 import PriceStore
+import TestSupport
 
 @testable import goldprices
 
@@ -26,22 +27,31 @@ struct CoreDataOracle {
     /// Carries out a request on the file of that path and closes it.
     typealias Engine = (_ path: String, _ request: Request) throws -> Outcome
 
-    var random: RandomModel
     let store: TemporaryStore
     let reference: ReferenceDeletes
     let request: Request
+    /// What a random model and its rows are there to try.
+    var seen: Set<String> = []
+
+    /// A delete in a store that is there already.
+    init(_ store: TemporaryStore, _ model: ModelDescription, _ request: Request) throws {
+        self.store = store
+        self.request = request
+        reference = ReferenceDeletes(model: model, rows: try ReferenceRows(path: store.path))
+    }
 
     init(seed: UInt64) throws {
-        random = RandomModel(seed: seed)
-        store = try TemporaryStore(inMemory: true)
+        var random = RandomModel(seed: seed)
+        let store = try TemporaryStore(inMemory: true)
         let hasHistory = random.chance(15)
         try random.write(path: store.path, hasHistory: hasHistory)
-        reference = ReferenceDeletes(model: random.model, rows: try ReferenceRows(path: store.path))
         let cutoff = RandomModel.firstDate + Double(random.pick([0, 300, 1200, 1800, 2400, 3000, 4000]))
-        request = Request(
+        let request = Request(
             entity: random.pick(random.model.entities).name, dateAttribute: RandomModel.date,
             cutoffAppleSeconds: cutoff, override: random.pick([nil, nil, nil, .cascade, .nullify, .deny]),
             includesSubentities: random.pick([true, true, false]))
+        try self.init(store, random.model, request)
+        seen = random.seen
     }
 
     /// The keys of the rows that the request matches.
@@ -59,7 +69,7 @@ struct CoreDataOracle {
 
     /// What the engine does otherwise than the reference, a line each; empty: nothing.
     ///
-    /// - Parameter isDryRun: whether the engine only foretells, so that the file must stay as it is.
+    /// - Parameter isDryRun: whether the engine only predicts, so that the file must stay as it is.
     func differences(isDryRun: Bool = false, _ engine: Engine) throws -> [String] {
         var expected = expected()
         let outcome = try engine(store.path, request)
@@ -89,7 +99,7 @@ struct CoreDataOracle {
 
     /// The model and the request, for a failure.
     var story: String {
-        let entities = random.model.entities.map { entity in
+        let entities = reference.model.entities.map { entity in
             let relationships = entity.relationships.map { relationship in
                 "\n      \(relationship.name) -> \(relationship.destination)/\(relationship.inverse ?? "-") "
                     + "\(relationship.rule)\(relationship.isToMany ? " to-many" : "")"

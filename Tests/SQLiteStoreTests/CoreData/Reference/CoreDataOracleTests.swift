@@ -1,48 +1,32 @@
 import Foundation
 import GRDB
 import PriceStore
+import TestSupport
 import Testing
 
 @testable import goldprices
 
-/// Random Core Data stores and batch deletes against the reference. A failure names its seed: repeat it with
-/// `RETENTION_SEED=… RETENTION_STORES=1`. `RETENTION_STORES` says how many stores are tried.
+/// Random Core Data stores and batch deletes against the reference; see ``Trials``.
 struct CoreDataOracleTests {
-    static let firstSeed = ProcessInfo.processInfo.environment["RETENTION_SEED"].flatMap(UInt64.init) ?? 1
-    static let storeCount = ProcessInfo.processInfo.environment["RETENTION_STORES"].flatMap(Int.init) ?? 300
-    /// Stores in one test case, so that a report is not one line a store.
-    static let portions = Array(stride(from: 0, to: storeCount, by: 50))
+    private static let trials = Trials(300, inPortionsOf: 50)
 
-    private func forEachSeed(from first: Int, _ body: (inout CoreDataOracle) throws -> [String]) throws {
-        for offset in first..<min(first + 50, Self.storeCount) {
-            let seed = Self.firstSeed &+ UInt64(offset)
-            var oracle = try CoreDataOracle(seed: seed)
-            var found: [String]
-            do {
-                found = try body(&oracle)
-            } catch {
-                found = ["throws \(error)"]
-            }
-            if !found.isEmpty {
-                let text = found.prefix(8).joined(separator: "\n  ")
-                Issue.record("RETENTION_SEED=\(seed) RETENTION_STORES=1\n  \(text)\n\(oracle.story)")
-            }
-        }
+    private func tryAll(_ seeds: Range<UInt64>, _ differences: (CoreDataOracle) throws -> [String]) {
+        Self.trials.run(seeds, on: CoreDataOracle.init, story: \.story) { $1 = try differences($0) }
     }
 
-    @Test(arguments: portions)
-    func aDeleteDoesWhatTheReferenceSays(_ first: Int) throws {
-        try forEachSeed(from: first) { try $0.differences(CoreDataEngine.delete) }
+    @Test(arguments: trials.portions)
+    func aDeleteDoesWhatTheReferenceSays(_ seeds: Range<UInt64>) {
+        tryAll(seeds) { try $0.differences(CoreDataEngine.delete) }
     }
 
-    @Test(arguments: portions)
-    func batchesDoWhatTheReferenceSays(_ first: Int) throws {
-        try forEachSeed(from: first) { try $0.differences(CoreDataEngine.deleteInBatches) }
+    @Test(arguments: trials.portions)
+    func batchesDoWhatTheReferenceSays(_ seeds: Range<UInt64>) {
+        tryAll(seeds) { try $0.differences(CoreDataEngine.deleteInBatches) }
     }
 
-    @Test(arguments: portions)
-    func theSurveyForetellsWhatTheReferenceSays(_ first: Int) throws {
-        try forEachSeed(from: first) { try $0.differences(isDryRun: true, CoreDataEngine.survey) }
+    @Test(arguments: trials.portions)
+    func theSurveyPredictsWhatTheReferenceSays(_ seeds: Range<UInt64>) {
+        tryAll(seeds) { try $0.differences(isDryRun: true, CoreDataEngine.survey) }
     }
 
     /// A plain `DELETE` leaves dangling rows and asks no rule: if the reference took it for right, it would see nothing.
@@ -54,7 +38,7 @@ struct CoreDataOracleTests {
                 let queue = try DatabaseQueue(path: path)
                 defer { try? queue.close() }
                 let table = oracle.reference.layout.tables.first { table in
-                    oracle.random.model.family(table.root).contains { $0.name == request.entity }
+                    oracle.reference.model.family(table.root).contains { $0.name == request.entity }
                 }
                 try queue.write { db in
                     for key in oracle.keys {
@@ -77,13 +61,13 @@ struct CoreDataOracleTests {
 
     // MARK: Laws of the reference
 
-    @Test(arguments: portions)
-    func nothingDanglesThatDidNotBeforeUnlessTheRuleIsNoAction(_ first: Int) throws {
-        try forEachSeed(from: first) { oracle in
+    @Test(arguments: trials.portions)
+    func nothingDanglesThatDidNotBeforeUnlessTheRuleIsNoAction(_ seeds: Range<UInt64>) {
+        tryAll(seeds) { oracle in
             let before = oracle.reference.rows
             let after = oracle.expected().rows
             let layout = oracle.reference.layout
-            let model = oracle.random.model
+            let model = oracle.reference.model
             var found: [String] = []
             for entity in model.entities {
                 for relationship in entity.relationships {
@@ -112,9 +96,9 @@ struct CoreDataOracleTests {
         }
     }
 
-    @Test(arguments: portions)
-    func theRowsThatAreLeftDoNotDependOnHowARequestIsDivided(_ first: Int) throws {
-        try forEachSeed(from: first) { oracle in
+    @Test(arguments: trials.portions)
+    func theRowsThatAreLeftDoNotDependOnHowARequestIsDivided(_ seeds: Range<UInt64>) {
+        tryAll(seeds) { oracle in
             let whole = oracle.expected()
             guard whole.refusals.isEmpty else { return [] }
             var current = oracle.reference
@@ -123,7 +107,7 @@ struct CoreDataOracleTests {
                 let result = current.delete(oracle.request.entity, keys: keys, override: oracle.request.override)
                 // A part may be refused for rows that the other part takes along.
                 guard result.refusals.isEmpty else { return [] }
-                current = ReferenceDeletes(model: oracle.random.model, rows: result.rows)
+                current = ReferenceDeletes(model: oracle.reference.model, rows: result.rows)
             }
             return whole.rows.differences(in: current.rows)
         }
@@ -135,7 +119,7 @@ struct CoreDataOracleTests {
         for seed in 1...400 as ClosedRange<UInt64> {
             let oracle = try CoreDataOracle(seed: seed)
             let result = oracle.expected()
-            seen.formUnion(oracle.random.seen)
+            seen.formUnion(oracle.seen)
             if result.refusals.isEmpty {
                 if !result.cascaded.isEmpty { seen.insert("cascaded") }
                 if !result.nullified.isEmpty { seen.insert("nullified") }

@@ -1,5 +1,6 @@
 import GRDB
 import PriceStore
+import TestSupport
 
 @testable import goldprices
 

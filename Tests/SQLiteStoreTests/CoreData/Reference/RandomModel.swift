@@ -4,7 +4,7 @@ import TestSupport
 @testable import goldprices
 
 /// A random model, and rows that fit it: what no sample store has in full.
-struct RandomModel {
+struct RandomModel: Choosing {
     var random: SeededRandom
     var model = ModelDescription(entities: [])
     /// What the model and its rows are there to try.
@@ -31,9 +31,6 @@ struct RandomModel {
         makeEntities()
         for _ in 0..<pick([0, 1, 2, 3, 4, 6]) { makeRelationship() }
     }
-
-    mutating func pick<T>(_ values: [T]) -> T { values[Int.random(in: 0..<values.count, using: &random)] }
-    mutating func chance(_ percent: Int) -> Bool { Int.random(in: 0..<100, using: &random) < percent }
 
     // MARK: Entities
 

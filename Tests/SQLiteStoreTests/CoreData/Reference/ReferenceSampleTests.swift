@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore
@@ -19,6 +20,11 @@ struct ReferenceSampleTests {
         var countsChanged: [String: [Int]]?
         var zOptIncrements: [String: Int]?
         var error: String?
+
+        var request: CoreDataOracle.Request {
+            CoreDataOracle.Request(
+                entity: entity, dateAttribute: attribute ?? "", cutoffAppleSeconds: cutoffAppleSeconds ?? 0)
+        }
 
         var testDescription: String { "\(entity) of \(store) before \(cutoffAppleSeconds ?? .infinity)" }
 
@@ -72,20 +78,41 @@ struct ReferenceSampleTests {
         }
         #expect(counts == expectation.countsChanged)
         #expect(increments == expectation.zOptIncrements)
+    }
 
-        // And the engine leaves every value of every table as the reference does.
-        let others = "SELECT * FROM Z_METADATA UNION ALL SELECT 0, 0, Z_CONTENT FROM Z_MODELCACHE"
-        let untouched = try store.rows(others)
-        let writer = try SQLiteWriter(path: store.path)
-        let date = DateAttribute(
-            name: expectation.attribute ?? "", encoding: .appleSeconds, zone: .utc, earliest: Instant(microseconds: 0))
-        let cutoff = Int64(((expectation.cutoffAppleSeconds ?? 0) * 1e6).rounded(.up)) + 978_307_200_000_000
-        let expired = PriceStore.Predicate.date(DateRange(date, before: Instant(microseconds: cutoff)))
-        _ = try writer.execute(
-            BatchDeleteRequest(
-                fetchRequest: PriceStore.FetchRequest(entity: expectation.entity, predicate: expired)))
-        #expect(try CoreDataOracle.compare(engineFile: store.path, reference: result) == [])
-        #expect(try store.rows(others) == untouched)
+    /// The engine leaves every value of every table as the reference does, and says so before and afterwards.
+    @Test(arguments: Expectation.all.filter { $0.error == nil })
+    func theEngineDoesWhatTheReferenceDoes(_ expectation: Expectation) throws {
+        let engines: [(isDryRun: Bool, CoreDataOracle.Engine)] = [
+            (true, CoreDataEngine.survey), (false, CoreDataEngine.delete), (false, CoreDataEngine.deleteInBatches),
+        ]
+        for (isDryRun, engine) in engines {
+            let store = try SampleStores.copy(expectation.store)
+            let others = "SELECT * FROM Z_METADATA UNION ALL SELECT 0, 0, Z_CONTENT FROM Z_MODELCACHE"
+            let untouched = try store.rows(others)
+            let oracle = try CoreDataOracle(store, ModelDescription(try model(store)), expectation.request)
+            #expect(try oracle.differences(isDryRun: isDryRun, engine) == [])
+            #expect(try store.rows(others) == untouched)
+            #expect(try store.rows("PRAGMA integrity_check") == ["ok"])
+        }
+    }
+
+    @Test(arguments: Expectation.all.filter { $0.error != nil }, [Technique.whole, .windows])
+    func whatTheModelForbidsIsRefused(_ expectation: Expectation, _ technique: Technique) throws {
+        let store = try SampleStores.copy(expectation.store)
+        let before = try ReferenceRows(path: store.path)
+        // One of them names all rows.
+        let rule = expectation.request.survey
+        let fetch = PriceStore.FetchRequest(
+            entity: rule.entity, predicate: expectation.attribute == nil ? .all : rule.deletion,
+            fetchLimit: technique == .whole ? nil : 10)
+        let error = #expect(throws: StoreError.self) {
+            try SQLiteWriter(path: store.path).execute(DeleteWork(fetchRequest: fetch, technique: technique))
+        }
+        let isDenied = expectation.error?.contains("134060") == true
+        #expect(error?.message.contains(isDenied ? "deny" : "mandatory") == true)
+        #expect(before.differences(in: try ReferenceRows(path: store.path)) == [])
+        if expectation.attribute != nil { #expect(try store.reader().survey(rule).obstacles.isEmpty == false) }
     }
 
     private func count(_ row: ReferenceRows.Values?) -> Int {

@@ -1,0 +1,31 @@
+import PriceStore
+
+/// What is said to a Citus coordinator.
+enum CitusSQL {
+    /// Finds a row if a table is spread over several servers.
+    static func isDistributed(_ number: Int) -> SQLFragment {
+        "SELECT 1 FROM pg_dist_partition WHERE logicalrelid = " + .bound("\(number)", "regclass")
+    }
+
+    /// Finds a row if a table's rows are divided among servers, and not all on each.
+    static func isSharded(_ number: Int) -> SQLFragment { isDistributed(number) + " AND partmethod <> 'n'" }
+
+    /// The settings with which a drop, and what `SET LOCAL` says, hold on the workers too.
+    static let dropSettings = [
+        "SET LOCAL citus.enable_ddl_propagation = on", "SET LOCAL citus.propagate_set_commands = 'local'",
+    ]
+
+    /// Two sessions per worker carry out a statement: its shards are processed side by side, and the workers have
+    /// connections left for others.
+    static let sessionsPerWorker = "SET LOCAL citus.max_adaptive_executor_pool_size = 2"
+
+    /// Ends what sessions that were lost have prepared on the workers. Until then its rows stay locked: the coordinator's own
+    /// daemon does it once a minute.
+    static let recoverPrepared = "SELECT recover_prepared_transactions()"
+
+    /// The bytes of a table's rows, of its shards if it is distributed.
+    static func bytes(_ number: String) -> String {
+        "CASE WHEN EXISTS (SELECT 1 FROM pg_dist_partition WHERE logicalrelid = \(number)) "
+            + "THEN citus_relation_size(\(number)) ELSE pg_relation_size(\(number)) END"
+    }
+}

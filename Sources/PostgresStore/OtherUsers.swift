@@ -1,0 +1,102 @@
+public import PriceStore
+
+/// Who else is at work, and whether batches should wait for them.
+extension PostgresConnection {
+    /// Whether another session of this database was at work within the last second. Of sessions of other users a plain
+    /// user sees only that they are there: they count. The sessions of a Citus cluster among its own servers do not.
+    public func isInUseByOthers() throws(StoreError) -> Bool {
+        try run("looking for other processes on the store") {
+            try exists(
+                SQLFragment(
+                    """
+                    SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+                    AND backend_type = 'client backend' AND application_name NOT LIKE 'citus\\_internal%'
+                    AND (state IS NULL OR state <> 'idle' OR state_change > clock_timestamp() - interval '1 second') LIMIT 1
+                    """), isRepeated: true)
+        }
+    }
+
+    /// How long a batch should wait, and why; nil: it need not.
+    ///
+    /// A standby that is further behind than is allowed catches up first. While another transaction is older than
+    /// five minutes, what is deleted cannot be cleaned up: batches go on, but not at full speed.
+    public func wantedPause() throws(StoreError) -> WantedPause? {
+        try run("asking for the state of the server") {
+            if let limit = options.maxReplicationLag, try replicationLag() > limit {
+                return WantedPause(
+                    length: .milliseconds(200), reason: "a standby lags by more than max_replication_lag",
+                    isUntilOver: true)
+            }
+            return try isHeldBack()
+                ? WantedPause(
+                    length: .milliseconds(20),
+                    reason: "another transaction is older than \(options.oldTransaction.milliseconds / 1000) s")
+                : nil
+        }
+    }
+
+    /// Whether a transaction of others is old. In a small part of that age the answer hardly changes.
+    private func isHeldBack() throws -> Bool {
+        if let known = heldBack, known.asked + options.oldTransaction / 300 > .now { return known.answer }
+        let answer = try exists(
+            """
+            SELECT 1 FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()
+            AND backend_type = 'client backend' AND xact_start < clock_timestamp() - interval '1 millisecond' *
+            """ + SQLFragment(" ") + .bound("\(options.oldTransaction.milliseconds)", "int8") + " LIMIT 1",
+            isRepeated: true)
+        heldBack = (.now, answer)
+        return answer
+    }
+
+    /// How far the slowest standby is behind; zero without one. Only members of `pg_monitor` are told.
+    private func replicationLag() throws -> Duration {
+        let query = SQLFragment(
+            """
+            SELECT max(pg_current_wal_lsn() - '0/0')::int8, min(replay_lsn - '0/0')::int8,
+                coalesce(max(extract(epoch FROM replay_lag)) * 1000, 0)::int8
+            FROM pg_stat_replication WHERE replay_lsn IS NOT NULL AND NOT pg_is_in_recovery()
+            """)
+        let row = try execute(query, isRepeated: true).rows.first?.map { $0.flatMap { Int64($0) } } ?? []
+        guard row.count == 3, let written = row[0], let replayed = row[1] else { return .zero }
+        let seen = standbyDelay.delay(at: .now, written: written, replayed: replayed)
+        return replayed < written ? max(seen, .milliseconds(row[2] ?? 0)) : .zero
+    }
+}
+
+/// How long a standby has not replayed what was written, by what was seen of both.
+///
+/// The server's own `replay_lag` is the delay of what was replayed last: of a standby that stands still it says nothing.
+/// Source: PostgreSQL manual, "pg_stat_replication".
+struct StandbyDelay {
+    /// Ends of the log that the standby had not replayed yet, and when they were seen first.
+    private var positions: [(seen: ContinuousClock.Instant, written: Int64)] = []
+
+    /// Tells what is written and what is replayed now, and returns since when that is behind.
+    mutating func delay(at now: ContinuousClock.Instant, written: Int64, replayed: Int64) -> Duration {
+        positions.removeAll { $0.written <= replayed }
+        if written > positions.last?.written ?? replayed { positions.append((now, written)) }
+        // A long wait must not fill the memory: every other place will do.
+        if positions.count > 1000 { positions = positions.enumerated().filter { $0.offset % 2 == 0 }.map(\.element) }
+        return positions.first.map { now - $0.seen } ?? .zero
+    }
+}
+
+extension PostgresConnection {
+    /// Throws if the server takes no changes.
+    func refuseStandby() throws(StoreError) {
+        let isReadOnly: Bool
+        do {
+            isReadOnly =
+                try rows(
+                    SQLFragment("SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
+                ).first?[0] == "t"
+        } catch {
+            throw StoreError(error, store: name, doing: "asking whether the server is a standby")
+        }
+        guard isReadOnly else { return }
+        throw StoreError(
+            .permission, store: name, message: "refusing to run: the server is a standby, or set to read only",
+            engineCode: "SQLSTATE 25006",
+            hint: "name the primary in `store`, or add target_session_attrs=read-write to it")
+    }
+}

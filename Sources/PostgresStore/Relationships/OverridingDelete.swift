@@ -1,0 +1,87 @@
+import PriceStore
+
+/// A request's override of the delete rules, `cascade` or `nullify`, whatever the schema declares.
+extension PostgresConnection {
+    /// Deletes the rows of a request and changes the rows that refer to them as the request says, in one statement.
+    ///
+    /// The server checks its foreign keys at the end of a statement. By then the referring rows are deleted or have
+    /// lost their reference, so the declared actions of these keys have no effect; what the schema says about other
+    /// rows still applies. Source: PostgreSQL manual, "Data-Modifying Statements in WITH": all parts see one state of
+    /// the database. The transaction must be REPEATABLE READ, so that it fails if others change these rows meanwhile.
+    func deleteOverridingRules(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> BatchDeleteResult {
+        guard request.technique == .whole, !reach.losing[0].isDistributed else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "`relationships: \(request.relationships.rawValue)` is carried out in one statement",
+                hint: "use the technique whole, and no distributed table")
+        }
+        var removed = RemovedRows(self)
+        try removed.add(request.request)
+        let predicted = try counts(of: removed, request.relationships, nil)
+        let key = request.resultType == .objectIDs ? try requireKey(RowScope(reach.losing[0])) : []
+        let result = try execute(overridingStatement(removed, reach, key: key))
+        let counts = result.rows.first?.prefix(2).map { $0.flatMap { Int($0) } ?? 0 } ?? [0, 0]
+        guard counts[0] == predicted.named else {
+            throw StoreError(
+                .constraint, store: name,
+                message: "a trigger kept rows of \(reach.losing[0].name) while those that point at them were to go: "
+                    + "nothing of this batch is deleted")
+        }
+        return BatchDeleteResult(
+            deletedCount: counts[0], cascadedCount: counts[1], nullifiedCount: predicted.nullified,
+            objectIDs: key.isEmpty
+                ? []
+                : result.rows.map {
+                    objectID(RowScope(reach.losing[0]), $0[2...], types: result.types[2...])
+                })
+    }
+
+    /// The statement: its rows begin with the count of deleted rows and that of cascaded ones.
+    private func overridingStatement(_ removed: RemovedRows, _ reach: ReachOfDelete, key: [String]) throws
+        -> SQLFragment
+    {
+        var statement = removed.tables
+        for (number, update) in try taking(removed, reach).enumerated() {
+            statement += ", changed_\(number) AS (\(update))"
+        }
+        for (number, table) in reach.losing.enumerated() {
+            let row = RowScope(table)
+            let place = "\(RowScope.alias).tableoid, \(RowScope.alias).ctid"
+            let columns = number == 0 ? ["(\(place)) IN (SELECT t, c FROM named_0) AS retention_named"] + key : ["1"]
+            statement +=
+                ", lost_\(number) AS (DELETE FROM \(row.from) WHERE (\(place)) IN (SELECT t, c FROM gone_0) "
+                + "RETURNING \(columns.joined(separator: ", ")))"
+        }
+        let named = "(SELECT count(*) FROM lost_0 WHERE retention_named)"
+        let all = reach.losing.indices.map { "(SELECT count(*) FROM lost_\($0))" }.joined(separator: " + ")
+        let counts = " SELECT \(named), \(all) - \(named)"
+        guard !key.isEmpty else { return statement + counts }
+        let columns = reach.losing[0].entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")
+        return statement + counts + ", \(columns) FROM lost_0 WHERE retention_named"
+    }
+
+    /// The statements that clear the references of remaining rows to deleted rows; one for each table.
+    private func taking(_ removed: RemovedRows, _ reach: ReachOfDelete) throws -> [String] {
+        guard reach.override == .nullify else { return [] }
+        let table = reach.losing[0]
+        let keys = Dictionary(grouping: table.entity.incomingRelationships, by: \.source)
+        return try keys.sorted { $0.key < $1.key }.map { source, keys in
+            let row = RowScope(try requireTable(source))
+            let place = "(\(RowScope.alias).tableoid, \(RowScope.alias).ctid)"
+            let points = try keys.map {
+                "\(place) IN (SELECT child.tableoid, child.ctid\(try removed.references($0, in: [0])))"
+            }
+            var conditions: [String: [String]] = [:]
+            for (key, condition) in zip(keys, points) {
+                for attribute in key.sourceAttributes { conditions[attribute, default: []].append(condition) }
+            }
+            let sets = conditions.sorted { $0.key < $1.key }.map { attribute, conditions in
+                "\(attribute.quotedIdentifier) = CASE WHEN \(conditions.joined(separator: " OR ")) THEN NULL "
+                    + "ELSE \(row.column(attribute)) END"
+            }
+            let goes = removed.isGone(RowScope.alias, in: [0]) ?? "FALSE"
+            return "UPDATE \(row.from) SET \(sets.joined(separator: ", ")) "
+                + "WHERE (\(points.joined(separator: " OR "))) AND NOT \(goes)"
+        }
+    }
+}

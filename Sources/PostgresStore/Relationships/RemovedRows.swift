@@ -1,0 +1,268 @@
+import PriceStore
+
+/// The rows that a sequence of deletes would remove, with everything that cascades, as common table expressions.
+///
+/// A dry run cannot try the delete; it follows the foreign keys instead. Rows are told apart by the number of their
+/// table and their place in it, which stay the same within one state of the database. Each delete is a step: `gone_0`
+/// holds all rows of the first, `gone_1` those of the second that are not in the first, and so on.
+struct RemovedRows {
+    let connection: PostgresConnection
+    /// The expressions, from `WITH RECURSIVE` on.
+    private(set) var tables = SQLFragment("WITH RECURSIVE ")
+    private(set) var stepCount = 0
+    private(set) var reaches: [ReachOfDelete] = []
+
+    init(_ connection: PostgresConnection) { self.connection = connection }
+
+    /// Adds a delete.
+    mutating func add(_ delete: BatchDeleteRequest) throws {
+        let step = stepCount
+        let scope = try connection.scope(delete.fetchRequest.entity)
+        let condition = try connection.condition(delete.fetchRequest.predicate, scope)
+        let reach = try connection.reach(of: scope.table, delete.relationships)
+        let before = isGone("\(RowScope.alias)", before: step)
+        let limits = connection.limits(delete.fetchRequest)
+        var chosen = SQLFragment("")
+        if limits != SQLFragment("") {
+            let order = try connection.order(delete.fetchRequest.sortDescriptors, scope)
+            chosen = SQLFragment(order.isEmpty ? "" : " ORDER BY \(order)") + limits
+        }
+        if step > 0 { tables += ", " }
+        tables +=
+            "named_\(step) (t, c) AS MATERIALIZED (SELECT \(RowScope.alias).tableoid, \(RowScope.alias).ctid FROM \(scope.from)"
+            + SQLFragment.all([condition, before.map { SQLFragment("NOT \($0)") } ?? .always]).whereClause + chosen
+            + "), "
+        if delete.relationships == .deny || reach.cascading.isEmpty {
+            tables += "gone_\(step) (t, c) AS (SELECT t, c FROM named_\(step))"
+        } else {
+            let waves = try reach.cascading.map { key in
+                let (parent, child) = (try connection.scope(key.destination), try connection.scope(key.source))
+                return
+                    "SELECT child.tableoid AS t, child.ctid AS c FROM \(parent.source) AS parent JOIN \(child.source) AS child "
+                    + "ON \(Self.refers(key)) WHERE parent.tableoid = found.t AND parent.ctid = found.c"
+                    + (isGone("child", before: step).map { " AND NOT \($0)" } ?? "")
+            }
+            tables +=
+                "gone_\(step) (t, c) AS (SELECT t, c FROM named_\(step) UNION SELECT wave.t, wave.c FROM gone_\(step) AS found "
+                + "CROSS JOIN LATERAL (\(waves.joined(separator: " UNION ALL "))) AS wave)"
+        }
+        reaches.append(reach)
+        stepCount += 1
+    }
+
+    /// A condition that a row is gone by steps before one; nil: there are none.
+    func isGone(_ alias: String, before step: Int) -> String? { isGone(alias, in: 0..<step) }
+
+    /// A condition that a row is gone in some steps; nil: there are none.
+    func isGone(_ alias: String, in steps: some Collection<Int>) -> String? {
+        guard !steps.isEmpty else { return nil }
+        let parts = steps.map { "(\(alias).tableoid, \(alias).ctid) IN (SELECT t, c FROM gone_\($0))" }
+        return "(" + parts.joined(separator: " OR ") + ")"
+    }
+
+    /// `FROM … WHERE …` of the rows of a key's source (as `child`) that point at rows gone in some steps.
+    func references(_ key: Relationship, in steps: some Collection<Int>) throws -> String {
+        let (parent, child) = (
+            try connection.scope(key.destination), try connection.scope(key.source)
+        )
+        return " FROM \(child.source) AS child JOIN \(parent.source) AS parent ON \(Self.refers(key)) WHERE "
+            + (isGone("parent", in: steps) ?? "FALSE")
+    }
+
+    private static func refers(_ key: Relationship) -> String {
+        zip(key.sourceAttributes, key.destinationAttributes).map {
+            "child.\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
+        }.joined(separator: " AND ")
+    }
+}
+
+extension PostgresConnection {
+    /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
+    func followRelationships(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings) throws {
+        let delete = BatchDeleteRequest(
+            fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
+            relationships: request.relationships)
+        var removed = RemovedRows(self)
+        for earlier in request.preceding { try removed.add(earlier) }
+        try removed.add(delete)
+        let counts = try counts(of: removed, request.relationships, rows)
+        survey.expiredCount = counts.named
+        survey.cascadedCount = counts.cascaded
+        if counts.cascaded > 0 { survey.cascadedCounts = try cascadedCounts(of: removed) }
+        survey.nullifiedCount = counts.nullified
+        survey.obstacles = counts.obstacles
+        survey.newestExpired = counts.newest
+        survey.leavesReadableRows = survey.leavesReadableRows && counts.leavesReadableRows
+        survey.unsupported = try changingChoice(request, rows.scope.table, removed)
+        let reach = removed.reaches[removed.stepCount - 1]
+        if survey.unsupported == nil, reach.overridesRules {
+            survey.unsupported = try rows.scope.table.entity.conflictOfOverride {
+                try table($0)?.entity.incomingRelationships ?? []
+            }
+        }
+        if survey.obstacles.isEmpty, reach.isEntangled || reach.overridesRules || counts.crossesBatches {
+            // Rows that point at each other can only go in one statement; so does what a rule's override takes along.
+            survey.technique = .whole
+            survey.possibleTechniques = [.whole]
+        } else if survey.possibleTechniques.first == .partitions {
+            // A partition that is dropped takes nothing along and asks no key.
+            survey.possibleTechniques.removeFirst()
+            survey.technique = survey.possibleTechniques[0]
+        }
+    }
+
+    /// What the last step of a removed does.
+    struct RemovedCounts {
+        var named = 0
+        var cascaded = 0
+        var nullified = 0
+        var newest: Instant?
+        var leavesReadableRows = true
+        var crossesBatches = false
+        var obstacles: [Survey.Obstacle] = []
+    }
+
+    /// Counts what the last step does, in one statement. `rows` are those of the step's entity; nil: the date and the
+    /// rows that stay are of no interest.
+    func counts(
+        of removed: RemovedRows, _ rule: BatchDeleteRequest.RelationshipRule, _ rows: SurveyRows?
+    ) throws -> RemovedCounts {
+        let step = removed.stepCount - 1
+        let reach = removed.reaches[step]
+        let stays = removed.isGone("child", in: 0..<step + 1).map { "NOT \($0)" } ?? "TRUE"
+        let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
+        var columns: [SQLFragment] = [
+            SQLFragment("(SELECT count(*) FROM named_\(step))"), SQLFragment("(SELECT count(*) FROM gone_\(step))"),
+        ]
+        let nullified = try (rule == .deny ? [] : reach.nullifying).map {
+            "SELECT child.tableoid, child.ctid\(try removed.references($0, in: step..<step + 1)) AND \(stays)"
+        }
+        columns.append(
+            SQLFragment(
+                nullified.isEmpty
+                    ? "0" : "(SELECT count(*) FROM (\(nullified.joined(separator: " UNION "))) AS changed)"))
+        if let rows {
+            let newest = rows.date.orderValue
+            columns.append(
+                "(SELECT \(rows.date.instantSQL("newest")) FROM (SELECT max(" + newest
+                    + ") AS newest FROM \(rows.scope.from) WHERE (\(RowScope.alias).tableoid, \(RowScope.alias).ctid) IN "
+                    + "(SELECT t, c FROM named_\(step))) AS newest_row)")
+            let deletion = try condition(rows.request.deletion, rows.scope)
+            columns.append(
+                reach.leadsBack
+                    ? "EXISTS (SELECT 1 FROM \(rows.scope.from) WHERE "
+                        + .all([
+                            rows.date.readable(), "(" + deletion + ") IS NOT TRUE",
+                            SQLFragment(
+                                "NOT \(removed.isGone(RowScope.alias, in: step..<step + 1) ?? "FALSE")"),
+                        ]) + ")" : SQLFragment("TRUE"))
+        } else {
+            columns += [SQLFragment("NULL::int8"), SQLFragment("TRUE")]
+        }
+        // Rows that point, without a cascade, at others that go in the same step: which goes first is not known.
+        let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
+            let goes = removed.isGone("child", in: step..<step + 1) ?? "FALSE"
+            return "EXISTS (SELECT 1\(try removed.references($0, in: step..<step + 1)) AND \(goes))"
+        }
+        columns.append(SQLFragment(crossing.isEmpty ? "FALSE" : crossing.joined(separator: " OR ")))
+        var suspects: [Relationship] = []
+        for key in reach.keys {
+            let counted: String
+            switch key.deleteRule {
+            case .restrict, .noAction: counted = stays
+            case .nullify where try !isNullable(key): counted = isThere
+            case .setDefault where try !hasDefault(key, removed): counted = isThere
+            case .cascade, .nullify, .setDefault:
+                guard rule == .deny else { continue }
+                counted = stays
+            }
+            suspects.append(key)
+            columns.append(
+                SQLFragment(
+                    "(SELECT count(*) FROM (SELECT DISTINCT child.tableoid, child.ctid\(try removed.references(key, in: step..<step + 1)) "
+                        + "AND \(counted)) AS obstacles)"))
+        }
+        let result = try execute(removed.tables + " SELECT " + .joined(columns, by: ", ", empty: .never))
+        guard let row = result.rows.first else { return RemovedCounts() }
+        func number(_ index: Int) -> Int { row[index].flatMap { Int($0) } ?? 0 }
+        var counts = RemovedCounts(
+            named: number(0), cascaded: number(1) - number(0), nullified: number(2),
+            newest: rows?.date.instant(row[3], type: result.types[3]), leavesReadableRows: row[4] == "t",
+            crossesBatches: row[5] == "t")
+        for (index, key) in suspects.enumerated() where number(6 + index) > 0 {
+            counts.obstacles.append(Survey.Obstacle(relationship: key, rowCount: number(6 + index)))
+        }
+        return counts
+    }
+
+    /// The rows that the last step takes by cascades, by the name of their table.
+    private func cascadedCounts(of removed: RemovedRows) throws -> [String: Int] {
+        let step = removed.stepCount - 1
+        var counts: [String: Int] = [:]
+        for table in removed.reaches[step].losing {
+            let row = try rows(
+                removed.tables + " SELECT count(*) FROM \(scope(table.name).source) AS child WHERE "
+                    + "(child.tableoid, child.ctid) IN (SELECT t, c FROM gone_\(step) EXCEPT SELECT t, c FROM named_\(step))"
+            ).first
+            counts[table.name] = row?[0].flatMap { Int($0) } ?? 0
+        }
+        return counts
+    }
+
+    private func isNullable(_ key: Relationship) throws -> Bool {
+        guard let child = try table(key.source) else { return true }
+        return key.sourceAttributes.allSatisfy { child.entity.attribute(named: $0)?.isRequired != true }
+    }
+
+    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
+    private func hasDefault(_ key: Relationship, _ removed: RemovedRows) throws -> Bool {
+        guard let child = try table(key.source) else { return true }
+        let query =
+            SQLFragment(
+                """
+                SELECT a.attname, pg_get_expr(d.adbin, d.adrelid) FROM pg_attribute a
+                JOIN pg_attrdef d ON d.adrelid = a.attrelid AND d.adnum = a.attnum WHERE a.attgenerated = '' AND a.attrelid =
+                """) + " " + .bound("\(child.number)", "oid")
+        var texts: [String: String] = [:]
+        for row in try rows(query) { texts[row[0] ?? ""] = row[1] }
+        let defaults = key.sourceAttributes.map { texts[$0] ?? "NULL" }
+        // The defaults are texts of the schema.
+        for (name, text) in zip(key.sourceAttributes, defaults)
+        where try rows(SQLFragment("SELECT (\(text)) IS NULL")).first?.first == "t" {
+            return child.entity.attribute(named: name)?.isRequired != true
+        }
+        let parent = try scope(key.destination)
+        let points = zip(key.destinationAttributes, defaults).map { "parent.\($0.quotedIdentifier) = (\($1))" }
+        let gone = removed.isGone("parent", in: 0..<removed.stepCount) ?? "FALSE"
+        return try exists(
+            removed.tables + " SELECT 1 FROM \(parent.source) AS parent WHERE "
+                + "\(points.joined(separator: " AND ")) AND NOT \(gone) LIMIT 1")
+    }
+
+    /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
+    /// for a rule before, the very attributes by which the rule chooses. Nil: none does.
+    private func changingChoice(
+        _ request: SurveyRequest, _ table: PostgresTable, _ removed: RemovedRows
+    ) throws -> String? {
+        let step = removed.stepCount - 1
+        let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
+        for key in table.entity.relationships(choosing: request.deletion) {
+            // Each rule may have its override of the relationship.
+            let changing = (0...step).filter {
+                [.nullify, .setDefault].contains(removed.reaches[$0].deleteRule(of: key))
+            }
+            guard !changing.isEmpty else { continue }
+            let references = try removed.references(key, in: changing)
+            guard try exists(removed.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
+            return key.changingChoice
+        }
+        let lostBefore = Set(removed.reaches[..<step].flatMap(\.losing).map(\.name))
+        for key in removed.reaches[step].keys
+        where key.deleteRule == .setDefault && lostBefore.contains(key.destination) {
+            return
+                "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to its default, "
+                + "and what points at the rows that this rule deletes is not known then"
+        }
+        return nil
+    }
+}

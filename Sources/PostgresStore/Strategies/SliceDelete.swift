@@ -1,0 +1,184 @@
+import PriceStore
+
+/// The first and the last date of the rows that a survey found, and how many these are.
+struct DateEnds: Hashable {
+    /// As the server writes them.
+    let low: String
+    let high: String
+    let rowCount: Int
+}
+
+/// The rows of a deletion by slices of their dates, counted beforehand. For tables where the date of the n-th row costs a
+/// look at all of them: those without an index on the date, and those that are spread over several servers.
+struct DateSlices {
+    /// The rows from one date to the next slice's.
+    struct Slice {
+        /// The first date, as the server writes it; nil: there is no lower end.
+        var start: String?
+        var rowCount: Int
+        /// Whether all rows have one date, so that it cannot be divided.
+        var isOneDate = false
+    }
+
+    var slices: [Slice]
+    let rowCount: Int
+    /// How long the count of the slices took; a batch without an index looks at as many rows.
+    let scan: Duration
+    /// The rows that the last batch deleted in a second; nil: there was none.
+    var rowsPerSecond: Double?
+
+    /// The rows of the next batch.
+    ///
+    /// Where a batch costs a look at all rows, short ones would take the square of their number: it grows to a sixth of all
+    /// rows, but takes no longer than ten seconds or four looks, whichever is more.
+    func limit(_ wanted: Int, isIndexed: Bool) -> Int {
+        guard !isIndexed else { return wanted }
+        guard let rowsPerSecond else { return max(wanted, rowCount / 32) }
+        let bound = max(.seconds(10), scan * 4)
+        return max(wanted, min(rowCount / 6, Int(min(rowsPerSecond * (bound / .seconds(1)), 1e15))))
+    }
+}
+
+extension BatchDelete {
+    /// Deletes the rows of the oldest slices, up to the limit and one slice at least. On a distributed table the statement
+    /// goes to all shards, which their workers process side by side.
+    mutating func inSlices(_ date: DateSQL, isIndexed: Bool) throws -> BatchContinuation? {
+        let table = scope.table.number
+        var index = 0
+        var all: DateSlices
+        if let known = connection.slices[table], case .integer(let next)? = request.continuation?.position.last {
+            (all, index) = (known, Int(next))
+        } else {
+            // Nothing is locked yet: more than one process may count.
+            try connection.execute("SET LOCAL max_parallel_workers_per_gather TO DEFAULT")
+            all = try connection.readSlices(
+                scope, date, condition, knowing: request.ends, atOnce: request.fetchRequest.fetchLimit ?? .max)
+            try connection.execute("SET LOCAL max_parallel_workers_per_gather = 0")
+        }
+        guard index < all.slices.count else { return nil }
+        let wanted = request.fetchRequest.fetchLimit ?? all.rowCount
+        let limit = request.isRest ? wanted : all.limit(wanted, isIndexed: isIndexed)
+        while all.slices[index].rowCount > 2 * limit, !all.slices[index].isOneDate {
+            let part = try connection.readSlices(
+                scope, date, .all([condition, Self.span(all, index, index + 1, date)]), from: all.slices[index].start)
+            guard part.slices.count > 1 else { break }
+            all.slices.replaceSubrange(index...index, with: part.slices)
+        }
+        var (end, count) = (index, 0)
+        repeat {
+            count += all.slices[end].rowCount
+            end += 1
+        } while end < all.slices.count && count + all.slices[end].rowCount <= limit
+        let rows = SQLFragment.all([condition, Self.span(all, index, end, date)])
+        guard try fits(rows) else { return nil }
+        if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
+        // A plan for any dates would look at all partitions.
+        try connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+        if scope.table.isDistributed {
+            // Without it a worker waits for a lock as long as it takes.
+            try connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
+            try connection.execute("SET LOCAL lock_timeout = \(connection.options.lockTimeout.milliseconds)")
+        }
+        let began = ContinuousClock.now
+        let deletedCount = try delete(rows)
+        let elapsed = ContinuousClock.now - began
+        if elapsed > .zero { all.rowsPerSecond = Double(deletedCount) / (elapsed / .seconds(1)) }
+        connection.slices[table] = all
+        return end < all.slices.count
+            ? BatchContinuation(position: [.text("slice"), .integer(Int64(end))]) : nil
+    }
+
+    /// The condition that a date is in one of some slices.
+    private static func span(_ all: DateSlices, _ first: Int, _ end: Int, _ date: DateSQL) -> SQLFragment {
+        let upper = end < all.slices.count ? all.slices[end].start : nil
+        return .all([
+            all.slices[first].start.map { "\(date.column) >= " + .bound($0, date.orderType) } ?? .always,
+            upper.map { "\(date.column) < " + .bound($0, date.orderType) } ?? .always,
+        ])
+    }
+
+    /// Whether rows that cannot be divided are within the limit; looked at only where no more may ever be deleted.
+    func fits(_ rows: SQLFragment) throws -> Bool {
+        guard request.isRest, let limit = request.fetchRequest.fetchLimit else { return true }
+        return try connection.count("SELECT count(*) FROM \(scope.from)" + rows.whereClause) <= limit
+    }
+}
+
+extension PostgresConnection {
+    private static let sliceCount = 256
+
+    /// Of more rows than these a sample is enough to find slices.
+    private static let sampledRows = 200_000
+
+    private func ends(_ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment) throws -> DateEnds? {
+        let row = try rows(
+            "SELECT min(\(date.column))::text, max(\(date.column))::text, count(*) FROM \(scope.from)"
+                + condition.whereClause
+        ).first
+        guard let row, let low = row[0], let high = row[1], let count = row[2].flatMap({ Int($0) }) else { return nil }
+        return DateEnds(low: low, high: high, rowCount: count)
+    }
+
+    /// Counts the rows of a condition in slices of equal length; where they have one date, or are few, in one.
+    ///
+    /// - Parameters:
+    ///   - ends: the ends that are known; nil: they are looked for.
+    ///   - limit: so many rows need not be divided.
+    ///   - start: where the first slice begins.
+    fileprivate func readSlices(
+        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, knowing known: DateEnds? = nil,
+        atOnce limit: Int = 0, from start: String? = nil
+    ) throws -> DateSlices {
+        let began = ContinuousClock.now
+        guard let ends = try known ?? ends(scope, date, condition), ends.rowCount > 0 else {
+            return DateSlices(slices: [], rowCount: 0, scan: ContinuousClock.now - began)
+        }
+        let (low, high) = (ends.low, ends.high)
+        var slices = [DateSlices.Slice(start: start, rowCount: ends.rowCount, isOneDate: low == high)]
+        var scan = ContinuousClock.now - began
+        if low != high, ends.rowCount > limit {
+            let isSampled =
+                try ends.rowCount > Self.sampledRows
+                && (!scope.table.isHypertable || rows(TimescaleSQL.compressedChunks(scope.table)).isEmpty)
+            let share = isSampled ? Double(Self.sampledRows) / 2 / Double(ends.rowCount) : 1
+            let sample = isSampled ? " TABLESAMPLE SYSTEM (\(share * 100))" : ""
+            let counting = ContinuousClock.now
+            let type = date.orderType
+            let edges = try rows(
+                "SELECT array_agg(edge::text ORDER BY edge) FROM (SELECT DISTINCT \(date.edge) AS edge FROM (SELECT "
+                    + .bound(low, type) + " AS low, " + .bound(high, type) + " AS high) AS ends, "
+                    + "generate_series(1, \(Self.sliceCount)) AS i) AS edges WHERE edge > " + .bound(low, type)
+            ).first?[0]
+            let starts: [String?] = [start] + ServerArray.elements(edges ?? "{}")
+            let counts = try rows(
+                "SELECT width_bucket(\(date.column), "
+                    + .bound(ServerArray.text(starts.dropFirst()), "\(type)[]")
+                    + ") AS slice, count(*) FROM \(scope.from)\(sample)"
+                    + condition.whereClause + " GROUP BY 1 ORDER BY 1")
+            scan = (ContinuousClock.now - counting) * (isSampled ? 1 / share : 1)
+            slices = counts.compactMap { row in
+                guard let slice = row[0].flatMap({ Int($0) }), let count = row[1].flatMap({ Int($0) }) else {
+                    return nil
+                }
+                return DateSlices.Slice(start: starts[slice], rowCount: Int(Double(count) / share))
+            }
+            // A sample of pages may have met none.
+            if slices.isEmpty { slices = [DateSlices.Slice(start: start, rowCount: ends.rowCount)] }
+            // Rows may have arrived before the first.
+            if !slices.isEmpty { slices[0].start = start }
+        }
+        return DateSlices(slices: slices, rowCount: ends.rowCount, scan: scan)
+    }
+}
+
+extension DateSQL {
+    /// The `i`-th of 256 places between `low` and `high`.
+    fileprivate var edge: String {
+        switch type {
+        case .integer: "(low::numeric + trunc((high::numeric - low) * i / 256))::int8"
+        case .date: "low + ((high - low)::int8 * i / 256)::int"
+        case .numeric: "low + (high - low) * i / 256"
+        default: "low + (high - low) * (i / 256.0::float8)"
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import PriceStore
+
+/// A continuous aggregate over a hypertable, or over another one.
+struct Rollup {
+    let materialized: Int
+    /// The name, as entities are called.
+    let name: String
+    /// The same in SQL.
+    let sql: String
+    /// How many aggregates are between it and the hypertable, and itself.
+    let level: Int
+    /// The length of its buckets, as an interval or a number.
+    let width: String
+    /// The hypertable that holds its rows, in SQL, and the column of their buckets.
+    let table: String
+    let column: String
+}
+
+/// What TimescaleDB makes of a hypertable's rows: continuous aggregates, and policies of the server's own.
+///
+/// Source: docs/postgresql.md, "Continuous aggregates", which says on which version it was run.
+extension PostgresConnection {
+    /// The aggregates over a hypertable, the nearest first.
+    private func rollups(of table: PostgresTable) throws -> [Rollup] {
+        try rows(
+            """
+            WITH RECURSIVE levels AS (
+                SELECT a.*, 1 AS level FROM _timescaledb_catalog.continuous_agg a
+                JOIN _timescaledb_catalog.hypertable h ON h.id = a.raw_hypertable_id
+                WHERE h.schema_name =
+            """ + SQLFragment(" ") + .bound(table.schema, "name") + " AND h.table_name = "
+                + .bound(table.relation, "name")
+                    + """
+                     UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
+                    JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
+                    SELECT l.mat_hypertable_id, \(Self.displayName), format('%I.%I', n.nspname, c.relname), l.level,
+                        b.bucket_width, format('%I.%I', m.schema_name, m.table_name), d.column_name
+                    FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
+                    JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name
+                    JOIN _timescaledb_catalog.continuous_aggs_bucket_function b ON b.mat_hypertable_id = l.mat_hypertable_id
+                    JOIN _timescaledb_catalog.hypertable m ON m.id = l.mat_hypertable_id
+                    JOIN _timescaledb_catalog.dimension d ON d.hypertable_id = m.id AND d.num_slices IS NULL
+                    ORDER BY l.level, 2
+                    """
+        ).map { row in
+            Rollup(
+                materialized: row[0].flatMap { Int($0) } ?? 0, name: row[1] ?? "", sql: row[2] ?? "",
+                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "", table: row[5] ?? "", column: row[6] ?? "")
+        }
+    }
+
+    /// Names the aggregates of all levels, as a sentence; empty: there are none.
+    func rollupNotes(_ table: PostgresTable) throws -> [String] {
+        let rollups = try rollups(of: table)
+        guard !rollups.isEmpty else { return [] }
+        let names = rollups.map { $0.level == 1 ? $0.name : "\($0.name) (level \($0.level))" }
+        return [
+            "the continuous \(names.count == 1 ? "aggregate" : "aggregates") \(names.joined(separator: ", ")) over "
+                + "\(table.name) \(names.count == 1 ? "keeps" : "keep") what is materialized: do not refresh "
+                + "\(names.count == 1 ? "it" : "them") over deleted rows"
+        ]
+    }
+
+    /// Why aggregates would lose what a rule deletes, as a clause; nil: they would not.
+    ///
+    /// The next level reads the aggregate below it and not the rows: only those right above the hypertable matter.
+    func rollupObstacle(_ rows: SurveyRows, _ expiredCount: Int) throws -> String? {
+        for rollup in try rollups(of: rows.scope.table) where rollup.level == 1 {
+            if let reason = try missing(rollup, rows, expiredCount) ?? refreshObstacle(rollup, rows) { return reason }
+        }
+        return nil
+    }
+
+    // MARK: Rows that an aggregate does not have yet
+
+    /// The server notes the ranges that were never materialized, and those that changed since. A delete is such a change, so
+    /// that the bucket in which the last run ended is left out if the aggregate has it.
+    private func missing(_ rollup: Rollup, _ rows: SurveyRows, _ expiredCount: Int) throws -> String? {
+        let (scope, date) = (rows.scope, rows.date)
+        let ranges = try self.rows(
+            "SELECT lowest_modified_value, greatest_modified_value "
+                + "FROM _timescaledb_catalog.continuous_aggs_materialization_invalidation_log WHERE materialization_id = "
+                + .bound("\(rollup.materialized)", "int4")
+                + " UNION ALL SELECT l.lowest_modified_value, l.greatest_modified_value "
+                + "FROM _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log l "
+                + "JOIN _timescaledb_catalog.hypertable h ON h.id = l.hypertable_id WHERE h.schema_name = "
+                + .bound(scope.table.schema, "name") + " AND h.table_name = " + .bound(scope.table.relation, "name")
+                + " ORDER BY 1"
+        ).compactMap { row in
+            row[0].flatMap { Int64($0) }.flatMap { low in row[1].flatMap { Int64($0) }.map { (low, $0) } }
+        }
+        var merged: [(low: Int64, high: Int64)] = []
+        for (low, high) in ranges {
+            if let last = merged.last, low <= last.high || low == last.high + 1 {
+                merged[merged.count - 1].high = max(last.high, high)
+            } else {
+                merged.append((low, high))
+            }
+        }
+        guard !merged.isEmpty else { return nil }
+        let deletion = try condition(rows.request.deletion, scope)
+        let isChanged = SQLFragment.any(
+            merged.map { range in
+                .all([
+                    range.low == .min ? .always : "\(date.column) >= " + Self.value(range.low, date),
+                    range.high == .max ? .always : "\(date.column) <= " + Self.value(range.high, date),
+                ])
+            })
+        let known: SQLFragment =
+            "(SELECT max(bucket) + " + Self.length(rollup.width, date)
+            + " FROM (SELECT \(rollup.column.quotedIdentifier) AS bucket FROM "
+            + "\(rollup.table)) AS buckets WHERE bucket <= (SELECT min(\(date.column)) FROM \(scope.from)"
+            + deletion.whereClause + "))"
+        let isBehind = SQLFragment("(") + known + " IS NULL OR \(date.column) >= " + known + ")"
+        let width = Self.length(rollup.width, date)
+        let row = try self.rows(
+            "SELECT count(*), (min(\(date.column)) - " + width + " + " + Self.step(date)
+                + ")::text, (max(\(date.column)) + "
+                + width + ")::text FROM \(scope.from)" + SQLFragment.all([deletion, isChanged, isBehind]).whereClause
+        ).first
+        guard let row, let count = row[0].flatMap({ Int($0) }), count > 0 else { return nil }
+        let ends = [row[1], row[2]].map { date.type.isDate ? ($0 ?? "").quotedLiteral : $0 ?? "" }
+        return
+            "\(count) of \(expiredCount) expired rows are not materialized in the continuous aggregate \(rollup.name), which "
+            + "would never have them: CALL refresh_continuous_aggregate(\(rollup.sql.quotedLiteral), "
+            + "\(ends.joined(separator: ", ")))"
+    }
+
+    /// A value of the server's notes as one of the column: microseconds since 1970, or the number itself.
+    private static func value(_ number: Int64, _ date: DateSQL) -> SQLFragment {
+        switch date.type {
+        case .timestamptz: .bound(Instant(microseconds: number).serverText + "+00", "timestamptz")
+        case .timestamp: .bound(Instant(microseconds: number).serverText, "timestamp")
+        case .date: "(" + .bound(Instant(microseconds: number).serverText, "timestamp") + ")::date"
+        default: .bound("\(number)", "int8")
+        }
+    }
+
+    private static func length(_ width: String, _ date: DateSQL) -> SQLFragment {
+        .bound(width, date.type.isDate ? "interval" : "int8")
+    }
+
+    /// The least difference between two values.
+    private static func step(_ date: DateSQL) -> SQLFragment {
+        switch date.type {
+        case .timestamptz, .timestamp: SQLFragment("interval '1 microsecond'")
+        case .date: SQLFragment("interval '1 day'")
+        default: SQLFragment("1")
+        }
+    }
+
+    // MARK: Policies of the server
+
+    /// What a policy's offset is now, as a value of a hypertable's column; nil: the hypertable does not know what is now.
+    private func moment(_ offset: String, _ table: PostgresTable, _ date: DateSQL) throws -> SQLFragment? {
+        if date.type.isDate {
+            return "(now() - " + .bound(offset, "interval") + ")::\(date.orderType)"
+        }
+        let now = try rows(
+            "SELECT format('%I.%I()', d.integer_now_func_schema, d.integer_now_func) FROM _timescaledb_catalog.dimension d "
+                + "JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id WHERE d.integer_now_func IS NOT NULL "
+                + "AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
+                + .bound(table.relation, "name")
+        ).first?[0]
+        return now.map { "(\($0)::int8 - " + .bound(offset, "int8") + ")" }
+    }
+
+    /// Whether an offset from now on is before an instant, by more than a minute that clocks may differ.
+    private func isOffset(_ offset: String, before instant: Instant, _ rows: SurveyRows) throws -> Bool {
+        guard let moment = try moment(offset, rows.scope.table, rows.date) else { return false }
+        let column = DateSQL(date: rows.date.date, column: "policy.moment", type: rows.date.type)
+        return try exists(
+            "SELECT 1 FROM (SELECT " + moment + " AS moment) AS policy WHERE " + column.bound(.less, .cutoff(instant)))
+    }
+
+    private func refreshObstacle(_ rollup: Rollup, _ rows: SurveyRows) throws -> String? {
+        let jobs = try self.rows(
+            "SELECT id, config ->> 'start_offset' FROM _timescaledb_config.bgw_job WHERE scheduled "
+                + "AND proc_name = 'policy_refresh_continuous_aggregate' AND (config ->> 'mat_hypertable_id')::int = "
+                + .bound("\(rollup.materialized)", "int4") + " ORDER BY id")
+        for job in jobs {
+            let offset = job[1]
+            if let offset, try !isOffset(offset, before: rows.cutoff.advanced(byMicroseconds: -60_000_000), rows) {
+                continue
+            }
+            let reach = offset.map { "goes back \($0)" } ?? "has no start_offset and goes back to the first row"
+            let shorter = try allowedOffset(rows)
+            let change =
+                shorter.map {
+                    ": SELECT alter_job(\(job[0] ?? ""), config => config || '{\"start_offset\": \($0)}') "
+                        + "FROM timescaledb_information.jobs WHERE job_id = \(job[0] ?? "")"
+                } ?? ": give it a start_offset that ends at the cutoff"
+            return
+                "the refresh policy of the continuous aggregate \(rollup.name) \(reach), beyond the cutoff, so that its next "
+                + "refresh would erase there what is deleted here" + change
+        }
+        return nil
+    }
+
+    /// The longest offset that does not go back beyond the cutoff, as JSON; nil: there is none.
+    private func allowedOffset(_ rows: SurveyRows) throws -> String? {
+        guard rows.date.type.isDate else { return nil }
+        let age =
+            try self.rows(
+                "SELECT floor(extract(epoch FROM now() - " + .bound(rows.cutoff.serverText + "+00", "timestamptz")
+                    + ") / 3600)::int8"
+            ).first?[0].flatMap { Int($0) } ?? 0
+        guard age > 0 else { return nil }
+        return age % 24 == 0 || age > 240 ? "\"\(age / 24) days\"" : "\"\(age) hours\""
+    }
+
+    /// A policy of the server that drops chunks of the table, as a sentence with what deletes more; empty: there is none.
+    func serverRetention(_ table: PostgresTable, _ rows: SurveyRows) throws -> [String] {
+        let jobs = try self.rows(
+            "SELECT j.id, j.config ->> 'drop_after' FROM _timescaledb_config.bgw_job j "
+                + "JOIN _timescaledb_catalog.hypertable h ON h.id = j.hypertable_id WHERE j.proc_name = 'policy_retention' "
+                + "AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
+                + .bound(table.relation, "name"))
+        return try jobs.compactMap { job in
+            guard let offset = job[1] else { return nil }
+            let text =
+                "the server has a retention policy of its own on \(table.name) (job \(job[0] ?? "")), which drops chunks "
+                + "older than \(offset)"
+            // A check has no cutoff.
+            guard rows.cutoff > rows.date.date.earliest else { return text }
+            let isLess = try isOffset(offset, before: rows.cutoff, rows)
+            return text + (isLess ? ": this rule deletes more" : ": it deletes more")
+        }
+    }
+}

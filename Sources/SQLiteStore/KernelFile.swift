@@ -1,0 +1,57 @@
+@preconcurrency import Glibc
+
+/// Files that the kernel makes up when they are read.
+enum KernelFile {
+    /// A lock as `/proc/locks` lists it.
+    struct Lock {
+        var processID: Int32
+        /// The first byte that is locked; nil: it is a lock of the whole file.
+        var firstByte: Int?
+    }
+
+    /// The locks on files of that number.
+    static func locks(ofInode inode: UInt64) -> [Lock] {
+        // A line: `1: POSIX  ADVISORY  READ 4711 fd:00:123456 128 128`. There may be many; few are made into text.
+        lines(of: bytes(of: "/proc/locks"), with: ":\(inode) ").compactMap { line in
+            let fields = line.split(separator: " ")
+            guard let file = fields.firstIndex(where: { $0.hasSuffix(":\(inode)") }), file > 0, file + 1 < fields.count,
+                let processID = Int32(fields[file - 1])
+            else { return nil }
+            return Lock(processID: processID, firstByte: Int(fields[file + 1]))
+        }
+    }
+
+    /// The lines that have a text in them.
+    private static func lines(of bytes: [UInt8], with text: String) -> [String] {
+        // With the zero that ends a text in C.
+        (bytes + [0]).withUnsafeBytes { all in
+            let newline = UInt8(ascii: "\n")
+            var found: [String] = []
+            var rest = all
+            while let base = rest.baseAddress, let hit = strstr(base.assumingMemoryBound(to: CChar.self), text) {
+                let place = UnsafeRawPointer(hit) - base
+                let first = rest[..<place].lastIndex(of: newline).map { $0 + 1 } ?? 0
+                let end = rest[place...].firstIndex(of: newline) ?? rest.count - 1
+                found.append(String(decoding: rest[first..<end], as: UTF8.self))
+                rest = UnsafeRawBufferPointer(rebasing: rest[end...])
+            }
+            return found
+        }
+    }
+
+    /// All of the file as text; empty if it cannot be read.
+    static func read(_ path: String) -> String { String(decoding: bytes(of: path), as: UTF8.self) }
+
+    private static func bytes(of path: String) -> [UInt8] {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { return [] }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var portion = [UInt8](repeating: 0, count: 16_384)
+        while true {
+            let count = Glibc.read(descriptor, &portion, portion.count)
+            guard count > 0 else { return bytes }
+            bytes += portion[..<count]
+        }
+    }
+}

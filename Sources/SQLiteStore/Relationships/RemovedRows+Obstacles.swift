@@ -1,0 +1,112 @@
+import GRDB
+import PriceStore
+
+/// What stands in the way of a delete that was followed through its foreign keys.
+extension SQLiteConnection {
+    /// Rows that stay and point at rows that would be deleted, where the schema or the rule forbids it.
+    func obstacles(
+        _ request: SurveyRequest, _ removed: RemovedRows, step: Int, _ db: Database
+    ) throws -> [Survey.Obstacle] {
+        var found: [Survey.Obstacle] = []
+        for parent in try losing(removed, step: step, db) {
+            for key in try acting(parent, of: removed.request(step), db) {
+                let gone: String
+                switch key.deleteRule {
+                // RESTRICT holds even if the row would go in the same statement, and a reference that cannot be changed
+                // fails at once as well; rows of earlier rules are gone by then.
+                case .restrict: gone = "< \(step)"
+                case .nullify where try !isNullable(key, db): gone = "< \(step)"
+                case .setDefault where try !hasDefault(key, removed, step: step, db): gone = "< \(step)"
+                case .noAction: gone = "<= \(step)"
+                case .cascade, .nullify, .setDefault:
+                    guard request.relationships == .deny else { continue }
+                    gone = "<= \(step)"
+                }
+                let stays = "NOT " + (try childIsRemoved(key, removed, steps: gone, db))
+                let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
+                let number = try count(
+                    SQLFragment("SELECT count(*) FROM (" + (try distinctChildren(key, db))) + rows + ")", db)
+                if number > 0 { found.append(Survey.Obstacle(relationship: key, rowCount: number)) }
+            }
+        }
+        return found.isEmpty ? try fixedReferences(removed, step: step, db) : found
+    }
+
+    private func isNullable(_ key: Relationship, _ db: Database) throws -> Bool {
+        guard let child = try catalog.table(key.source, db) else { return true }
+        return key.sourceAttributes.allSatisfy { child.isNullable($0) }
+    }
+
+    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
+    private func hasDefault(_ key: Relationship, _ removed: RemovedRows, step: Int, _ db: Database) throws -> Bool {
+        guard let child = try catalog.table(key.source, db) else { return true }
+        let defaults = key.sourceAttributes.map { child.defaults[$0.lowercased()] ?? "NULL" }
+        let parent = try scope(key.destination, db)
+        let table = try removedTable(parent.table, removed, db)
+        // The defaults are texts of the schema, in parentheses where they are no literals.
+        for (name, text) in zip(key.sourceAttributes, defaults) {
+            guard try row(SQLFragment("SELECT (\(text)) IS NULL"), db) == [.integer(1)] else { continue }
+            return child.isNullable(name)
+        }
+        let points = zip(key.destinationAttributes, defaults).map {
+            "\(RowScope.alias).\($0.quotedIdentifier) = (\($1))"
+        }
+        let query = SQLFragment(
+            "SELECT 1 FROM \(parent.from()) WHERE \(points.joined(separator: " AND ")) AND NOT EXISTS "
+                + "(SELECT 1 FROM temp.\(table) AS own WHERE \(parent.key.areKey(of: "own")) AND own.step <= ?) LIMIT 1",
+            [step.databaseValue])
+        return try row(query, db) != nil
+    }
+
+    /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
+    /// for a rule before, the very attributes by which the rule chooses. All rules decide on the store as it was, and a
+    /// delete by the changed values could take rows that none of them has chosen. Nil: none does.
+    func changingChoice(
+        _ request: SurveyRequest, _ table: SQLiteTable, _ removed: RemovedRows, step: Int, _ db: Database
+    ) throws -> String? {
+        for key in table.entity.relationships(choosing: request.deletion) {
+            // Each rule may have its override of the relationship.
+            let changing = (0...step).filter {
+                [.nullify, .setDefault].contains(removed.request($0).deleteRule(of: key))
+            }
+            guard !changing.isEmpty else { continue }
+            let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
+            let steps = changing.map(String.init).joined(separator: ", ")
+            let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", [], db)
+            guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
+            return key.changingChoice
+        }
+        return try losingDefaults(removed, step: step, db)
+    }
+
+    /// Why rows that an earlier rule gave the default of a key stand where this rule's rows go. Nil: there are none.
+    /// What they point at is no longer what the store says, and following it is not worth the while for SET DEFAULT.
+    private func losingDefaults(_ removed: RemovedRows, step: Int, _ db: Database) throws -> String? {
+        for parent in try losing(removed, step: step, db) {
+            for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .setDefault {
+                let child = try catalog.table(key.source, db)
+                guard key.sourceAttributes.allSatisfy({ child?.defaults[$0.lowercased()] != nil }) else { continue }
+                let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
+                let rows = try references(key, removed, "removed.step < ? AND \(isThere)", [step], db)
+                guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
+                return
+                    "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to "
+                    + "its default, and what points at the rows that this rule deletes is not known then"
+            }
+        }
+        return nil
+    }
+
+    /// Whether rows that go in a step point, without a cascade, at other rows that go in it: in which batch each goes
+    /// is not known, so all must go at once.
+    func crossesBatches(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Bool {
+        for parent in try losing(removed, step: step, db) {
+            for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .noAction {
+                let goes = try childIsRemoved(key, removed, steps: "= \(step)", db)
+                let rows = try references(key, removed, "removed.step = ? AND \(goes)", [step], db)
+                if try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil { return true }
+            }
+        }
+        return false
+    }
+}

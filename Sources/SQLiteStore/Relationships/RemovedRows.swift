@@ -1,0 +1,287 @@
+import GRDB
+import PriceStore
+
+/// The keys of rows that a sequence of deletes would remove, with everything that cascades, in temporary tables.
+///
+/// A dry run cannot try the delete; it follows the foreign keys instead, as SQLite would. Each delete is a step, each
+/// round of cascades a wave: wave 0 holds the rows that the delete itself names. The tables may spill to a temporary
+/// file, so that memory stays bounded.
+final class RemovedRows {
+    /// The deletes that have been predicted, in order.
+    var steps: [BatchDeleteRequest] = []
+    /// The temporary table of each entity, by lower-cased name.
+    var tables: [String: String] = [:]
+    /// Whether the tables have an index by step and wave: worth it where several steps are held.
+    let isIndexed: Bool
+
+    init(isIndexed: Bool = true) { self.isIndexed = isIndexed }
+
+    /// The delete of a step.
+    func request(_ step: Int) -> BatchDeleteRequest { steps[step] }
+}
+
+extension SQLiteConnection {
+    /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not predict it.
+    func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
+        for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
+            guard let table = try catalog.table(entity, db) else { continue }
+            if table.managed != nil {
+                return try objectsAreInPlay(request, db)
+            } else if !table.entity.incomingRelationships.isEmpty {
+                return true
+            }
+        }
+        return false
+    }
+
+    /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
+    func followRelationships(_ request: SurveyRequest, _ scope: RowScope, into survey: inout Findings, _ db: Database)
+        throws
+    {
+        let removed = temporaries.removedRows ?? RemovedRows()
+        temporaries.removedRows = removed
+        try align(removed, to: request.preceding, db)
+        let step = removed.steps.count
+        let delete = BatchDeleteRequest(
+            fetchRequest: FetchRequest(
+                entity: request.entity, predicate: request.deletion, includesSubentities: request.includesSubentities),
+            relationships: request.relationships)
+        survey.expiredCount = try remove(delete, removed, db)
+        removed.steps.append(delete)
+
+        let date = try dateSQL(request.date, scope, db)
+        survey.newestExpired = try newestRemoved(request, scope, date, removed, step: step, db)
+        for (name, count) in try cascadedCounts(removed, step: step, db) { survey.cascadedCounts[name] = count }
+        survey.cascadedCount = survey.cascadedCounts.values.reduce(0, +)
+        if let graph = try graph(delete, removed, step: step, db) {
+            return try completeObjects(graph, request, scope, into: &survey, db)
+        }
+        if request.countsRelatedRows { survey.nullifiedCount = try nullifiedCount(removed, step: step, db) }
+        survey.obstacles = try obstacles(request, removed, step: step, db)
+        survey.unsupported = try changingChoice(request, scope.table, removed, step: step, db)
+        if survey.leavesReadableRows {
+            survey.leavesReadableRows = try leavesReadableRows(request, scope, removed, step: step, db)
+        }
+        if survey.unsupported == nil, request.relationships.deleteRule != nil {
+            survey.unsupported = try scope.table.entity.conflictOfOverride {
+                try catalog.table($0, db)?.entity.incomingRelationships ?? []
+            }
+        }
+        if survey.unsupported == nil { survey.unsupported = try ringTooLarge(delete, removed, step: step, db) }
+        survey.followsRelationships = true
+        guard survey.obstacles.isEmpty, survey.unsupported == nil else { return }
+        if try isDeep(delete, removed, step: step, db) || crossesBatches(removed, step: step, db) {
+            survey.goesInOneStatement()
+            if !request.countsRelatedRows { survey.nullifiedCount = try nullifiedCount(removed, step: step, db) }
+            survey.predictedLock = try predictRelatedLock(scope.table, survey, maxLock: request.maxLock, db)
+        } else if request.relationships.deleteRule != nil || survey.cascadedCount > 0 {
+            survey.goesInBatches()
+        }
+    }
+
+    /// Forgets steps that are not among the preceding deletes and predicts those that are missing.
+    func align(_ removed: RemovedRows, to preceding: [BatchDeleteRequest], _ db: Database) throws {
+        let common = zip(removed.steps, preceding).prefix { $0 == $1 }.count
+        if common < removed.steps.count {
+            for table in removed.tables.values {
+                try execute(SQLFragment("DELETE FROM temp.\(table) WHERE step >= ?", [common.databaseValue]), db)
+            }
+            removed.steps.removeLast(removed.steps.count - common)
+        }
+        for delete in preceding[common...] {
+            _ = try remove(delete, removed, db)
+            removed.steps.append(delete)
+        }
+    }
+
+    /// Adds the rows of one delete and of its cascades, and returns the number of the former.
+    private func remove(_ delete: BatchDeleteRequest, _ removed: RemovedRows, _ db: Database) throws -> Int {
+        let step = removed.steps.count
+        let fetch = delete.fetchRequest
+        let scope = try scope(of: fetch, db)
+        let table = try removedTable(scope.table, removed, db)
+        var insert = SQLFragment(
+            "INSERT OR IGNORE INTO temp.\(table) SELECT \(scope.key.joined(separator: ", ")), ?, 0 FROM \(scope.from())",
+            [step.databaseValue])
+        insert += whereClause(try condition(fetch.predicate, scope, db))
+        try execute(insert, db)
+        let direct = db.changesCount
+        if let graph = try graph(delete, removed, step: step, db) {
+            try graph.cascade()
+            return direct
+        }
+        let cascades = delete.relationships != .deny
+        var frontier: Set<String> = [scope.table.name]
+        var wave = 0
+        while cascades, !frontier.isEmpty {
+            var reached: Set<String> = []
+            for parent in frontier.sorted() {
+                for key in try incoming(parent, of: delete, db) where key.deleteRule == .cascade {
+                    let child = try self.scope(key.source, db)
+                    let table = try removedTable(child.table, removed, db)
+                    let columns = child.table.keySQL.map { "child.\($0)" }.joined(separator: ", ")
+                    let rows = try references(key, removed, "removed.step = ? AND removed.wave = ?", [step, wave], db)
+                    try execute(
+                        SQLFragment(
+                            "INSERT OR IGNORE INTO temp.\(table) SELECT \(columns), ?, ?",
+                            [step.databaseValue, (wave + 1).databaseValue]) + rows, db)
+                    if db.changesCount > 0 { reached.insert(child.table.name) }
+                }
+            }
+            frontier = reached
+            wave += 1
+        }
+        return direct
+    }
+
+    /// The relationships that point at an entity, with the delete rules that a request gives them.
+    func incoming(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
+        (try catalog.table(entity, db)?.entity.incomingRelationships ?? []).map {
+            $0.with(deleteRule: request.deleteRule(of: $0))
+        }
+    }
+
+    func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {
+        if table.managed != nil { return try removedObjects(table.tableName, removed, db) }
+        if let known = removed.tables[table.name.lowercased()] { return known }
+        let name = temporaryName("removed")
+        let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
+        try execute(
+            SQLFragment("CREATE TEMP TABLE \(name) (\(keys), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)
+        try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db)
+        removed.tables[table.name.lowercased()] = name
+        return name
+    }
+
+    /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that point at removed rows (as `removed`).
+    /// The order is forced: from the few removed rows to the many others.
+    func references(
+        _ key: Relationship, _ removed: RemovedRows, _ condition: String, _ arguments: [Int], _ db: Database
+    ) throws -> SQLFragment {
+        let parent = try scope(key.destination, db)
+        let child = try scope(key.source, db)
+        let table = try removedTable(parent.table, removed, db)
+        let link = parent.link(key, from: "removed", in: parent.source, to: child, as: "child")
+        return SQLFragment(
+            " FROM temp.\(table) AS removed\(link.tables) CROSS JOIN \(child.source) AS child "
+                + "WHERE \(link.condition) AND \(condition)",
+            arguments.map(\.databaseValue))
+    }
+
+    /// A condition on `child` that it is removed itself, in a step of the given kind.
+    func childIsRemoved(
+        _ key: Relationship, _ removed: RemovedRows, steps: String, _ db: Database
+    ) throws -> String {
+        let child = try scope(key.source, db)
+        let table = try removedTable(child.table, removed, db)
+        let isOwn = child.table.keySQL.map { "child." + $0 }.areKey(of: "own")
+        return "EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(isOwn) AND own.step \(steps))"
+    }
+
+    func distinctChildren(_ key: Relationship, _ db: Database) throws -> String {
+        "SELECT DISTINCT " + (try scope(key.source, db).table.keySQL.map { "child.\($0)" }.joined(separator: ", "))
+    }
+
+    private func cascadedCounts(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [(String, Int)] {
+        try removed.tables.map { name, table in
+            let query = "SELECT count(*) FROM temp.\(table) WHERE step = ? AND wave > 0"
+            return (name, try count(SQLFragment(query, [step.databaseValue]), db))
+        }.filter { $0.1 > 0 }
+    }
+
+    /// The entities that lose rows in a step.
+    func losing(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [String] {
+        try removed.tables.sorted { $0.key < $1.key }.filter { _, table in
+            try row(SQLFragment("SELECT 1 FROM temp.\(table) WHERE step = ? LIMIT 1", [step.databaseValue]), db) != nil
+        }.map(\.key)
+    }
+
+    /// Rows that stay and lose a reference: each counted once, however many references it loses.
+    private func nullifiedCount(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Int {
+        var queries: [String: [SQLFragment]] = [:]
+        for parent in try losing(removed, step: step, db) {
+            for key in try incoming(parent, of: removed.request(step), db)
+            where [.nullify, .setDefault].contains(key.deleteRule) {
+                let stays = "NOT " + (try childIsRemoved(key, removed, steps: "<= \(step)", db))
+                let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
+                queries[key.source.lowercased(), default: []].append(
+                    SQLFragment(try distinctChildren(key, db)) + rows)
+            }
+        }
+        return try queries.values.reduce(0) { sum, parts in
+            let union = SQLFragment.joined(parts, by: " UNION ", empty: SQLFragment(""))
+            return try sum + count(SQLFragment("SELECT count(*) FROM (") + union + ")", db)
+        }
+    }
+
+    /// Whether a readable row stays where cascades of the rule lead back to its own entity; true where they do not.
+    func leavesReadableRows(
+        _ request: SurveyRequest, _ scope: RowScope, _ removed: RemovedRows, step: Int, _ db: Database
+    ) throws -> Bool {
+        let table = try removedTable(scope.table, removed, db)
+        let cascades = SQLFragment(
+            "SELECT 1 FROM temp.\(table) WHERE step = ? AND wave > 0 LIMIT 1", [step.databaseValue])
+        guard try row(cascades, db) != nil else { return true }
+        var query = SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ")
+        query += .all([
+            try dateSQL(request.date, scope, db).readable(),
+            SQLFragment("(") + (try condition(request.deletion, scope, db)) + ") IS NOT TRUE",
+            SQLFragment(
+                "NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(scope.key.areKey(of: "own")) AND own.step = ?)",
+                [step.databaseValue]),
+        ])
+        return try row(query + " LIMIT 1", db) != nil
+    }
+
+    private func newestRemoved(
+        _ request: SurveyRequest, _ scope: RowScope, _ date: DateSQL, _ removed: RemovedRows, step: Int, _ db: Database
+    ) throws -> Instant? {
+        let table = try removedTable(scope.table, removed, db)
+        let matches = zip(scope.key.indices, scope.key).map { "\($1) = removed.k\($0)" }.joined(separator: " AND ")
+        let query = SQLFragment(
+            "SELECT max(\(date.orderValue)) FROM temp.\(table) AS removed CROSS JOIN \(scope.from()) "
+                + "WHERE \(matches) AND removed.step = ? AND removed.wave = 0", [step.databaseValue])
+        guard let value = try row(query, db)?.first, !value.isNull else { return nil }
+        if date.function != nil, case .integer(let start) = value { return Instant(microseconds: start) }
+        guard case .span(let start, _) = request.date.encoding.read(value, zone: request.date.zone) else { return nil }
+        return start
+    }
+}
+
+extension RowScope {
+    /// SQL that leads from noted keys of a relationship's destination, which this is, to the rows of its source.
+    ///
+    /// - Parameters:
+    ///   - keys: the name of a table with the key's columns `k0`, `k1` ….
+    ///   - rows: the destination's rows for a FROM clause.
+    ///   - alias: the name of the source's rows.
+    /// - Returns: what comes between the two tables in FROM, and the condition. References that hold the noted key itself
+    ///   need no look at the row they point at.
+    func link(
+        _ key: Relationship, from keys: String, in rows: String, to child: RowScope, as alias: String
+    ) -> (tables: String, condition: String) {
+        if let reference = key.sourceAttributes.first, let rowID = table.rowIDAlias,
+            key.destinationAttributes.map({ $0.lowercased() }) == [rowID.lowercased()],
+            let affinity = child.table.entity.attribute(named: reference)?.affinity,
+            [.integer, .real, .numeric].contains(affinity)
+        {
+            return ("", "\(alias).\(reference.quotedIdentifier) = \(keys).k0")
+        }
+        // The plus takes the affinity away, so that keys are searched and not compared row by row.
+        let isParent = zip(table.keySQL.indices, table.keySQL).map { "parent.\($1) = +\(keys).k\($0)" }
+        let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
+            "parent.\($1.quotedIdentifier) = \(alias).\($0.quotedIdentifier)"
+        }
+        return (" CROSS JOIN \(rows) AS parent", (isParent + refers).joined(separator: " AND "))
+    }
+}
+
+extension BatchDeleteRequest {
+    /// The delete rule of a relationship for this request: its override for those that point at its entity, the schema's
+    /// for all others.
+    func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
+        guard let rule = relationships.deleteRule, key.destination.lowercased() == fetchRequest.entity.lowercased()
+        else { return key.deleteRule }
+        return rule
+    }
+}

@@ -1,0 +1,42 @@
+/// What a connection knows of its temporary tables and triggers, and of the transaction at work. A rollback takes it back.
+struct Temporaries {
+    var keptRows: [KeptRows.Key: KeptRows] = [:]
+    /// Tables that a rehearsal shadows, by lower-cased name.
+    var shadows: [String: ShadowTable] = [:]
+    var removedRows: RemovedRows?
+    /// The table of the rows that the batch at work deletes, of each entity, by lower-cased name.
+    var chosenRows: [String: String] = [:]
+    /// Tables of keys that the statements at work refer to; see ``SQLiteConnection/keyCondition(_:_:_:)``.
+    var keyLists: [String] = []
+    /// What goes or changes with the rows that the batches of one request delete.
+    var counters: DeleteCounters?
+    /// What batches of one request on the objects of a Core Data store share.
+    var objects: BatchObjects?
+    /// What continues the history of a Core Data store in the transaction at work.
+    var recorder: CoreDataHistory.Recorder?
+    /// Whether the store keeps its history; nil: nobody has looked.
+    var history: HistoryState?
+
+    fileprivate var nameCount = 0
+
+    /// Forgets what a transaction that is undone had made.
+    mutating func rollBack(to earlier: Temporaries) {
+        let (atWork, nameCount) = (counters, nameCount)
+        self = earlier
+        self.nameCount = nameCount
+        // Triggers that the transaction made are gone; what others counted in it did not happen.
+        if atWork === counters { counters?.forget() } else { counters = nil }
+        // Their tables may be gone, and are made anew when they are needed.
+        removedRows = nil
+        objects?.unusedFiles = []
+        objects = nil
+    }
+}
+
+extension SQLiteConnection {
+    /// A name for a temporary object that was never used before on this connection.
+    func temporaryName(_ kind: String) -> String {
+        temporaries.nameCount += 1
+        return "retention_\(kind)_\(temporaries.nameCount)"
+    }
+}

@@ -1,0 +1,100 @@
+@preconcurrency import Glibc
+import GRDB
+import PriceStore
+import Testing
+
+@testable import SQLiteStore
+
+/// What goes wrong around a rebuild by copy-back: nothing but the expired rows of the store may be lost.
+struct RebuildSafetyTests {
+    private func store(_ statements: String..., rows: Int = 60) throws -> TemporaryStore {
+        let store = try TemporaryStore(
+            "PRAGMA journal_mode = WAL", "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER)",
+            "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < \(rows)) "
+                + "INSERT INTO t SELECT i, CASE WHEN i <= \(rows - 10) THEN 10 ELSE 5000 END FROM n")
+        try store.change { db in for statement in statements { try db.execute(sql: statement) } }
+        return store
+    }
+
+    private func request(_ entity: String = "t") -> SurveyRequest {
+        var request = SurveyRequest(entity: entity, date: OneLookTests.date, cutoff: Instant(unixSeconds: 1000))
+        request.technique = "rebuild"
+        return request
+    }
+
+    @Test(arguments: [false, true]) func aStoreThatWasReplacedIsLeftAlone(byLink: Bool) throws {
+        let (store, other) = (try store(), try store(rows: 15))
+        let path = byLink ? try store.link() : store.path
+        let writer = try SQLiteWriter(path: path)
+        let deletion = try writer.deletion(of: request())
+        if byLink {
+            unlink(path)
+            symlink(other.path, path)
+        } else {
+            rename(store.path, store.path + ".old")
+            rename(other.path, store.path)
+        }
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds()) }
+        #expect(error?.kind == .replaced)
+        let old = try DatabaseQueue(path: byLink ? store.path : store.path + ".old")
+        #expect(try old.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 60)
+        let new = try DatabaseQueue(path: path)
+        #expect(try new.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM t") } == 15)
+    }
+
+    /// The name may change after the store was looked at, and before the copy's own connection opens it.
+    @Test func theConnectionThatReadsTheRowsMustHaveTheSameFile() throws {
+        let (store, other) = (try store(), try store())
+        let writer = try store.writer()
+        let reader = try SQLiteReader(path: other.path)
+        let error = #expect(throws: StoreError.self) {
+            try writer.run("test") { try writer.confirmIdentity($0, and: reader) }
+        }
+        #expect(error?.kind == .replaced)
+    }
+
+    @Test func theRowsLeftAreNotCountedInAReplacedStore() throws {
+        let (store, other) = (try store(), try store(rows: 15))
+        let deletion = try store.writer().deletion(of: request())
+        _ = try deletion.deleteNext(DeletionBounds())
+        rename(other.path, store.path)
+        #expect(throws: StoreError.self) { try deletion.remainingCount(besides: []) }
+    }
+
+    @Test(arguments: [
+        "CREATE TABLE o (a TEXT); INSERT INTO o VALUES ('x'); CREATE INDEX oi ON o (f(a))",
+        "CREATE TABLE o (rowid, oid, _rowid_); INSERT INTO o VALUES (1, 2, 3)",
+    ]) func aSchemaThatCannotBeCopiedSendsTheRowsIntoBatches(schema: String) throws {
+        let store = try store(rows: 51_000)
+        try store.change { db in
+            db.add(function: DatabaseFunction("f", argumentCount: 1, pure: true) { $0[0] })
+            try db.execute(sql: schema)
+        }
+        var request = request()
+        request.technique = nil
+        let deletion = try store.writer().deletion(of: request)
+        #expect(!deletion.outline.isInBatches)
+        #expect(try deletion.deleteNext(DeletionBounds()).hasMore)
+        #expect(deletion.outline.isInBatches)
+        #expect(deletion.outline.reason?.hasPrefix("rebuild by copy-back was given up: ") == true)
+        #expect(try store.rows("SELECT count(*) FROM t") == ["51000"])
+        #expect(try deletion.deleteNext(DeletionBounds()).result.deletedCount == 50_990)
+    }
+
+    /// The rows of a rebuild are no changes that SQLite counts, and must not hide as many others.
+    @Test func rowsThatATriggerInsertsAgainAreSeenAfterARebuild() throws {
+        let store = try store(
+            "CREATE TABLE u (id INTEGER PRIMARY KEY, at INTEGER)", "INSERT INTO u SELECT id, at FROM t",
+            "CREATE TRIGGER again AFTER DELETE ON u BEGIN INSERT INTO u (at) VALUES (OLD.at); END")
+        let writer = try store.writer()
+        var again = request("u")
+        again.technique = "windows"
+        _ = try writer.survey(again)
+        let first = try writer.deletion(of: request())
+        #expect(try first.deleteNext(DeletionBounds()).result.deletedCount == 50)
+        #expect(try first.remainingCount(besides: []) == 0)
+        let second = try writer.deletion(of: again)
+        #expect(try second.deleteNext(DeletionBounds()).result.deletedCount == 50)
+        #expect(try second.remainingCount(besides: []) == 50)
+    }
+}

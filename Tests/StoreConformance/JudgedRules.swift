@@ -1,0 +1,87 @@
+package import PriceStore
+
+/// The rules of a random store in their order, with the judge's verdict on each.
+package struct JudgedRules {
+    /// The rules as they are asked, with what the rules before them delete.
+    package private(set) var requests: [SurveyRequest] = []
+    package private(set) var verdicts: [ReferenceJudge.Verdict] = []
+    /// What the rules leave.
+    package private(set) var after: ReferenceStore
+
+    package init(_ rules: [SurveyRequest], on store: ReferenceStore) {
+        var judge = ReferenceJudge(store)
+        for rule in rules {
+            var request = rule
+            request.preceding = judge.preceding
+            requests.append(request)
+            verdicts.append(judge.judge(request))
+        }
+        after = judge.current
+    }
+
+    /// The rules, a line each, for a failure.
+    package var story: [String] {
+        requests.map {
+            """
+            \($0.entity): \($0.date.name) \($0.date.encoding) \($0.date.zone.identifier) before \($0.cutoff.rfc3339) \
+            earliest \($0.date.earliest.rfc3339) latest \($0.date.latest?.rfc3339 ?? "-") where \($0.filter) \
+            keep \($0.keepLast.map { "\($0.count) per \($0.groupedBy)" } ?? "-") relationships \($0.relationships)
+            """
+        }
+    }
+
+    /// What the rules are and what the judge says of them, as words that a generator must reach.
+    package var kinds: Set<String> {
+        var seen: Set<String> = []
+        for (request, verdict) in zip(requests, verdicts) {
+            if verdict.isRefused { seen.insert("refused") }
+            if verdict.survey.expiredCount > 0 { seen.insert("expired") }
+            if verdict.survey.expiredCount < verdict.survey.expiredAloneCount { seen.insert("counted before") }
+            if verdict.survey.cascadedCount > 0 { seen.insert("cascaded") }
+            if verdict.survey.nullifiedCount > 0 { seen.insert("nullified") }
+            if verdict.survey.keptByRuleCount > 0 { seen.insert("kept") }
+            if !verdict.survey.leavesReadableRows { seen.insert("empties") }
+            if verdict.survey.unreadable.count > 2 { seen.insert("unreadable") }
+            if request.date.zone != .utc { seen.insert("zone") }
+            seen.insert(request.date.encoding.rawValue)
+        }
+        return seen
+    }
+
+    /// Whether a run carries a rule out: where the survey finds nothing, no batch is sent.
+    package func isCarriedOut(_ index: Int) -> Bool {
+        let verdict = verdicts[index]
+        return !verdict.isRefused && !verdict.dependsOnNullified && verdict.survey.expiredCount > 0
+    }
+
+    /// Where the survey of a rule differs from the verdict on it.
+    package func differences(_ survey: Survey, ofRule index: Int) -> [String] {
+        let found: [String]
+        if verdicts[index].dependsOnNullified {
+            found = survey.unsupported == nil ? ["what a relationship changes decides which rows go: not refused"] : []
+        } else if let reason = survey.unsupported {
+            found = ["unsupported: \(reason)"]
+        } else {
+            found = Laws.differences(survey, verdicts[index].survey)
+        }
+        return found.map { "rule \(index): " + $0 }
+    }
+
+    /// The techniques of all rules in each round: every one that is possible for a rule comes up, and then one statement.
+    package static func rounds<Technique: DeletionTechnique>(_ possible: [[Technique]]) -> [[Technique]] {
+        let count = possible.map(\.count).max() ?? 0
+        return (0...count).map { round in
+            possible.map { round < count && !$0.isEmpty ? $0[round % $0.count] : .whole }
+        }
+    }
+
+    /// Which rows are not in a table that should be, and the other way round.
+    package func differences(_ rows: [ReferenceStore.Row], in table: String) -> [String] {
+        let (left, expected) = (Set(rows.map(\.id)), Set((after.tables[table]?.rows ?? []).map(\.id)))
+        guard left != expected else { return [] }
+        return [
+            "\(table): rows \(left.subtracting(expected).sorted()) should be gone, "
+                + "\(expected.subtracting(left).sorted()) should be there"
+        ]
+    }
+}

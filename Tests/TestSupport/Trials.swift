@@ -1,0 +1,46 @@
+import Foundation
+import Testing
+
+/// Trials on random subjects, each made from a seed. A failure names its seed: repeat it with
+/// `RETENTION_SEED=… RETENTION_STORES=1`. `RETENTION_STORES` says how many stores are tried.
+package struct Trials: Sendable {
+    /// The seeds in portions, one for each test case, so that a report is not one line a trial.
+    package let portions: [Range<UInt64>]
+
+    /// - Parameters:
+    ///   - count: how many stores are tried where nobody says.
+    ///   - portion: how many trials there are in a test case.
+    ///   - factor: how many trials there are for each store.
+    package init(_ count: UInt64, inPortionsOf portion: UInt64, times factor: UInt64 = 1) {
+        let environment = ProcessInfo.processInfo.environment
+        let first = environment["RETENTION_SEED"].flatMap(UInt64.init) ?? 1
+        let end = first + (environment["RETENTION_STORES"].flatMap(UInt64.init) ?? count) * factor
+        portions = stride(from: first, to: end, by: UInt64.Stride(portion)).map { $0..<min($0 + portion, end) }
+    }
+
+    /// Tries a subject for each seed, and records what is found, with the subject's story.
+    ///
+    /// - Parameters:
+    ///   - make: makes the subject of a seed.
+    ///   - story: what the subject is, for a failure.
+    ///   - trial: adds what is wrong, a line each.
+    package func run<Subject>(
+        _ seeds: Range<UInt64>, on make: (_ seed: UInt64) throws -> Subject, story: (Subject) -> String,
+        _ trial: (inout Subject, _ found: inout [String]) throws -> Void
+    ) {
+        for seed in seeds {
+            var subject: Subject?
+            var found: [String] = []
+            do {
+                var made = try make(seed)
+                defer { subject = made }
+                try trial(&made, &found)
+            } catch {
+                found.append("throws \(error)")
+            }
+            guard !found.isEmpty else { continue }
+            let text = found.prefix(8).joined(separator: "\n  ")
+            Issue.record("RETENTION_SEED=\(seed) RETENTION_STORES=1\n  \(text)\n\(subject.map(story) ?? "")")
+        }
+    }
+}

@@ -1,0 +1,93 @@
+import Foundation
+import GRDB
+import TestSupport
+import Testing
+
+/// Flipped bytes. After a crash the tables are checked before anything is deleted.
+struct CorruptionTests {
+    /// A store of one table page and one index page, after a run that died.
+    private func job(_ journal: String = "DELETE") throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            "PRAGMA page_size = 4096; PRAGMA journal_mode = \(journal);" + Sample.price + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(Sample.rule()))
+        #expect(try job.report().exitCode == 0)
+        try job.change(Sample.rows(20, daysAgo: 100) + Sample.rows(20, daysAgo: 10))
+        try job.change("UPDATE run SET outcome = 'running', finished_us = NULL", in: "retention.ledger.sqlite")
+        return job
+    }
+
+    private func bytes(_ job: LaunchedJob) throws -> Data {
+        try Data(contentsOf: URL(filePath: job.path("prices.sqlite")))
+    }
+
+    @Test(arguments: ["Price", "Price_at"])
+    func whateverFlipsInAPageOnlyExpiredRowsAreDeleted(_ name: String) throws {
+        let job = try job()
+        let page = try job.number("SELECT rootpage FROM sqlite_schema WHERE name = '\(name)'") - 1
+        let sound = try bytes(job)
+        let ledger = try Data(contentsOf: URL(filePath: job.path("retention.ledger.sqlite")))
+        var numbers = SeededRandom(name == "Price" ? 11 : 12)
+        var found = 0
+        for _ in 0..<40 {
+            var damaged = sound
+            // Half of the flips hit what is written at the page's end, where the cells are.
+            let place =
+                page * 4096
+                + (numbers.next() % 2 == 0 ? 4096 - Int(numbers.next() % 600) - 1 : Int(numbers.next() % 100))
+            damaged[place] ^= 1 << UInt8(numbers.next() % 8)
+            try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
+            try ledger.write(to: URL(filePath: job.path("retention.ledger.sqlite")))
+            let isSound = (try? job.rows("PRAGMA integrity_check")) == ["ok"]
+            let end = try job.retention("run")
+            if isSound {
+                #expect(end.status == 0 || end.status == 65, "\(end)")
+                #expect(try job.number("SELECT count(*) FROM Price WHERE at >= unixepoch() - 86400 * 29") >= 22)
+            } else {
+                found += 1
+                #expect(end.status == 74, "byte \(place): \(end)")
+                #expect(end.errors.contains("nothing was deleted") || end.output.isEmpty)
+                #expect(try bytes(job) == damaged)
+            }
+        }
+        #expect(found > 10)
+    }
+
+    @Test func aFlippedHeaderIsAnErrorOrHarmless() throws {
+        let job = try job()
+        let sound = try bytes(job)
+        let ledger = try Data(contentsOf: URL(filePath: job.path("retention.ledger.sqlite")))
+        for place in Array(0..<16) + stride(from: 16, to: 100, by: 3) {
+            var damaged = sound
+            damaged[place] ^= place % 2 == 0 ? 0x01 : 0x80
+            try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
+            try ledger.write(to: URL(filePath: job.path("retention.ledger.sqlite")))
+            let end = try job.retention("run")
+            if end.status == 0 {
+                #expect(try job.number("SELECT count(*) FROM Price") == 23)
+            } else {
+                #expect([65, 74, 75, 77, 78].contains(end.status), "byte \(place): \(end)")
+                #expect(try bytes(job).dropFirst(100) == damaged.dropFirst(100))
+            }
+            if place < 16 { #expect(end.status == 74) }
+        }
+    }
+
+    /// The damage is looked for until a run got further than to fail.
+    @Test func theCheckIsRepeatedUntilTheStoreIsFixed() throws {
+        let job = try job()
+        let sound = try bytes(job)
+        let page = try job.number("SELECT rootpage FROM sqlite_schema WHERE name = 'Price_at'")
+        // The first cell's date, in the index only: it becomes another row's place.
+        var damaged = sound
+        damaged.replaceSubrange(page * 4096 - 3..<page * 4096 - 1, with: [0x7F, 0x7F])
+        try damaged.write(to: URL(filePath: job.path("prices.sqlite")))
+        for _ in 1...3 {
+            let end = try job.retention("run")
+            #expect(end.status == 74 && end.errors.contains("damaged") && end.errors.contains("REINDEX"), "\(end)")
+            #expect(try bytes(job) == damaged)
+        }
+        try job.change("REINDEX")
+        #expect(try job.report().rules[0].deleted == 20)
+        #expect(try job.log().map(\.outcome) == ["crashed", "failed", "failed", "failed", "completed"])
+    }
+}

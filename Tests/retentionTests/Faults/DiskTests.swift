@@ -1,0 +1,83 @@
+import Foundation
+@preconcurrency import Glibc
+import Testing
+
+/// Disks that are full or cannot be written, for real: small file systems that root mounts.
+@Suite(.enabled(if: ExitCodeTests.mayMount, "only root can mount a small disk"))
+struct DiskTests {
+    /// A job whose store is on a disk of 2 MB.
+    private func job(_ sql: String, head: String) throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            sql + Sample.price + Sample.rows(5000, daysAgo: 100) + Sample.rows(13, daysAgo: 0),
+            policy: Sample.policy(Sample.rule("batch: { rows: 500 }"), head: head)
+                .replacing("prices.sqlite", with: "disk/prices.sqlite"))
+        let mounted = try LaunchedProgram.shell(
+            "mkdir disk && mount -t tmpfs -o size=2m none disk && mv prices.sqlite* disk/", in: job.folder.url)
+        try #require(mounted.status == 0)
+        return job
+    }
+
+    private func unmount(_ job: LaunchedJob) { _ = try? LaunchedProgram.shell("umount -l disk", in: job.folder.url) }
+
+    private func fill(_ job: LaunchedJob) throws {
+        _ = try LaunchedProgram.shell("cat /dev/zero >disk/filler 2>/dev/null || true", in: job.folder.url)
+    }
+
+    /// A journal that stays is as large as the largest transaction was: deleting then needs no room.
+    @Test func aFullDiskIsNoHindranceWhereTheJournalHasItsRoom() throws {
+        let job = try job("", head: "ledger: none")
+        defer { unmount(job) }
+        let holder = try RunningProgram(HandleTests.shell, ["disk/prices.sqlite"], in: job.folder.url)
+        // The WAL stays while another connection has the store open.
+        try holder.type("PRAGMA journal_mode = WAL; PRAGMA wal_autocheckpoint = 0;")
+        for _ in 1...8 { try holder.type("UPDATE Price SET price = price + 1;") }
+        try holder.type("PRAGMA wal_checkpoint; SELECT count(*) FROM Price;")
+        try holder.type(".shell touch ready")
+        #expect(eventually { FileManager.default.fileExists(atPath: job.path("ready")) })
+        try fill(job)
+        let report = try job.report()
+        #expect(report.exitCode == 0 && report.rules[0].deleted == 5000, "\(report)")
+        try holder.type(".quit")
+        _ = holder.wait()
+        #expect(try job.rows("PRAGMA integrity_check", in: "disk/prices.sqlite") == ["ok"])
+    }
+
+    /// The ledger asks for room before anything is deleted, and so does a journal.
+    @Test(arguments: ["", "ledger: none"])
+    func aFullDiskStopsTheRunWithNothingLost(head: String) throws {
+        let job = try job("", head: head)
+        defer { unmount(job) }
+        try fill(job)
+        let end = try job.retention("run")
+        #expect(end.status == 74 || (end.status == 73 && head.isEmpty), "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price", in: "disk/prices.sqlite") == 5013)
+        unlink(job.path("disk/filler"))
+        #expect(try job.report().rules[0].deleted == 5000)
+    }
+
+    @Test(arguments: ["DELETE", "WAL"])
+    func aReadOnlyFileSystemIsLookedAtAndNotWritten(journal: String) throws {
+        let job = try job("PRAGMA journal_mode = \(journal);", head: "ledger: none")
+        defer { unmount(job) }
+        let mounted = try LaunchedProgram.shell("mount -o remount,ro disk", in: job.folder.url)
+        try #require(mounted.status == 0)
+        let run = try job.retention("run")
+        #expect(run.status == 77 && !run.errors.isEmpty, "\(run)")
+        let dry = try job.retention("run", "--dry-run")
+        // A WAL store needs its -shm file, which cannot be made.
+        #expect(dry.status == (journal == "WAL" ? 77 : 0), "\(dry)")
+    }
+
+    @Test func aStoreBehindLinksIsOneStore() throws {
+        let job = try job("", head: "")
+        defer { unmount(job) }
+        symlink("disk", job.path("folder"))
+        symlink("folder/prices.sqlite", job.path("link.sqlite"))
+        try job.folder.write(
+            Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "link.sqlite"), to: "retention.yaml")
+        #expect(try job.report().rules[0].deleted == 5000)
+        let made = try job.listing().filter { $0.contains("retention") }
+        #expect(made.contains("disk/prices.sqlite.retention-lock") && made.contains("disk/retention.ledger.sqlite"))
+        #expect(!made.contains("link.sqlite.retention-lock"))
+    }
+}

@@ -1,0 +1,139 @@
+import Foundation
+@preconcurrency import Glibc
+import Testing
+
+/// Who may write what the job reads, and who may read what it writes.
+struct InsecureTests {
+    private func job(_ sql: String = "") throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0) + sql,
+            policy: Sample.policy(
+                Sample.rule(), head: "log: { file: retention.log }\npending: [ { files: 'new/*.csv', entity: Price } ]")
+        )
+        try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\nXAUUSD,soon\n", to: "new/a.csv")
+        chmod(job.path("new"), 0o755)
+        return job
+    }
+
+    struct Insecure: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        var path: String
+        var mode: mode_t?
+        var owner: uid_t?
+    }
+
+    @Test(
+        .enabled(if: geteuid() == 0, "applies to root only"),
+        arguments: [
+            Insecure(testDescription: "a policy that its group may write", path: "retention.yaml", mode: 0o664),
+            Insecure(testDescription: "a policy that all may write", path: "retention.yaml", mode: 0o646),
+            Insecure(testDescription: "a policy of another user", path: "retention.yaml", owner: 65534),
+            Insecure(testDescription: "a pending folder that its group may write", path: "new", mode: 0o775),
+            Insecure(testDescription: "a pending folder that all may write", path: "new", mode: 0o1777),
+            Insecure(testDescription: "a pending folder of another user", path: "new", owner: 65534),
+            Insecure(testDescription: "a folder that its group may write", path: ".", mode: 0o775),
+            Insecure(testDescription: "a folder of another user", path: ".", owner: 65534),
+        ])
+    func rootRefusesWhatOthersMayWrite(_ insecure: Insecure) throws {
+        let job = try job()
+        if let mode = insecure.mode { chmod(job.path(insecure.path), mode) }
+        if let owner = insecure.owner { chown(job.path(insecure.path), owner, gid_t.max) }
+        for arguments in [["run"], ["run", "--dry-run"], ["check"], ["log"], ["report", "--html", "-"]] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 77 && end.errors.contains("--allow-insecure"), "\(end)")
+            if insecure.owner != nil {
+                let command = arguments.joined(separator: " ")
+                #expect(
+                    end.errors.contains("sudo -u nobody ") && end.errors.contains("retention \(command);"), "\(end)")
+            }
+            #expect(try job.launch(arguments + ["--allow-insecure", "--help"]).status == 0)
+        }
+        #expect(try job.number("SELECT count(*) FROM Price") == 8)
+        #expect(try job.listing().contains("new/a.csv"))
+        #expect(try job.report("--allow-insecure").rules[0].deleted == 5)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "applies to root only"))
+    func rootLooksAtAllThatIsOnTheWay() throws {
+        let job = try job()
+        let made = try LaunchedProgram.shell(
+            """
+            mkdir -p sticky/mine theirs open; cp retention.yaml sticky/mine; cp retention.yaml theirs; chmod 1777 sticky
+            mkdir sticky/mine/new theirs/new; cp prices.sqlite sticky/mine; cp prices.sqlite theirs; chmod 777 open
+            ln -s ../retention.yaml open/link.yaml; ln -s ../retention.yaml theirs/link.yaml; ln -s open/link.yaml twice.yaml
+            ln -s retention.yaml mine.yaml; ln -s retention.yaml theirs.yaml; chown -h nobody theirs.yaml
+            ln -s nowhere dangling.yaml; chown nobody theirs
+            """, in: job.folder.url)
+        try #require(made.status == 0, "\(made)")
+        for path in ["retention.yaml", "sticky/mine/retention.yaml", "mine.yaml", "sticky/../mine.yaml"] {
+            let end = try job.launch(["check", "-c", path])
+            #expect(end.status == 0, "\(path): \(end)")
+        }
+        for path in [
+            "theirs/retention.yaml", "open/link.yaml", "theirs/link.yaml", "twice.yaml", "theirs.yaml",
+            "theirs/../retention.yaml",
+        ] {
+            let end = try job.launch(["check", "-c", path])
+            #expect(end.status == 77, "\(path): \(end)")
+        }
+        #expect(try job.launch(["check", "-c", "dangling.yaml"]).status == 66)
+    }
+
+    @Test(arguments: ["DELETE", "WAL"])
+    func whatIsMadeIsNotForOthersWhateverTheUmask(journal: String) throws {
+        let job = try job("PRAGMA journal_mode = \(journal);")
+        chmod(job.path("prices.sqlite"), 0o640)
+        let before = Set(try job.listing())
+        let end = try LaunchedProgram.shell("umask 0; exec retention run --allow-insecure", in: job.folder.url)
+        #expect(end.status == 65, "\(end)")
+        let made = Set(try job.listing()).subtracting(before)
+        #expect(made.isSuperset(of: ["new/done", "new/a.csv.rejected", "retention.log", "retention.ledger.sqlite"]))
+        for name in made where name != "new/done/a.csv" {
+            var facts = stat()
+            #expect(lstat(job.path(name), &facts) == 0 && facts.st_mode & 0o027 == 0, "\(name)")
+        }
+    }
+
+    /// Texts that a careless program would execute, end a line with, or send to a terminal.
+    static let hostile = [
+        "'; DROP TABLE Price; --", "\" OR 1=1 --", "line\nend", "\u{1B}[2Jgone", "\u{202E}drawkcab", "%n%s",
+        "$(touch x)",
+        "nul\u{0}end", "\u{7}bell",
+    ]
+
+    @Test(arguments: hostile)
+    func aHostileValueIsNeitherExecutedNorShown(_ value: String) throws {
+        let quoted = value.unicodeScalars.map { scalar -> String in
+            switch scalar {
+            case "\"", "\\": return "\\\(scalar)"
+            case _ where scalar.value < 0x20:
+                return "\\x" + (scalar.value < 16 ? "0" : "") + String(scalar.value, radix: 16)
+            default: return String(Character(scalar))
+            }
+        }.joined()
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0)
+                + "INSERT INTO Price(symbol, at) VALUES ('\(value.replacing("'", with: "''").replacing("\u{0}", with: "' || char(0) || '"))', 1600000000);",
+            policy: Sample.policy(
+                Sample.rule("where: { symbol: \"\(quoted)\" }, keep_last: { count: 1, per: [symbol] }"),
+                Sample.rule("where: { symbol: [\"\(quoted)\"] }", name: "list"),
+                head:
+                    "log: { file: retention.log }\npending: [ { files: '*.csv', entity: Price, columns: { Wert: at } } ]"
+            ))
+        try job.folder.write("symbol,Wert\nXAUUSD,\(value.replacing("\n", with: " "))\n", to: "new.csv")
+        let end = try job.retention("run", "--verbose")
+        if value.contains("\u{0}") {
+            // YAML's text with a NUL: refused or found, never cut at it.
+            #expect([65, 78].contains(end.status), "\(end)")
+        } else {
+            #expect(end.status == 65, "\(end)")
+            #expect(try job.number("SELECT count(*) FROM Price WHERE at = 1600000000") == 0)
+        }
+        #expect(try job.number("SELECT count(*) FROM Price WHERE symbol = 'XAUUSD'") == 8)
+        #expect(!FileManager.default.fileExists(atPath: job.path("x")))
+        let log = (try? job.text("retention.log")) ?? ""
+        for text in [end.output, end.errors, log, try job.retention("log").output] {
+            #expect(!text.unicodeScalars.contains { $0 != "\n" && ($0.value < 0x20 || $0.value == 0x202E) }, "\(text)")
+        }
+    }
+}

@@ -1,0 +1,230 @@
+import Foundation
+@preconcurrency import Glibc
+import Testing
+
+/// No file that the program writes takes the place of another file, however its path is written.
+struct OutputFileTests {
+    /// A way to have the program write where it must not. `main` runs in the folder of the job.
+    struct Trap: CustomTestStringConvertible, Sendable {
+        var testDescription: String
+        /// A key of the policy with `@` for the path.
+        var key: String
+        var path: String
+        /// What is made first, in a shell.
+        var made = ""
+        /// What the error says.
+        var says: String
+    }
+
+    static let log = "log: { file: '@' }"
+    static let metrics = "metrics: { textfile: '@' }"
+    static let ledger = "ledger: '@'"
+
+    static let traps: [Trap] =
+        [log, metrics, ledger].flatMap { key -> [Trap] in
+            func trap(_ what: String, _ path: String, _ made: String = "", says: String) -> Trap {
+                Trap(testDescription: "\(key): \(what)", key: key, path: path, made: made, says: says)
+            }
+            return [
+                trap("the store", "prices.sqlite", says: "is the store"),
+                trap("the store behind a folder and back", "sub/../prices.sqlite", "mkdir sub", says: "is the store"),
+                trap("the store with two slashes", "/$PWD/prices.sqlite", says: "is the store"),
+                trap("the store in a linked folder", "here/prices.sqlite", "ln -s . here", says: "is the store"),
+                trap("a symbolic link", "link", "ln -s prices.sqlite link", says: "symbolic link"),
+                trap("a symbolic link to nothing", "link", "ln -s nothing link", says: "symbolic link"),
+                trap("the WAL", "prices.sqlite-wal", says: "belongs to the store"),
+                trap(
+                    "the shared memory of the WAL", "here/prices.sqlite-shm", "ln -s . here",
+                    says: "belongs to the store"),
+                trap("the journal", "sub/../prices.sqlite-journal", "mkdir sub", says: "belongs to the store"),
+                trap("the journal in other letters", "Prices.sqlite-Journal", says: "belongs to the store"),
+                trap("the lock file", "prices.sqlite.retention-lock", says: "belongs to the store"),
+                trap("the policy", "./sub/../retention.yaml", "mkdir sub", says: "is the policy"),
+                trap("a pending file that is there", "new/a.csv", says: "pending files"),
+                trap("a pending file to come", "sub/../new/b.csv", "mkdir sub", says: "pending files"),
+                trap(
+                    "a taken file", "here/new/done/a", "mkdir new/done; ln -s . here", says: "folder of imported files"),
+                trap("the bad lines of a pending file", "new/a.csv.rejected", says: "bad lines"),
+                trap("bad lines to come", "here/new/.b.csv.rejected.part", "ln -s . here", says: "bad lines"),
+                trap("a folder", "sub", "mkdir sub", says: "is a folder"),
+                trap("a named pipe", "pipe", "mkfifo pipe", says: "named pipe"),
+                trap("the second name of a file", "two", "echo text >one; ln one two", says: "2 names"),
+            ]
+        } + [
+            Trap(
+                testDescription: "log and metrics", key: log, path: "sub/../m.prom", made: "mkdir sub",
+                says: "'log.file'"),
+            Trap(
+                testDescription: "metrics and ledger", key: metrics, path: "here/retention.ledger.sqlite",
+                made: "ln -s . here",
+                says: "the ledger"),
+            Trap(
+                testDescription: "log and the WAL of the ledger", key: log, path: "retention.ledger.sqlite-wal",
+                says: "belongs to the ledger"),
+            Trap(
+                testDescription: "a log in a file of bytes", key: log, path: "b", made: "printf 'SQLite\\000\\001' >b",
+                says: "not a text"),
+            Trap(
+                testDescription: "metrics over a text", key: metrics, path: "t", made: "echo mine >t",
+                says: "not written by"),
+            Trap(
+                testDescription: "a log in the command of the policy", key: "on_failure: ./tell\nlog: { file: '@' }",
+                path: "here/tell", made: "ln -s . here; echo '#!/bin/sh' >tell; chmod 755 tell", says: "is 'on_failure'"
+            ),
+            Trap(
+                testDescription: "a linked folder for taken files", key: log, path: "my.log",
+                made: "mkdir elsewhere; ln -s ../elsewhere new/done", says: "symbolic link"),
+        ]
+
+    /// A job whose store must not change: its folder is compared byte by byte.
+    private func job(_ trap: Trap) throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            "PRAGMA journal_mode = WAL;" + Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
+            policy: "")
+        try job.folder.write("symbol,at\nXAUUSD,\(Sample.date(1))\n", to: "new/a.csv")
+        chmod(job.path("new"), 0o755)
+        let key = trap.key.replacing("@", with: trap.path.replacing("$PWD", with: job.folder.url.path))
+        let other = trap.testDescription == "log and metrics" ? "\nmetrics: { textfile: m.prom }" : ""
+        try job.folder.write(
+            Sample.policy(
+                Sample.rule(), head: key + other + "\npending: [ { files: 'new/*.csv', entity: Price } ]"),
+            to: "retention.yaml")
+        try #require(try LaunchedProgram.shell(trap.made + "\ntrue", in: job.folder.url).status == 0)
+        return job
+    }
+
+    private func contents(_ job: LaunchedJob) throws -> [String: Data] {
+        var contents: [String: Data] = [:]
+        for name in try job.listing() where !name.hasSuffix("pipe") {
+            contents[name] = (try? Data(contentsOf: URL(filePath: job.path(name)))) ?? Data()
+        }
+        return contents
+    }
+
+    @Test(arguments: traps) func whatIsNotOursIsRefusedByAllCommandsAndLeftAsItIs(_ trap: Trap) throws {
+        let job = try job(trap)
+        let before = try contents(job)
+        for arguments in [
+            ["check"], ["check", "--offline"], ["run", "--dry-run"], ["run"], ["report", "--html", "-"],
+        ] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 78 && (end.output + end.errors).contains(trap.says), "\(arguments) \(end)")
+            #expect(end.output.isEmpty || arguments[0] == "check")
+            let now = try contents(job)
+            #expect(
+                now.filter { !["prices.sqlite-shm", "prices.sqlite-wal"].contains($0.key) } == before, "\(arguments)")
+        }
+        try #require(try job.number("SELECT count(*) FROM Price") == 8)
+    }
+
+    @Test func aRunThatIsRefusedNotifiesTheCommandOfThePolicy() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100),
+            policy: Sample.policy(
+                Sample.rule(), head: "log: { file: prices.sqlite-wal }\non_failure: [sh, -c, 'cat >told']"))
+        #expect(try job.retention("run", "--dry-run").status == 78)
+        #expect(try !job.listing().contains("told"))
+        #expect(try job.retention("run").status == 78)
+        #expect(try job.text("told").contains("log.file"))
+    }
+
+    @Test func whatIsOursIsWrittenAgainAndAgain() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(
+                Sample.rule(),
+                head: "log: { file: out/my.log }\nmetrics: { textfile: out/my.prom }\nledger: out/h.sqlite"))
+        // An empty file, one of ours, and a log that others write to as well.
+        try job.folder.write("", to: "out/my.prom")
+        try job.folder.write("cron: hello\n\0\0\0", to: "out/my.log")
+        try job.folder.write("\0\0\0\0\0", to: "prices.sqlite.retention-lock")
+        try job.folder.write("", to: "page.html")
+        for _ in 1...3 {
+            #expect(try job.retention("check").status == 0)
+            #expect(try job.retention("run").status == 0)
+            #expect(try job.retention("report", "--html", "page.html").status == 0)
+        }
+        #expect(try job.text("out/my.log").hasPrefix("cron: hello\n\0\0\02"))
+        #expect(try job.text("out/my.prom").hasPrefix("# HELP retention_"))
+        #expect(try job.text("page.html").hasPrefix("<!DOCTYPE html>\n"))
+        let end = try job.retention("report", "--html", "-")
+        #expect(end.status == 0 && end.output.hasSuffix("</html>\n"))
+        #expect(
+            try job.listing() == [
+                "out", "out/h.sqlite", "out/my.log", "out/my.prom", "page.html", "prices.sqlite",
+                "prices.sqlite.retention-lock", "retention.yaml",
+            ])
+    }
+
+    // MARK: The page
+
+    @Test(arguments: [
+        "prices.sqlite", "/$PWD/prices.sqlite", "here/prices.sqlite", "link", "two", "prices.sqlite-wal",
+        "prices.sqlite-journal", "prices.sqlite.retention-lock", "retention.yaml", "retention.ledger.sqlite",
+        "retention.ledger.sqlite-wal", "my.log", "new/a.csv", "new/to-come.csv", "here", "pipe", "text",
+        "other.html", "nowhere/page.html", "",
+    ])
+    func aPageReplacesOnlyAPage(_ path: String) throws {
+        try expectRefusedPage(path)
+    }
+
+    @Test(.enabled(if: geteuid() == 0, "only root can make a device"))
+    func aPageDoesNotReplaceADevice() throws {
+        try expectRefusedPage("device")
+    }
+
+    private func expectRefusedPage(_ path: String) throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(
+                Sample.rule(), head: "log: { file: my.log }\npending: [ { files: 'new/*.csv', entity: Price } ]"))
+        try job.retention("run")
+        let made = try LaunchedProgram.shell(
+            """
+            ln -s . here; ln -s prices.sqlite link; mkfifo pipe; echo mine >text; ln text two
+            mkdir new; echo at >new/a.csv; printf '<!DOCTYPE html>\\n<html lang="en">\\n' >other.html
+            [ "$(id -u)" != 0 ] || mknod device c 1 3
+            """, in: job.folder.url)
+        try #require(made.status == 0)
+        let before = try contents(job).filter { $0.key != "device" }
+        let end = try job.retention("report", "--html", path.replacing("$PWD", with: job.folder.url.path))
+        #expect(end.status == (path.isEmpty ? 64 : 73) && end.errors.contains("retention: error:"), "\(end)")
+        #expect(try contents(job).filter { $0.key != "device" } == before)
+        var facts = stat()
+        #expect(geteuid() != 0 || lstat(job.path("device"), &facts) == 0 && facts.st_mode & S_IFMT == S_IFCHR)
+    }
+
+    // MARK: The lock
+
+    @Test(arguments: ["ln -s text", "ln text", "mkdir", "mkfifo", "cp text", "cp prices.sqlite"])
+    func whatStandsInPlaceOfTheLockIsLeftAsItIs(_ command: String) throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(3, daysAgo: 0),
+            policy: Sample.policy(Sample.rule()))
+        try job.folder.write("12 precious\n", to: "text")
+        let made = try LaunchedProgram.shell(command + " prices.sqlite.retention-lock", in: job.folder.url)
+        try #require(made.status == 0)
+        let before = try contents(job).filter { !$0.key.hasSuffix("lock") || !command.contains("fifo") }
+        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 73 && end.errors.contains("retention-lock"), "\(arguments) \(end)")
+        }
+        #expect(try contents(job).filter { !$0.key.hasSuffix("lock") || !command.contains("fifo") } == before)
+        #expect(try job.number("SELECT count(*) FROM Price") == 8)
+    }
+
+    @Test(arguments: ["text", "folder", "pipe", "gone"])
+    func noLockIsLeftBesideWhatIsNoStore(_ name: String) throws {
+        let job = try LaunchedJob(
+            Sample.price, policy: Sample.policy(Sample.rule()).replacing("prices.sqlite", with: name))
+        try job.folder.write("root:x:0:0\n", to: "text")
+        _ = try LaunchedProgram.shell("mkdir folder; mkfifo pipe", in: job.folder.url)
+        let before = try job.listing()
+        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
+            #expect(try [66, 74].contains(job.launch(arguments).status))
+        }
+        // The run that found no store at all is recorded.
+        let ledger = name == "gone" ? ["retention.ledger.sqlite"] : []
+        #expect(try job.listing() == (before + ledger).sorted())
+    }
+}

@@ -1,0 +1,189 @@
+import Foundation
+import RetentionJob
+import Testing
+
+/// The outputs of a run for others: figures for a monitoring system, and the policy's commands.
+struct NoticeTests {
+    private func job(_ head: String, rule: String = "", expired: Int = 3) throws -> LaunchedJob {
+        try LaunchedJob(
+            Sample.price + Sample.rows(expired, daysAgo: 40) + Sample.rows(5, daysAgo: 1),
+            policy: Sample.policy(Sample.rule(rule), head: head))
+    }
+
+    // MARK: Metrics
+
+    @Test func theFiguresOfTheRunAreWritten() throws {
+        let job = try job("metrics: { textfile: retention.prom }\nexpected_every: 1d")
+        #expect(try job.retention("run").status == 0)
+        let text = try job.text("retention.prom")
+        let labels = #"store="prices.sqlite",rule="gold",entity="Price""#
+        for line in [
+            "retention_rule_deleted_rows{\(labels)} 3", "retention_rule_expired_rows{\(labels)} 3",
+            "retention_rule_residue_rows{\(labels)} 0", "retention_rule_oldest_overdue_seconds{\(labels)} 0",
+            "retention_rule_outcome{\(labels),outcome=\"completed\"} 1",
+            "retention_rule_outcome{\(labels),outcome=\"refused\"} 0",
+            "retention_run_exit_code{store=\"prices.sqlite\"} 0",
+            "retention_run_expected_seconds{store=\"prices.sqlite\"} 86400",
+        ] {
+            #expect(text.contains(line + "\n"), "\(line)\n\(text)")
+        }
+        #expect(text.contains("retention_rule_entity_bytes{\(labels)} "))
+        #expect(try job.listing().filter { $0.contains(".prom") } == ["retention.prom"])
+        let mode = try FileManager.default.attributesOfItem(atPath: job.path("retention.prom"))[.posixPermissions]
+        #expect((mode as? Int).map { $0 & 0o444 } == 0o444)
+    }
+
+    @Test func aRefusedRuleShowsItsOverdueRows() throws {
+        let job = try job("metrics: { textfile: retention.prom }", rule: "limits: { max_rows: 1 }")
+        #expect(try job.retention("run").status == 65)
+        let text = try job.text("retention.prom")
+        #expect(text.contains("outcome=\"refused\"} 1\n") && text.contains("} 8640"), "\(text)")
+        #expect(!text.contains("last_success"))
+    }
+
+    @Test func aDryRunWritesNothing() throws {
+        let job = try job("metrics: { textfile: retention.prom }\non_success: [touch, told]")
+        #expect(try job.retention("run", "--dry-run").status == 0)
+        #expect(try job.listing() == ["prices.sqlite", "retention.yaml"])
+    }
+
+    @Test func figuresThatCannotBeWrittenAreExit73() throws {
+        let job = try job("metrics: { textfile: nowhere/retention.prom }")
+        let end = try job.retention("run")
+        #expect(end.status == 73 && end.output.contains("metrics not written"), "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price") == 5)
+    }
+
+    private static let promtool = ["/usr/bin/promtool", "/usr/local/bin/promtool"].first {
+        FileManager.default.isExecutableFile(atPath: $0)
+    }
+
+    /// Debian has it in the package `prometheus`.
+    @Test(.enabled(if: promtool != nil, "promtool is not installed"), arguments: ["Price", "a\"b\\c\nd é"])
+    func promtoolFindsNothingWrong(entity: String) throws {
+        let table = "\"" + entity.replacing("\"", with: "\"\"") + "\""
+        let quoted = try #require(String(data: JSONEncoder().encode(entity), encoding: .utf8))
+        let job = try LaunchedJob(
+            "CREATE TABLE \(table)(at INTEGER); INSERT INTO \(table) VALUES (unixepoch()), (unixepoch() - 4000000)",
+            policy: Sample.policy(Sample.rule(entity: quoted), head: "metrics: { textfile: retention.prom }"))
+        #expect(try job.retention("run").status == 0)
+        let text = try job.text("retention.prom")
+        let end = try LaunchedProgram.shell(
+            "\(try #require(Self.promtool)) check metrics < retention.prom", in: job.folder.url)
+        #expect(
+            end.status == 0 && end.output.isEmpty && end.errors.isEmpty, "\(end)\n\(text)")
+    }
+
+    /// The alert rules of docs/operations.md.
+    @Test(.enabled(if: promtool != nil, "promtool is not installed"))
+    func theAlertRulesAreValidAndNameFiguresThatThereAre() throws {
+        let page = try String(
+            contentsOf: LaunchedProgram.project.appending(path: "docs/operations.md"), encoding: .utf8)
+        let rules = try #require(CodeBlock.blocks(of: page).first { $0.text.hasPrefix("groups:") }).text
+        let job = try job("metrics: { textfile: retention.prom }\nexpected_every: 1d")
+        try job.folder.write(rules, to: "rules.yml")
+        let end = try LaunchedProgram.shell("\(try #require(Self.promtool)) check rules rules.yml", in: job.folder.url)
+        #expect(end.status == 0, "\(end)")
+        #expect(try job.retention("run").status == 0)
+        let text = try job.text("retention.prom")
+        let names = Set(rules.matches(of: /retention_[a-z_]+/).map { String($0.0) })
+        try #require(names.count > 3)
+        for name in names { #expect(text.contains("\n\(name){"), "\(name)") }
+    }
+
+    // MARK: Commands
+
+    @Test func theCommandGetsTheReport() throws {
+        let job = try job("on_success: [cp, /dev/stdin, report.json]\non_failure: [touch, failed]")
+        #expect(try job.retention("run").status == 0)
+        #expect(try Report(json: job.text("report.json")).rules[0].deleted == 3)
+        #expect(try !job.listing().contains("failed"))
+    }
+
+    @Test func aFailureHasItsOwnCommand() throws {
+        let job = try job(
+            "on_failure: [cp, /dev/stdin, report.json]\non_success: [touch, good]", rule: "limits: { max_rows: 1 }")
+        #expect(try job.retention("run").status == 65)
+        #expect(try Report(json: job.text("report.json")).rules[0].refusal == "too_many_rows")
+        #expect(try !job.listing().contains("good"))
+    }
+
+    @Test func aRunThatCannotBeginIsAFailure() throws {
+        let job = try job("on_failure: [cp, /dev/stdin, report.json]")
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        #expect(try job.retention("run").status == 66)
+        let text = try job.text("report.json")
+        #expect(text.contains("\"exit_code\": 66") && text.contains("store not found"), "\(text)")
+        // What is not known is null; the run is in the ledger under its identifier.
+        #expect(text.contains("\"engine\": null"), "\(text)")
+        let run = try #require(try job.log().first)
+        #expect(run.outcome == "failed" && run.exitCode == 66 && text.contains("\"run\": \"\(run.run)\""), "\(text)")
+        #expect(run.failure?.contains("store not found") == true)
+        let shown = try job.retention("log").output
+        #expect(shown.contains("failed: prices.sqlite: store not found"), "\(shown)")
+    }
+
+    @Test func aRunThatFindsAnotherAtWorkHasNoRecordOfItsOwn() throws {
+        let job = try job("on_failure: [cp, /dev/stdin, report.json]")
+        let lock = try RunLock.acquire(storePath: job.path("prices.sqlite"))
+        defer { withExtendedLifetime(lock) {} }
+        #expect(try job.retention("run").status == 75)
+        let text = try job.text("report.json")
+        #expect(text.contains("\"run\": null") && text.contains("\"engine\": null"), "\(text)")
+        #expect(try job.log().isEmpty)
+    }
+
+    /// A failed run that never checked the clock must not make a wrong clock acceptable, or count as a run.
+    @Test func aRunThatCannotBeginCountsForNothing() throws {
+        let job = try job("expected_every: 1d")
+        try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("aside"))
+        #expect(try job.retention("run").status == 66)
+        #expect(try job.number("SELECT clock_believed FROM run", in: "retention.ledger.sqlite") == 0)
+        let missed = try job.retention("log", "--missed")
+        #expect(missed.status == 65 && missed.output.contains("no run is recorded"), "\(missed)")
+        #expect(try job.retention("log", "--verify").status == 0)
+        try FileManager.default.moveItem(atPath: job.path("aside"), toPath: job.path("prices.sqlite"))
+        #expect(try job.retention("run").status == 0)
+        #expect(try job.log().map(\.outcome) == ["failed", "completed"])
+        #expect(try job.retention("log", "--missed").status == 0)
+    }
+
+    @Test func noLedgerIsMadeBesideSomethingThatIsNoStore() throws {
+        let job = try job("")
+        try Data("no database at all".utf8).write(to: job.folder.url.appending(path: "prices.sqlite"))
+        #expect(try job.retention("run").status == 74)
+        #expect(try job.listing() == ["prices.sqlite", "retention.yaml"])
+    }
+
+    @Test func noLedgerIsMadeWhereOnlyALinkLeads() throws {
+        let job = try job("")
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("prices.sqlite"), withDestinationPath: job.path("unmounted/prices.sqlite"))
+        #expect(try job.retention("run").status == 66)
+        #expect(try !job.listing().contains("retention.ledger.sqlite"))
+    }
+
+    @Test func noShellAndNoSecrets() throws {
+        let job = try job("on_success: [./tell, \"a b; touch x\", $HOME]")
+        let script = try job.folder.write(
+            "#!/bin/sh\nenv > seen; printf '%s\\n' \"$@\" > words\necho heard\n", to: "tell")
+        try FileManager.default.setAttributes([.posixPermissions: 0o755], ofItemAtPath: script.path)
+        let end = try LaunchedProgram.run(
+            LaunchedProgram.folder.appending(path: "retention"), ["run"], in: job.folder.url,
+            environment: ["PATH": "/usr/bin:/bin", "PGPASSWORD": "secret", "HOME": "/nowhere"])
+        #expect(end.status == 0 && end.errors.contains("heard\n") && !end.output.contains("heard"), "\(end)")
+        #expect(try job.text("words") == "a b; touch x\n$HOME\n")
+        let seen = try job.text("seen")
+        #expect(!seen.contains("secret") && seen.contains("HOME=/nowhere\n"), "\(seen)")
+        #expect(seen.contains("RETENTION_OUTCOME=completed\n") && seen.contains("RETENTION_EXIT_CODE=0\n"), "\(seen)")
+    }
+
+    @Test(arguments: [("[false]", "false ended with exit status 1"), ("[no-such-program-x]", "cannot be run")])
+    func aCommandThatFailsIsAWarning(command: String, warning: String) throws {
+        let job = try job("on_success: \(command)")
+        let end = try job.retention("run")
+        #expect(end.status == 0 && end.output.contains(warning), "\(end)")
+        #expect(try job.number("SELECT count(*) FROM Price") == 5)
+    }
+}
