@@ -100,6 +100,8 @@ public struct BatchDeleteResult: Hashable, Sendable {
     /// Rows that triggers of the store deleted during the batch, by table. Tables that a cascade reaches are not
     /// included, because their rows count as cascaded. Empty if there are none, or if the engine does not know.
     public var deletedByTriggers: [String: Int] = [:]
+    /// Rows of all tables that were archived before they were deleted.
+    public var archivedCount = 0
     /// How long the store was locked; nil: as long as the request took.
     public var lockElapsed: Duration?
     /// The IDs of the deleted rows, if they were requested; otherwise empty.

@@ -27,6 +27,9 @@ public struct SurveyRequest: Hashable, Sendable {
     public var ignoresUnknownHistory = false
     /// Whether the deletion reports the ID of each deleted row.
     public var wantsObjectIDs = false
+    /// The rule under whose name the deletion archives each row before it deletes it; nil: rows are not archived. See
+    /// ``StoreWriter/beginArchive(_:)``.
+    public var archiveRule: String?
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
     /// Whether the remaining rows are counted if some rows are expired, as for a limit that is a share of all rows.

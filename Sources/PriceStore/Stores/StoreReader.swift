@@ -66,12 +66,20 @@ public protocol StoreReader: AnyObject {
     /// what the store does with them by itself; nil: there is nothing to tell.
     func layout(ofEntity entity: String) throws(StoreError) -> String?
 
+    /// Why the rows of a request cannot be archived before they are deleted, as a clause; nil: they can.
+    func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String?
+
     /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
     /// itself.
     func reclaimAdvice() throws(StoreError) -> String?
 }
 
 extension StoreReader {
+    /// The engine has no archives.
+    public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
+        "the engine \(engine) has no archives"
+    }
+
     /// Nil: the engine looks after its files itself.
     public func reclaimAdvice() throws(StoreError) -> String? { nil }
 
@@ -140,6 +148,23 @@ public protocol StoreWriter: StoreInserter {
     /// How long the next batch should wait, beyond the pause for other connections; nil: not at all.
     func wantedPause() throws(StoreError) -> WantedPause?
 
+    /// Begins the archive of a run. From now on each deletion whose request has an ``SurveyRequest/archiveRule`` copies
+    /// its rows to the archive before it deletes them: a row is deleted only if its copy is on disk and equal.
+    ///
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if the archive cannot be made there.
+    func beginArchive(_ request: ArchiveRequest) throws(StoreError)
+
+    /// Checks the archive that was begun, brings it to disk and ends it. An archive without rows is removed.
+    ///
+    /// - Returns: the archive; nil: there is none, because nothing was archived.
+    func completeArchive() throws(StoreError) -> ArchiveResult?
+
+    /// The restoration of what a run deleted.
+    ///
+    /// - Throws: ``StoreError`` if the archive is missing, damaged, incomplete, not the one that is meant, or of another
+    ///   store; or if the store lacks a table or column of it.
+    func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration
+
     /// Gives unused room in the file back to the file system.
     func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult
 }
@@ -147,6 +172,19 @@ public protocol StoreWriter: StoreInserter {
 extension StoreWriter {
     /// Nothing: a store without such files.
     public func boundSideFiles() throws(StoreError) -> String? { nil }
+
+    /// The engine has no archives.
+    public func beginArchive(_ request: ArchiveRequest) throws(StoreError) { throw noArchives }
+
+    /// Nil: nothing was archived.
+    public func completeArchive() throws(StoreError) -> ArchiveResult? { nil }
+
+    /// The engine has no archives.
+    public func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration { throw noArchives }
+
+    private var noArchives: StoreError {
+        StoreError(.unsupported, store: name, message: "the engine \(engine) has no archives")
+    }
 }
 
 /// What to do with a new row whose primary or unique key is already there.
