@@ -162,6 +162,9 @@ package final class Run {
             "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
             "exit_code": "\(report.exitCode)",
         ]
+        metadata["archived"] = report.archivedCount.map { "\($0)" }
+        metadata["archive"] = report.archive.map { "\($0.path)" }
+        metadata["archive_sha256"] = report.archive?.sha256.map { "\($0)" }
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("run finished", metadata: metadata)
     }
@@ -242,6 +245,7 @@ package final class Run {
             "outcome": "\(rule.outcome.rawValue)", "expired": "\(rule.expired)", "deleted": "\(rule.deleted)",
             "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
         ]
+        metadata["archived"] = rule.archived.map { "\($0)" }
         if !rule.deletedByTriggers.isEmpty {
             metadata["deleted_by_triggers"] = "\(rule.deletedByTriggerText)"
         }
