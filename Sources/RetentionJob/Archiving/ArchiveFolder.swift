@@ -41,6 +41,11 @@ package struct ArchiveFolder {
         }
     }
 
+    /// Whether an archive is at a path as it was recorded; nil: the path is no file's, but the name of a schema.
+    package static func hasFile(_ path: String) -> Bool? {
+        path.hasPrefix("/") ? FilePlace(path).facts?.isRegularFile ?? false : nil
+    }
+
     private func error(_ kind: StoreError.Kind, _ problem: String, hint: String? = nil) -> StoreError {
         StoreError(
             kind, store: named, message: "the folder of the archives \(problem)",
@@ -146,14 +151,4 @@ package struct ArchiveFolder {
 extension Plan {
     /// The steps that delete rows and archive them first.
     package var archivedSteps: [Step] { steps.filter { $0.request?.archiveRule != nil && $0.survey.expiredCount > 0 } }
-}
-
-extension RunSetup {
-    /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived, or if the
-    /// archives are on a server.
-    func checkArchive(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
-        guard let folder = policy.archive?.folder.map(ArchiveFolder.init), !plan.archivedSteps.isEmpty else { return }
-        try folder.check()
-        try folder.requireSpace(for: plan, in: reader)
-    }
 }

@@ -52,3 +52,13 @@ extension Run {
         }
     }
 }
+
+extension RunSetup {
+    /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived, or if the
+    /// archives are on a server.
+    func checkArchive(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
+        guard let folder = policy.archive?.folder.map(ArchiveFolder.init), !plan.archivedSteps.isEmpty else { return }
+        try folder.check()
+        try folder.requireSpace(for: plan, in: reader)
+    }
+}
