@@ -51,7 +51,7 @@ package struct LogReport {
         var table = TextTable(columns: [
             .init("RUN"), .init("STARTED (UTC)"), .init("TIME", .right), .init("EXIT", .right), .init("RULE"),
             .init("OUTCOME"), .init("EXPIRED", .right), .init("DELETED", .right), .init("CASCADED", .right),
-            .init("RESIDUE", .right), .init("UNREADABLE", .right),
+            .init("ARCHIVED", .right), .init("RESIDUE", .right), .init("UNREADABLE", .right),
         ])
         var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
         func appendGaps(before start: Instant?) {
@@ -95,14 +95,14 @@ package struct LogReport {
         _ run: LedgerRun, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
     ) -> String {
         let process = run.process
-        let heading = [
+        let heading: [(String, String)] = [
             ("run", run.report.runID), ("outcome", run.outcome.rawValue),
             ("started", Figures.instant(run.report.started)),
             ("finished", run.isFinished ? Figures.instant(run.report.finished) : "-"),
             ("process", "\(process.pid) on \(process.host), user \(process.operatorText)"),
             ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
             ("store", run.report.store),
-        ]
+        ] + (run.undoText.map { [("undo", $0)] } ?? [])
         let lines = heading.map { label, value in
             label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value)
         }
@@ -129,6 +129,7 @@ package struct LogReport {
         return [
             SafeText.line(rule.name), outcome, Figures.grouped(rule.expired), Figures.grouped(rule.deleted),
             rule.cascaded > 0 ? Figures.grouped(rule.cascaded) : "",
+            rule.archived.map { Figures.grouped($0) } ?? "",
             rule.residue > 0 ? Figures.grouped(rule.residue) : "",
             rule.unreadableCount > 0 ? Figures.grouped(rule.unreadableCount) : "",
         ]
@@ -190,6 +191,7 @@ package struct LogReport {
             .init("uid", .optional(run.process.uid)),
             .init("login", .optional(run.process.login)),
             .init("sudo_user", .optional(run.process.sudoUser)),
+            .init("archive_present", run.isArchiveThere.map { .bool($0) } ?? .null),
         ]
         return .object(members)
     }
