@@ -6,6 +6,8 @@ public import PriceStore
 public final class SQLiteWriter: SQLiteStore, ObjectStore {
     let wal = WriteAheadLog()
     let historyRecorder = HistoryRecorder()
+    /// Copies the rows that are deleted to the archive of the run; nil: no archive was begun.
+    var archiver: RowArchiver?
     /// Which file was opened; nil: it was not looked at yet.
     private var identity: StoreIdentity?
 

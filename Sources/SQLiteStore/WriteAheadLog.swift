@@ -67,6 +67,7 @@ extension SQLiteWriter {
     /// - Returns: the process that prevents it; nil: none, or it was reported at about this size already.
     /// - Throws: `StoreError` of kind `busy` beyond the limit.
     public func boundSideFiles() throws(StoreError) -> String? {
+        try archiver?.file.boundWAL()
         if otherUsers.wereSeen, wal.pageCount >= WriteAheadLog.sharedPageCount {
             try run("moving the WAL to the store") { wal.moveToStore($0.sqliteConnection) }
         }

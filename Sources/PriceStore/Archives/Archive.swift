@@ -45,17 +45,12 @@ public struct ArchiveResult: Hashable, Sendable {
     public var referenceCount: Int
     /// The size of the file in bytes; nil for a server.
     public var sizeBytes: Int64?
-    /// The SHA-256 of the file, in hexadecimal; nil for a server.
-    public var sha256: String?
 
     /// Makes a result; engines do.
-    public init(
-        path: String, rowCount: Int, referenceCount: Int, sizeBytes: Int64? = nil, sha256: String? = nil
-    ) {
+    public init(path: String, rowCount: Int, referenceCount: Int, sizeBytes: Int64? = nil) {
         self.path = path
         self.rowCount = rowCount
         self.referenceCount = referenceCount
         self.sizeBytes = sizeBytes
-        self.sha256 = sha256
     }
 }

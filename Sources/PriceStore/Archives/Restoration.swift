@@ -4,16 +4,13 @@ public struct RestorationRequest: Hashable, Sendable {
     public var archive: String
     /// The run that made it.
     public var run: String
-    /// The SHA-256 that the file must have, in hexadecimal; nil: it is not compared.
-    public var sha256: String?
     /// Only what these rules deleted; empty: all rules.
     public var rules: [String]
 
     /// Makes a request.
-    public init(archive: String, run: String, sha256: String? = nil, rules: [String] = []) {
+    public init(archive: String, run: String, rules: [String] = []) {
         self.archive = archive
         self.run = run
-        self.sha256 = sha256
         self.rules = rules
     }
 }

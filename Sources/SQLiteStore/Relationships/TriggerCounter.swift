@@ -26,18 +26,8 @@ final class TriggerCounter {
     ) throws -> TriggerCounter? {
         guard let table = try connection.catalog.table(request.entity, db), table.managed == nil else { return nil }
         let reach = try Reach(of: request.entity, rule, connection, db)
-        var setOff = table.entity.deleteTriggers
-        for name in reach.cascading { setOff += try connection.catalog.table(name, db)?.entity.deleteTriggers ?? [] }
-        for name in reach.nullifying.keys {
-            setOff += try connection.catalog.table(name, db)?.entity.updateTriggers.map(\.name) ?? []
-        }
-        guard !setOff.isEmpty else { return nil }
-        // schema, name, type, ncol, wr, strict
-        let tables = try Row.fetchAll(db, sql: "PRAGMA main.table_list").compactMap { row -> String? in
-            let (schema, name, type): (String, String, String) = (row[0], row[1], row[2])
-            let isCounted = schema == "main" && type == "table" && !name.lowercased().hasPrefix("sqlite_")
-            return isCounted && !reach.cascading.contains(name) ? name : nil
-        }
+        guard try reach.setsOffTriggers(of: table, connection, db) else { return nil }
+        let tables = try connection.ordinaryTables(db).filter { !reach.cascading.contains($0) }
         let counter = TriggerCounter(tables: tables, own: tables.firstIndex(of: table.tableName))
         // A rollback can bring triggers back that were removed with an older counter: this function takes its place.
         try db.addFunctions(of: counter, [("retention_count_gone", 1, countGone)])
@@ -60,6 +50,31 @@ final class TriggerCounter {
 
     fileprivate func add(_ table: Int) {
         if counts.indices.contains(table) { counts[table] += 1 }
+    }
+}
+
+extension Reach {
+    /// Whether deletes of a table's rows set a trigger of the store off.
+    func setsOffTriggers(of table: SQLiteTable, _ connection: SQLiteConnection, _ db: Database) throws -> Bool {
+        if !table.entity.deleteTriggers.isEmpty { return true }
+        for name in cascading where try connection.catalog.table(name, db)?.entity.deleteTriggers.isEmpty == false {
+            return true
+        }
+        for name in nullifying.keys where try connection.catalog.table(name, db)?.entity.updateTriggers.isEmpty == false {
+            return true
+        }
+        return false
+    }
+}
+
+extension SQLiteConnection {
+    /// The names of the store's ordinary tables.
+    func ordinaryTables(_ db: Database) throws -> [String] {
+        // schema, name, type, ncol, wr, strict
+        try Row.fetchAll(db, sql: "PRAGMA main.table_list").compactMap { row -> String? in
+            let (schema, name, type): (String, String, String) = (row[0], row[1], row[2])
+            return schema == "main" && type == "table" && !name.lowercased().hasPrefix("sqlite_") ? name : nil
+        }
     }
 }
 

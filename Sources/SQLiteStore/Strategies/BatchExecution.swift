@@ -14,15 +14,18 @@ extension SQLiteWriter {
         if request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             let counters = try DeleteCounters.of(request, self, db)
-            var result = try transaction(.normal) {
-                var batch = try BatchDelete(request, self, db)
-                let continuation = try batch.run()
-                var result = BatchDeleteResult(
-                    deletedCount: batch.deletedCount, cascadedCount: batch.objects?.cascadedCount ?? 0,
-                    nullifiedCount: batch.objects?.nullifiedCount ?? 0, objectIDs: batch.objectIDs)
-                result.continuation = continuation
-                counters.complete(&result, choosesRows: batch.choosesRows)
-                return result
+            var result = try archived(request, db) { copy in
+                try transaction(.normal) {
+                    var batch = try BatchDelete(request, self, db)
+                    let continuation = try batch.run()
+                    var result = BatchDeleteResult(
+                        deletedCount: batch.deletedCount, cascadedCount: batch.objects?.cascadedCount ?? 0,
+                        nullifiedCount: batch.objects?.nullifiedCount ?? 0, objectIDs: batch.objectIDs)
+                    result.continuation = continuation
+                    counters.complete(&result, choosesRows: batch.choosesRows)
+                    try copy?(&result)
+                    return result
+                }
             }
             result.removedFileCount = removeUnusedFiles()
             if result.continuation == nil {

@@ -27,6 +27,7 @@ final class SQLiteDeletion: Deletion {
         work.ignoresUnknownHistory = request.ignoresUnknownHistory
         work.technique = technique
         work.maxLock = request.maxLock
+        work.archiveRule = request.archiveRule
         if technique.isRebuild {
             work.expectedCount = findings.expiredCount
             work.stayingRows = findings.stayingRows

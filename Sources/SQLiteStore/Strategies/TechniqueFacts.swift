@@ -25,6 +25,9 @@ extension SQLiteConnection {
         if request.wantsObjectIDs {
             survey.techniqueObstacles[.rebuild] = "a copy does not report the deleted rows, which a digest needs"
         }
+        if request.archiveRule != nil {
+            survey.techniqueObstacles[.rebuild] = "a copy does not report the deleted rows, which the archive needs"
+        }
         survey.possibleTechniques = ([.whole, .range, .sorted, byKey] + Technique.allCases.filter(\.isRebuild))
             .filter { survey.techniqueObstacles[$0] == nil }
         var facts = TechniqueChoice.Facts(

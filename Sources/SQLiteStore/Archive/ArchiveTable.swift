@@ -1,0 +1,165 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// A table of an archive, and the table of the store whose rows or references it holds.
+struct ArchiveTable: Hashable {
+    /// What the table holds.
+    enum Kind: String {
+        /// Deleted rows.
+        case rows
+        /// Old and new values of references that were cleared.
+        case references
+    }
+
+    let kind: Kind
+    /// The table's name in the store.
+    let storeTable: String
+    /// The table's name in the archive.
+    let name: String
+    /// The columns that identify a row of the store: the rowid, or the primary key of a table without one.
+    let key: [String]
+    /// The columns of the store's table that are kept: all that can be written, or for references those that a delete
+    /// can clear. The rowid is the first of them where it is no column of its own.
+    let columns: [String]
+    /// The table's definition in the store.
+    let definition: String
+    /// The columns in the archive with their types and collations, in SQL.
+    private let declarations: [String]
+
+    /// The columns in the archive.
+    var archiveColumns: [String] {
+        switch kind {
+        case .rows: columns
+        case .references: key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
+        }
+    }
+
+    /// Whether the archive's own tables have such names.
+    static func isReserved(_ name: String) -> Bool {
+        ["retention_", "sqlite_"].contains { name.lowercased().hasPrefix($0) }
+    }
+
+    /// The table that keeps the deleted rows of a table of the store.
+    ///
+    /// - Parameter number: makes a reserved name another one.
+    static func rows(of table: String, number: Int, _ db: Database) throws -> ArchiveTable? {
+        guard let shape = try StoredShape(of: table, db) else { return nil }
+        return ArchiveTable(
+            kind: .rows, storeTable: table, name: isReserved(table) ? "rows_\(number)" : table, key: shape.key,
+            columns: shape.columns.map(\.name), definition: shape.definition,
+            declarations: shape.columns.map(\.declaration))
+    }
+
+    /// The table that keeps the references of a table of the store that were cleared.
+    static func references(
+        of table: String, columns: [String], number: Int, _ db: Database
+    ) throws -> ArchiveTable? {
+        guard let shape = try StoredShape(of: table, db) else { return nil }
+        let kept = shape.columns.filter { column in columns.contains { $0.lowercased() == column.name.lowercased() } }
+        let declarations =
+            shape.columns.filter { shape.key.contains($0.name) }.map(\.declaration)
+            + kept.map { $0.declaration(named: "old_" + $0.name) }
+            + kept.map { $0.declaration(named: "new_" + $0.name) }
+        return ArchiveTable(
+            kind: .references, storeTable: table, name: "retention_references_\(number)",
+            key: shape.columns.map(\.name).filter(shape.key.contains), columns: kept.map(\.name),
+            definition: shape.definition, declarations: declarations)
+    }
+
+    /// Makes the table in the archive.
+    var creation: String { "CREATE TABLE \(name.quotedIdentifier) (\(declarations.joined(separator: ", ")))" }
+
+    /// Adds a row to the table in the archive.
+    var insertion: String {
+        let marks = Array(repeating: "?", count: archiveColumns.count).joined(separator: ", ")
+        return "INSERT INTO \(name.quotedIdentifier) VALUES (\(marks))"
+    }
+
+    /// The values of a row of the store for ``insertion``, in a trigger.
+    var triggerValues: [String] {
+        switch kind {
+        case .rows: columns.map { "OLD." + $0.quotedIdentifier }
+        case .references:
+            key.map { "NEW." + $0.quotedIdentifier } + columns.map { "OLD." + $0.quotedIdentifier }
+                + columns.map { "NEW." + $0.quotedIdentifier }
+        }
+    }
+}
+
+/// The columns of a table of a store as they are written and read by name.
+struct StoredShape {
+    struct Column {
+        let name: String
+        /// The declared type; empty where a type would change values.
+        let type: String
+        let collation: String
+
+        var declaration: String { declaration(named: name) }
+
+        func declaration(named name: String) -> String {
+            // A type is a list of words and may hold anything in quotes; odd ones are quoted as a whole.
+            let isPlain = type.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || " _(),+-.".contains($0)) }
+            let type = isPlain ? type : type.quotedIdentifier
+            // Other collations are defined by the programs that use the store.
+            let collation = ["NOCASE", "RTRIM"].contains(collation.uppercased()) ? " COLLATE " + collation : ""
+            return name.quotedIdentifier + (type.isEmpty ? "" : " " + type) + collation
+        }
+    }
+
+    /// The rowid where it is no column, then the columns that can be written.
+    let columns: [Column]
+    /// The rowid, or the primary key of a table without one.
+    let key: [String]
+    let definition: String
+
+    /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified.
+    init?(of table: String, _ db: Database) throws {
+        guard
+            let entry = try Row.fetchOne(
+                db,
+                sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?) AND rootpage > 0",
+                arguments: [table])
+        else { return nil }
+        let name: String = entry[0]
+        definition = entry[1]
+        // schema, name, type, ncol, wr, strict
+        let list = try Row.fetchAll(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))")
+        guard let facts = list.first(where: { $0[0] == "main" }) else { return nil }
+        let (isWithoutRowID, isStrict): (Bool, Bool) = (facts[4], facts[5])
+        // cid, name, type, notnull, dflt_value, pk, hidden
+        let rows = try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(name.quotedIdentifier))")
+        var columns: [Column] = []
+        for row in rows where row[6] == 0 {
+            let (column, type): (String, String) = (row[1], row[2])
+            var collation: UnsafePointer<CChar>?
+            sqlite3_table_column_metadata(db.sqliteConnection, "main", name, column, nil, &collation, nil, nil, nil)
+            // ANY keeps every value in a STRICT table; elsewhere the word would turn texts into numbers.
+            let isAny = isStrict && type.uppercased() == "ANY"
+            columns.append(
+                Column(name: column, type: isAny ? "" : type, collation: collation.map { String(cString: $0) } ?? ""))
+        }
+        if isWithoutRowID {
+            key = rows.filter { $0[5] > 0 }.sorted { ($0[5] as Int) < $1[5] }.map { $0[1] }
+        } else if let alias = try Self.rowIDAlias(name, rows, db) {
+            key = [alias]
+        } else {
+            let names = Set(rows.map { ($0[1] as String).lowercased() })
+            guard let rowID = ["rowid", "_rowid_", "oid"].first(where: { !names.contains($0) }) else { return nil }
+            key = [rowID]
+            columns.insert(Column(name: rowID, type: "INTEGER", collation: ""), at: 0)
+        }
+        self.columns = columns
+    }
+
+    /// The column that is the rowid: an INTEGER PRIMARY KEY without an index of its own; nil: there is none.
+    private static func rowIDAlias(_ table: String, _ rows: [Row], _ db: Database) throws -> String? {
+        let keys = rows.filter { $0[5] > 0 }
+        guard keys.count == 1, (keys[0][2] as String).uppercased() == "INTEGER" else { return nil }
+        let hasIndex =
+            try Int.fetchOne(
+                db,
+                sql: "SELECT count(*) FROM pragma_index_list(?, 'main') WHERE origin = 'pk'", arguments: [table]) ?? 0
+        return hasIndex == 0 ? keys[0][1] : nil
+    }
+}

@@ -1,0 +1,50 @@
+import GRDB
+public import PriceStore
+
+extension SQLiteWriter {
+    /// Begins the archive of a run: a file in the folder that the request names.
+    public func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
+        let encoding = try run("reading the store's settings") {
+            try String.fetchOne($0, sql: "PRAGMA main.encoding") ?? "UTF-8"
+        }
+        archiver = RowArchiver(
+            try ArchiveFile(request, store: storeIdentifier, encoding: encoding), rules: request.rules)
+    }
+
+    /// Checks the archive, brings it to disk and ends it.
+    public func completeArchive() throws(StoreError) -> ArchiveResult? {
+        guard let archiver else { return nil }
+        self.archiver = nil
+        try run("ending the archive") { try archiver.remove($0) }
+        return try archiver.complete()
+    }
+
+    /// Carries out a transaction that deletes rows, with its rows in the archive before it commits.
+    ///
+    /// - Parameter body: the transaction. At its end, before the commit, it calls what it is given with what was deleted.
+    func archived(
+        _ work: DeleteWork, _ db: Database, _ body: (((inout BatchDeleteResult) throws -> Void)?) throws -> BatchDeleteResult
+    ) throws -> BatchDeleteResult {
+        guard let rule = work.archiveRule else { return try body(nil) }
+        guard let archiver else {
+            throw StoreError(.unsupported, store: name, message: "rows are to be archived, but no archive was begun")
+        }
+        try archiver.install(work.request.withoutPlace, self, db)
+        do {
+            try archiver.begin()
+            let result = try body { result in
+                result.archivedCount = try archiver.commit(rule: rule, deletedCount: result.removedCount)
+            }
+            archiver.finish()
+            if result.continuation == nil { try archiver.remove(db) }
+            return result
+        } catch {
+            throw try archiver.withdraw() ?? error
+        }
+    }
+}
+
+extension BatchDeleteResult {
+    /// Rows of all tables that were deleted.
+    fileprivate var removedCount: Int { deletedCount + cascadedCount + deletedByTriggers.values.reduce(0, +) }
+}
