@@ -110,7 +110,7 @@ final class RowArchiver {
             }
             inserts.append(try db.makeStatement(sql: table.insertion))
             let names = table.archiveColumns.map(\.quotedIdentifier).joined(separator: ", ")
-            reads.append(try db.makeStatement(sql: "SELECT \(names) FROM \(table.name.quotedIdentifier) WHERE _rowid_ > ?"))
+            reads.append(try db.makeStatement(sql: "SELECT \(names) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"))
         }
         tables.append(table)
         lastRows.append(0)
@@ -219,7 +219,7 @@ final class RowArchiver {
             try db.inTransaction(.immediate) {
                 for table in changed {
                     try db.execute(
-                        sql: "DELETE FROM \(tables[table].name.quotedIdentifier) WHERE _rowid_ > ?",
+                        sql: "DELETE FROM \(tables[table].name.quotedIdentifier) WHERE \(tables[table].rowNumber) > ?",
                         arguments: [lastRows[table]])
                 }
                 try db.execute(sql: "DELETE FROM retention_parts WHERE part = ?", arguments: [partCount])
