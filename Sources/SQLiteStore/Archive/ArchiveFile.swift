@@ -107,11 +107,13 @@ final class ArchiveFile {
                     .inputOutput, store: path, message: "the archive is damaged: \(found.joined(separator: "; "))",
                     hint: "check the disk")
             }
-            try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
             let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
             guard mode == "delete" else {
                 throw StoreError(.inputOutput, store: path, message: "the archive's WAL cannot be moved into it")
             }
+            // Only now is the file whole by itself.
+            try db.execute(sql: "PRAGMA synchronous = EXTRA")
+            try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
         }
         close()
         Self.sync(path)
