@@ -135,9 +135,10 @@ package struct ArchiveFolder {
     /// The part of the entity's space that the expired rows of a step take, in bytes.
     private static func estimate(_ step: Plan.Step, _ reader: any StoreReader) throws(StoreError) -> Int64 {
         let entity = step.surveyRequest?.entity ?? step.rule.entity
-        let size = try reader.sizeBytes(ofEntity: entity) ?? reader.sizeBytes()
+        var size = try reader.sizeBytes(ofEntity: entity)
+        if size == nil { size = try reader.sizeBytes() }
         let rows = max(1, try reader.count(FetchRequest(entity: entity)))
-        return Int64(clamping: Int128(size) * Int128(min(step.survey.expiredCount, rows)) / Int128(rows))
+        return Int64(clamping: Int128(size ?? 0) * Int128(min(step.survey.expiredCount, rows)) / Int128(rows))
     }
 
     /// Bytes that an unprivileged process may still write there; nil: it is not known.
