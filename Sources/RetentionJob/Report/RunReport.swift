@@ -56,11 +56,11 @@ package struct RunReport: Sendable {
             self.until = until
         }
 
-        /// A complete archive, and its SHA-256 if it is a file.
-        package init(_ result: ArchiveResult, sha256: String?) {
+        /// A complete archive.
+        package init(_ result: ArchiveResult) {
             self.init(
                 path: result.path, rows: result.rowCount, references: result.referenceCount,
-                sizeBytes: result.sizeBytes, sha256: sha256, isComplete: true)
+                sizeBytes: result.sizeBytes, isComplete: true)
         }
     }
 

@@ -36,6 +36,8 @@ final class ArchiveFile {
         do {
             var configuration = Configuration()
             configuration.label = "archive"
+            // A transaction lasts from the first copy to the commit of the store.
+            configuration.allowsUnsafeTransactions = true
             queue = try DatabaseQueue(path: path, configuration: configuration)
             try queue.unsafeReentrantWrite { db in
                 try db.execute(sql: "PRAGMA encoding = '\(encoding)'")
@@ -105,11 +107,13 @@ final class ArchiveFile {
                     .inputOutput, store: path, message: "the archive is damaged: \(found.joined(separator: "; "))",
                     hint: "check the disk")
             }
-            try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
             let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
             guard mode == "delete" else {
                 throw StoreError(.inputOutput, store: path, message: "the archive's WAL cannot be moved into it")
             }
+            // Only now is the file whole by itself.
+            try db.execute(sql: "PRAGMA synchronous = EXTRA")
+            try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
         }
         close()
         Self.sync(path)

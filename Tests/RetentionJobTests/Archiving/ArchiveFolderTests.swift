@@ -8,12 +8,17 @@ import Testing
 @testable import RetentionJob
 
 struct ArchiveFolderTests {
-    private func file() throws -> (file: PriceFile, folder: String) {
-        let file = try PriceFile()
-        let folder = file.folder.appending(path: "archive").path
-        try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
-        chmod(folder, 0o700)
-        return (file, folder)
+    /// A store and a folder for its archives, which go with the value.
+    private final class Place {
+        let file: PriceFile
+        let folder: String
+
+        init() throws {
+            file = try PriceFile()
+            folder = file.folder.appending(path: "archive").path
+            try FileManager.default.createDirectory(atPath: folder, withIntermediateDirectories: true)
+            chmod(folder, 0o700)
+        }
     }
 
     private func failure(_ folder: String) -> StoreError? {
@@ -24,50 +29,52 @@ struct ArchiveFolderTests {
     }
 
     @Test func aFolderOfItsOwnIsGood() throws {
-        let (file, folder) = try file()
+        let place = try Place()
+        let folder = place.folder
         #expect(failure(folder) == nil)
         chmod(folder, 0o755)
         #expect(failure(folder) == nil)
-        let link = file.folder.appending(path: "link").path
+        let link = place.file.folder.appending(path: "link").path
         #expect(symlink(folder, link) == 0 && failure(link) == nil)
         #expect(ArchiveFolder(link).path == ArchiveFolder(folder).path)
     }
 
     @Test func whatIsNoFolderIsRefused() throws {
-        let (file, folder) = try file()
+        let place = try Place()
+        let folder = place.folder
         let missing = try #require(failure(folder + "/missing"))
         #expect(missing.kind == .cannotCreate && missing.description.contains("mkdir -m 700"))
-        #expect(failure(file.path)?.kind == .cannotCreate)
-        #expect(failure(file.path + "/archive")?.kind == .cannotCreate)
-        let link = file.folder.appending(path: "link").path
+        #expect(failure(place.file.path)?.kind == .cannotCreate)
+        #expect(failure(place.file.path + "/archive")?.kind == .cannotCreate)
+        let link = place.file.folder.appending(path: "link").path
         #expect(symlink("nowhere", link) == 0 && failure(link)?.kind == .cannotCreate)
     }
 
     @Test(arguments: [0o777, 0o770, 0o1777, 0o702] as [mode_t])
     func aFolderThatOthersCanWriteIsRefused(mode: mode_t) throws {
-        let (_, folder) = try file()
-        chmod(folder, mode)
-        let error = try #require(failure(folder))
+        let place = try Place()
+        chmod(place.folder, mode)
+        let error = try #require(failure(place.folder))
         #expect(error.kind == .permission && error.description.contains("chmod go-w"), "\(error)")
     }
 
     @Test(.enabled(if: geteuid() == 0, "only root can give a folder away"))
     func aFolderOfSomeoneElseIsRefused() throws {
-        let (_, folder) = try file()
-        #expect(chown(folder, 65_534, 65_534) == 0)
-        let error = try #require(failure(folder))
+        let place = try Place()
+        #expect(chown(place.folder, 65_534, 65_534) == 0)
+        let error = try #require(failure(place.folder))
         #expect(error.kind == .permission && error.message.contains("belongs to user 65534"))
     }
 
     // MARK: Its place
 
     private func problem(_ folder: String, pending: String? = nil) throws -> String? {
-        let (file, _) = try file()
-        let base = file.folder.path
+        let place = try Place()
+        let base = place.file.folder.path
         try FileManager.default.createDirectory(atPath: base + "/pending/done", withIntermediateDirectories: true)
         #expect(symlink("archive", base + "/to-archive") == 0 && symlink("pending", base + "/to-pending") == 0)
         #expect(symlink(".", base + "/here") == 0)
-        var policy = file.policy(.prices())
+        var policy = place.file.policy(.prices())
         policy.archive = ArchiveSettings(place: .folder(folder.hasPrefix("/") ? folder : base + "/" + folder))
         if let pending {
             policy.pending = [
