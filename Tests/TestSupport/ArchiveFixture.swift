@@ -24,7 +24,8 @@ package enum ArchiveFixture {
             ArchiveRequest(
                 place: folder, run: run, rules: [ArchiveRequest.Rule(name: "prices", entity: entity, cutoff: cutoff)]))
         var request = SurveyRequest(
-            entity: entity, date: DateAttribute(name: date, encoding: .unixSeconds, earliest: .distantPast), cutoff: cutoff)
+            entity: entity, date: DateAttribute(name: date, encoding: .unixSeconds, earliest: .distantPast),
+            cutoff: cutoff)
         request.archiveRule = "prices"
         let deletion = try writer.deletion(of: request)
         while try deletion.deleteNext(DeletionBounds(rows: 1000)).hasMore {}

@@ -83,9 +83,15 @@ struct ArchiveJobTests {
     @Test(arguments: [
         ("archive: { folder: . }", "is the folder of the store"),
         ("archive: { folder: here }", "is the folder of the store"),
-        ("archive: { folder: in/a }\npending: [{ files: in/*.csv, entity: Price }]", "is inside the folder of pending files"),
+        (
+            "archive: { folder: in/a }\npending: [{ files: in/*.csv, entity: Price }]",
+            "is inside the folder of pending files"
+        ),
         ("archive: { folder: in }\npending: [{ files: in/*.csv, entity: Price }]", "is a folder of pending files"),
-        ("archive: { folder: in }\npending: [{ files: in/a/*.csv, entity: Price }]", "holds the folder of pending files"),
+        (
+            "archive: { folder: in }\npending: [{ files: in/a/*.csv, entity: Price }]",
+            "holds the folder of pending files"
+        ),
     ])
     func aFolderInTheWrongPlaceIsAMistakeOfThePolicy(head: String, says: String) throws {
         let job = try job(head: head)
@@ -123,6 +129,46 @@ struct ArchiveJobTests {
         #expect(try job.number("SELECT count(*) FROM Price") == 13)
         try job.folder.write(Sample.policy(Sample.rule("archive: none"), head: head), to: "retention.yaml")
         #expect(try job.report().rules[0].deleted == 10)
+    }
+
+    // MARK: What a run shows
+
+    @Test func everyReportHasTheArchive() throws {
+        let job = try job(head: "archive: { folder: archive, keep: 60d }\nmetrics: { textfile: figures.prom }")
+        let dryRun = try job.retention("run", "--dry-run")
+        #expect(dryRun.status == 0 && dryRun.output.contains("would archive and delete 10 rows"), "\(dryRun)")
+        #expect(try job.listing().filter { $0.hasPrefix("archive/") } == [])
+        let run = try job.retention("run", "--log-level", "info")
+        #expect(run.status == 0 && run.output.contains("archive: 10 rows in "), "\(run)")
+        #expect(run.errors.contains("deleted=10") && run.errors.contains("archived=10"), "\(run.errors)")
+        let file = try #require(try job.listing().first { $0.hasPrefix("archive/") })
+        let id = file.dropFirst("archive/".count).dropLast(".sqlite".count)
+        let sum = try LaunchedProgram.shell("sha256sum \(file)", in: job.folder.url).output.prefix { $0 != " " }
+        let log = try job.retention("log", "--format", "json").output
+        for part in ["\"sha256\": \"\(sum)\"", "\"archived\": 10", "\"complete\": true", "\"archive_present\": true"] {
+            #expect(log.contains(part), "\(part): \(log)")
+        }
+        #expect(try job.text("figures.prom").contains("retention_rule_archived_rows"))
+        #expect(try job.retention("log", "--run", String(id)).output.contains("undo      possible until "))
+        #expect(try job.retention("log", "--verify").status == 0)
+        unlink(job.path(file))
+        #expect(try job.retention("log", "--run", String(id)).output.contains("the archive is not there any more"))
+    }
+
+    /// A run that was killed leaves an archive that is not complete; the next run says so and keeps it.
+    @Test func theArchiveOfAKilledRunIsNamed() throws {
+        let job = try job(
+            Sample.rows(300, daysAgo: 90) + Sample.slowDeletes(steps: 20_000), rule: "batch: { rows: 10 }")
+        let run = try RunningProgram(job, "run")
+        #expect(job.hasBegunSlowDeletes())
+        run.send(SIGKILL)
+        _ = run.wait()
+        let file = try #require(try job.listing().first { $0.hasPrefix("archive/") && $0.hasSuffix(".sqlite") })
+        try job.change("DROP TRIGGER Price_slow")
+        let next = try job.retention("run")
+        #expect(next.status == 0 && next.output.contains("is not complete"), "\(next)")
+        #expect(try job.listing().contains(file))
+        #expect(try job.number("SELECT count(*) FROM Price") == 3)
     }
 
     // MARK: Old archives

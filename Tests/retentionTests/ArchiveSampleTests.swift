@@ -14,7 +14,9 @@ struct ArchiveSampleTests {
         return CodeBlock.blocks(of: page).filter { $0.text.contains(archive) }
     }
 
-    private static func samples(_ word: String) throws -> [CodeBlock] { try samples().filter { $0.text.contains(word) } }
+    private static func samples(_ word: String) throws -> [CodeBlock] {
+        try samples().filter { $0.text.contains(word) }
+    }
 
     /// A folder with a store and the archive of its ten old points.
     private func folder() throws -> TemporaryFolder {
@@ -47,7 +49,9 @@ struct ArchiveSampleTests {
     }
 
     private static func canRun(_ line: String, script: String = "") -> Bool {
-        guard let folder = try? TemporaryFolder(), (try? folder.write(script, to: "script.py")) != nil else { return false }
+        guard let folder = try? TemporaryFolder(), (try? folder.write(script, to: "script.py")) != nil else {
+            return false
+        }
         return (try? LaunchedProgram.shell(line, in: folder.url).status) == 0
     }
 

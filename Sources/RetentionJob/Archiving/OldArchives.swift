@@ -109,18 +109,24 @@ package struct OldArchives {
             isComplete = try self.isComplete(run, path)
         } catch {
             // A file that no run of this store is known to have made is someone else's.
-            if isKnown { findings.warnings.append("\(path) cannot be read, and stays: \((error as? StoreError)?.message ?? "\(error)")") }
+            if isKnown {
+                findings.warnings.append(
+                    "\(path) cannot be read, and stays: \((error as? StoreError)?.message ?? "\(error)")")
+            }
             return
         }
         guard let isComplete else { return }
         if isPast {
             findings.expired.append(
-                Archive(run: run, path: path, isComplete: isComplete, name: name, device: number.device, inode: number.inode))
+                Archive(
+                    run: run, path: path, isComplete: isComplete, name: name, device: number.device, inode: number.inode
+                ))
         }
         if !isComplete {
             findings.warnings.append(
                 "\(path) is not complete, because its run did not end by itself: it has copies of rows that the run deleted, "
-                    + "and perhaps of some that it did not; " + (isPast ? "it is removed now" : "it stays until its time is over"))
+                    + "and perhaps of some that it did not; "
+                    + (isPast ? "it is removed now" : "it stays until its time is over"))
         }
     }
 
@@ -178,7 +184,9 @@ package struct OldArchives {
     private func removeFiles(of archive: Archive, in place: Int32) -> String? {
         let name = archive.run + Self.filesEnding
         var facts = stat()
-        guard fstatat(place, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else { return errno == ENOENT ? nil : Self.reason() }
+        guard fstatat(place, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else {
+            return errno == ENOENT ? nil : Self.reason()
+        }
         guard facts.isFolder else { return "\(name) beside it is not a folder" }
         let folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return "\(name): \(Self.reason())" }

@@ -128,7 +128,9 @@ struct ArchiveReportTests {
 
     @Test func theLedgerTellsOfRunsOfItsStore() throws {
         let file = try LedgerFile()
-        func record(_ id: String, hour: Int64, _ archive: RunReport.Archive?, store: String = "/data/prices.sqlite") throws {
+        func record(_ id: String, hour: Int64, _ archive: RunReport.Archive?, store: String = "/data/prices.sqlite")
+            throws
+        {
             var report = LedgerFile.report(id, hour: hour)
             report.archive = archive
             let ledger = try file.ledger(store: store)
@@ -187,7 +189,9 @@ struct ArchiveReportTests {
 
     @Test func theTableOfRunsHasArchivedRows() throws {
         let (_, run) = try recorded(report())
-        #expect(LogReport([run]).table(width: 200).contains("ARCHIVED") && LogReport([run]).json.contains("\"archive_present\": null"))
+        #expect(
+            LogReport([run]).table(width: 200).contains("ARCHIVED")
+                && LogReport([run]).json.contains("\"archive_present\": null"))
         let (_, plain) = try recorded(report(archived: nil))
         #expect(!LogReport([plain]).table(width: 200).contains("ARCHIVED"))
     }
