@@ -35,9 +35,10 @@ struct CoreDataArchiveTests {
         let archive = try run(store)
         #expect(archive?.rowCount == 8)
         #expect(try archived(store, "SELECT Z_PK, ZAT FROM archive.ZPOINT ORDER BY 1").count == 4)
-        #expect(try archived(store, "SELECT Z_PK, ZTEXT, ZPOINT FROM archive.ZNOTE ORDER BY 1") == [
-            "1|n|1", "2|n|2", "3|n|3", "4|n|4",
-        ])
+        #expect(
+            try archived(store, "SELECT Z_PK, ZTEXT, ZPOINT FROM archive.ZNOTE ORDER BY 1") == [
+                "1|n|1", "2|n|2", "3|n|3", "4|n|4",
+            ])
     }
 
     @Test func referencesThatAreClearedAreArchived() throws {
@@ -55,7 +56,8 @@ struct CoreDataArchiveTests {
         var request = CoreDataStoreTests.survey("Point")
         request.archiveRule = "points"
         #expect(
-            try CoreDataStoreTests.store(history: true).reader().archiveObstacle(of: request)?.contains("history") == true)
+            try CoreDataStoreTests.store(history: true).reader().archiveObstacle(of: request)?.contains("history")
+                == true)
         let files = try CoreDataStoreTests.store { point in
             for index in point.attributes.indices where point.attributes[index].name == "photo" {
                 point.attributes[index].isExternal = true

@@ -102,9 +102,11 @@ private struct Trial {
         let requests = try rules.requests.map { try archived($0, in: writer) }
         if requests.contains(where: { $0.archiveRule != nil }) {
             try writer.beginArchive(
-                ArchiveRequest(place: copy.folder.path, run: "RUN", rules: requests.map {
-                    .init(name: $0.archiveRule ?? "", entity: $0.entity, cutoff: $0.cutoff)
-                }))
+                ArchiveRequest(
+                    place: copy.folder.path, run: "RUN",
+                    rules: requests.map {
+                        .init(name: $0.archiveRule ?? "", entity: $0.entity, cutoff: $0.cutoff)
+                    }))
         }
         for (index, request) in requests.enumerated() {
             let survey = try writer.findings(request)
@@ -162,10 +164,13 @@ private struct Trial {
                 db, sql: "SELECT store_table, archive_table, columns FROM archive.retention_tables WHERE kind = 'rows'")
             {
                 let (name, kept): (String, String) = (
-                    RandomStore.quoted(row[0]), RandomStore.quoted(row[1]))
+                    RandomStore.quoted(row[0]), RandomStore.quoted(row[1])
+                )
                 let columns = try JSONDecoder().decode([String].self, from: Data((row[2] as String).utf8))
                     .map { "quote(\(RandomStore.quoted($0)))" }.joined(separator: ", ")
-                let sums = try [count("SELECT count(*) FROM earlier.\(name)"), count("SELECT count(*) FROM main.\(name)")]
+                let sums = try [
+                    count("SELECT count(*) FROM earlier.\(name)"), count("SELECT count(*) FROM main.\(name)"),
+                ]
                 let number = try count("SELECT count(*) FROM archive.\(kept)")
                 if number != sums[0] - sums[1] { found.append("\(sums) rows before and after, \(number) archived") }
                 let isCleared = try Bool.fetchOne(
@@ -173,7 +178,8 @@ private struct Trial {
                     arguments: [row[0] as String])
                 if isCleared == nil {
                     let others = try count(
-                        "SELECT count(*) FROM (SELECT \(columns) FROM archive.\(kept) EXCEPT SELECT \(columns) FROM earlier.\(name))")
+                        "SELECT count(*) FROM (SELECT \(columns) FROM archive.\(kept) EXCEPT SELECT \(columns) FROM earlier.\(name))"
+                    )
                     if others != 0 { found.append("\(others) archived rows of \(name) were not in the store") }
                 }
             }
