@@ -30,6 +30,24 @@ package enum Cutoff {
         return start(of: align, at: cutoff, zone: zone)
     }
 
+    /// The instant at which something that began then has reached an age: years and months are added first (clamped to the
+    /// end of the month), then weeks and days, in local time, then hours, minutes and seconds as exact time.
+    ///
+    /// Never earlier than `instant`.
+    package static func end(of age: MaxAge, from instant: Instant, zone: CalendarZone) -> Instant {
+        var end = instant
+        let months = Int128(age.years) * 12 + Int128(age.months)
+        let days = Int128(age.weeks) * 7 + Int128(age.days)
+        if months != 0 || days != 0 {
+            var civil = zone.civil(of: instant)
+            guard let date = civil.date.before(months: -months, days: -days) else { return instant }
+            civil.date = date
+            end = max(instant, zone.instant(of: civil))
+        }
+        let seconds = Int128(age.hours) * 3600 + Int128(age.minutes) * 60 + Int128(age.seconds)
+        return Instant(saturating: Int128(end.microseconds) + seconds * 1_000_000)
+    }
+
     /// The latest start of a calendar unit that is not after an instant.
     ///
     /// If clocks are set back across the start of a unit, the local time alone would say that the earlier unit has

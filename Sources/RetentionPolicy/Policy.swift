@@ -16,6 +16,8 @@ package struct Policy: Sendable {
     package var log: LogSettings?
     /// A time budget for a whole run; nil: none.
     package var maxRuntime: Duration?
+    /// Where rows are archived before they are deleted; nil: they are not.
+    package var archive: ArchiveSettings?
     /// How long the ledger keeps its records; nil: for ever.
     package var ledgerKeep: MaxAge? = Policy.defaultLedgerKeep
     /// How often a run is expected; nil: not set.

@@ -29,6 +29,7 @@ extension PolicyBuilder {
         rule.reclaim = group.word("reclaim", as: ReclaimMode.self) ?? .auto
         rule.recordsDigest = group.flag("digest") ?? false
         rule.isEnabled = group.flag("enabled") ?? true
+        rule.isArchived = group["archive"] == nil
         return rule
     }
 

@@ -22,6 +22,7 @@ struct PolicyBuilder {
             return pendingSource(group)
         }
         let store = storeLocation(file)
+        let archive = archive(file, of: store)
 
         guard let store, !rules.isEmpty else { return nil }
         var policy = Policy(file: source, store: store, rules: rules)
@@ -37,6 +38,8 @@ struct PolicyBuilder {
             // `forever` is the one word; everything else is an age.
             policy.ledgerKeep = ledger.age("keep")
         }
+        policy.archive = archive
+        if archive == nil { for index in rules.indices { policy.rules[index].isArchived = false } }
         policy.expectedEvery = file.age("expected_every")
         policy.onFailure = command(file, "on_failure")
         policy.onSuccess = command(file, "on_success")

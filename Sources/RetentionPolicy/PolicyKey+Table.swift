@@ -20,6 +20,7 @@ extension PolicyKey {
         PolicyKey(
             "ledger", .scalarOrGroup(.wordOr(["none"], .path), ledger),
             "The ledger of past runs; default: beside the store; none: no ledger"),
+        PolicyKey("archive", .group(archive), "Where rows are copied before they are deleted; default: nowhere"),
         PolicyKey("log", .group(log), "Where and how the log is written; default: text on standard error"),
         PolicyKey("metrics", .group(metrics), "Figures for a monitoring system"),
         PolicyKey("limits", .group(fileLimits), "Limits of a whole run"),
@@ -34,6 +35,13 @@ extension PolicyKey {
         PolicyKey("path", .path, "The ledger's file; default: beside the store"),
         PolicyKey(
             "keep", .wordOr(["forever"], .age), "How long the ledger keeps its records of past runs; default 2y"),
+    ]
+
+    static let archive: [PolicyKey] = [
+        PolicyKey("folder", .path, "An existing folder for the archives of a store that is a file"),
+        PolicyKey(
+            "schema", .text, unavailable: noPostgreSQL, "A schema for the archives of a PostgreSQL database"),
+        PolicyKey("keep", .wordOr(["forever"], .age), "How long an archive is kept; default 30d"),
     ]
 
     static let store: [PolicyKey] = [
@@ -108,6 +116,7 @@ extension PolicyKey {
         PolicyKey("enabled", .flag, "Whether the rule runs; default true"),
         PolicyKey("column", .text, "The column of the date attribute in a Core Data store, by its SQL name"),
         PolicyKey("digest", .flag, "Whether a digest of the deleted rows' keys is recorded; default false"),
+        PolicyKey("archive", .word(["none"]), "none: rows of the rule are deleted without an archive"),
     ]
 
     static let keepLast: [PolicyKey] = [

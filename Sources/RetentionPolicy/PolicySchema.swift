@@ -38,6 +38,7 @@ package enum PolicySchema {
         if let units = key.shape.unitText { text += " Units: \(units)." }
         return SchemaNode.object([.init(name: "description", value: .text(text))])
             .adding(members(of: node(key.shape, isComplete: inside)))
+            .adding(key.isArchive ? archiveRules : [])
     }
 
     private static let inheritableNames = Set(PolicyKey.inheritable.map(\.name))
@@ -72,6 +73,11 @@ package enum PolicySchema {
             value: ["properties": ["path": ["not": ["pattern": .text("^" + serverPrefix)]]], "required": ["path"]]),
         .init(name: "then", value: ["properties": ["password_file": false, "max_replication_lag": false]]),
         .init(name: "else", value: ["properties": ["model": false]]),
+    ]
+
+    /// Archives have one place.
+    private static let archiveRules: [SchemaNode.Member] = [
+        .init(name: "oneOf", value: [["required": ["folder"]], ["required": ["schema"]]])
     ]
 
     // MARK: Values
@@ -192,6 +198,13 @@ package enum PolicySchema {
 
     private static func members(of node: SchemaNode) -> [SchemaNode.Member] {
         if case .object(let members) = node { members } else { [] }
+    }
+}
+
+extension PolicyKey {
+    /// Whether it is the mapping `archive` of the file, not the word of a rule.
+    fileprivate var isArchive: Bool {
+        if case .group = shape { name == "archive" } else { false }
     }
 }
 

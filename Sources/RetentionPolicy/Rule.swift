@@ -28,6 +28,8 @@ package struct Rule: Sendable {
     package var batch = BatchSetting()
     package var reclaim: ReclaimMode = .auto
     package var isEnabled = true
+    /// Whether its rows are archived before they are deleted: the policy has an archive, and the rule does not say `archive: none`.
+    package var isArchived = false
     /// Whether the ledger records a digest of the keys of the deleted rows.
     package var recordsDigest = false
     /// The positions of the rule's keys in the file.
@@ -121,7 +123,8 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case historyTracking = "history_tracking"
     case rollupIncomplete = "rollup_incomplete"
     case unsupportedSchema = "unsupported_schema"
+    case notArchivable = "not_archivable"
 
     /// Those that can be accepted.
-    package static let acceptable = allCases.filter { $0 != .unsupportedSchema }
+    package static let acceptable = allCases.filter { $0 != .unsupportedSchema && $0 != .notArchivable }
 }

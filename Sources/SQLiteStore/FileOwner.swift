@@ -8,13 +8,13 @@ import PriceStore
 public struct FileOwner: Hashable, Sendable {
     /// The id in the file's header. Source: sqlite.org/pragma.html#pragma_application_id.
     public let applicationID: Int32
-    /// The only tables that the file may hold, by their exact names.
-    public let tables: Set<String>
+    /// The only tables that the file may hold, by their exact names; nil: what it holds is not checked.
+    public let tables: Set<String>?
     /// What the file is, for messages: `ledger of retention`.
     public let title: String
 
     /// Makes an owner.
-    public init(applicationID: Int32, tables: Set<String>, title: String) {
+    public init(applicationID: Int32, tables: Set<String>?, title: String) {
         self.applicationID = applicationID
         self.tables = tables
         self.title = title
@@ -65,11 +65,12 @@ extension SQLiteConnection {
                 .inputOutput, store: name, message: "the file is a database of another program, not a \(owner.title)",
                 hint: "nothing was written to it; give a path where there is no file, and it is created")
         }
+        guard let tables = owner.tables else { return }
         for entry in entries {
             let (type, entryName): (String, String) = (entry[0], entry[1])
             // SQLite's own tables and indexes; such names are reserved. A virtual table has no page.
             let isInternal = entryName.lowercased().hasPrefix("sqlite_") && ["table", "index"].contains(type)
-            let isOwn = type == "table" && owner.tables.contains(entryName) && (entry[2] as Int64? ?? 0) > 0
+            let isOwn = type == "table" && tables.contains(entryName) && (entry[2] as Int64? ?? 0) > 0
             guard isInternal || isOwn else {
                 throw StoreError(
                     .inputOutput, store: name,

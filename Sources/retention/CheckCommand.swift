@@ -50,12 +50,17 @@ struct CheckCommand: ConsoleCommand {
         return 0
     }
 
+    /// What is wrong with the folder of the archives, unless its place is wrong.
+    private func archiveTroubles(_ policy: Policy) -> [Diagnostic] {
+        ArchiveFolder.diagnostics(of: policy).isEmpty ? ArchiveFolder.troubles(of: policy) : []
+    }
+
     private func diagnostics(_ policy: Policy) throws -> [Diagnostic] {
         let clock = SystemClock.now()
         let opening = StoreOpening(policy)
         let files = try opening.outputs()
         // Offline the policy may be for another machine.
-        let outputs = files.diagnostics + (offline ? [] : files.missingFolders)
+        let outputs = files.diagnostics + (offline ? [] : files.missingFolders + archiveTroubles(policy))
         let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs
         guard !offline else { return advice.sorted { $0.mark < $1.mark } }
         let reader = try opening.reader()

@@ -13,6 +13,7 @@ enum PolicyAccess {
         if isChecked { try refuse(path, "the policy") }
         let policy = try PolicyFile.read(path: path)
         if isChecked { for folder in PendingFolder(policy).folders() { try refuse(folder, "the pending folder") } }
+        if isChecked, let folder = policy.archive?.folder { try refuse(folder, "the folder of the archives") }
         return policy
     }
 

@@ -93,8 +93,10 @@ struct RunSession {
     }
 
     private func setup(_ policy: Policy) -> RunSetup {
-        RunSetup(
+        var setup = RunSetup(
             policy: policy, runID: runID, asOf: asOf, options: options, maxRuntime: maxRuntime,
             clock: SystemClock.now, uptime: SystemClock.uptime, sleep: SystemClock.sleep, observer: observer)
+        setup.openArchive = { try StoreOpening.archiveReader($0) }
+        return setup
     }
 }

@@ -44,6 +44,36 @@ struct PolicyFileTests {
         #expect(try keep("ledger: { keep: forever }") == nil && keep("ledger: { keep: 90d }")?.days == 90)
     }
 
+    @Test func readsTheArchive() throws {
+        let policy = try everything()
+        #expect(policy.archive?.folder == PolicyFixtures.folder.path + "/archive" && policy.archive?.keep?.days == 90)
+        #expect(policy.rules.map(\.isArchived) == [false, true])
+        func archive(_ text: String) throws -> ArchiveSettings? { try PolicyFixtures.read(PolicyFixtures.text(top: text)).archive }
+        #expect(try archive("archive: { folder: a }")?.keep?.written == "30d")
+        #expect(try archive("archive: { folder: /a, keep: forever }").map { $0.folder == "/a" && $0.keep == nil } == true)
+        #expect(try archive("") == nil)
+    }
+
+    @Test func aRuleIsArchivedOnlyIfThereIsAnArchive() throws {
+        #expect(try !PolicyFixtures.rule("enabled: true").isArchived && !PolicyFixtures.rule("archive: none").isArchived)
+        let text = PolicyFixtures.text(top: "archive: { folder: a }\ndefaults: { archive: none }")
+        #expect(try PolicyFixtures.read(text).rules.map(\.isArchived) == [false])
+    }
+
+    @Test(.enabled(if: PolicyKey.noPostgreSQL == nil, "built without the trait Postgres"))
+    func eachKindOfStoreHasItsPlaceForArchives() throws {
+        func mistakes(_ store: String, _ archive: String) -> [String] {
+            let text = PolicyFixtures.text(top: "archive: \(archive)").replacing("prices.sqlite", with: store)
+            return PolicyFixtures.mistakes(text).map(\.message)
+        }
+        let server = "postgresql:///prices"
+        #expect(mistakes(server, "{ schema: retention_archive }") == [])
+        #expect(mistakes(server, "{ folder: a }").first?.contains("'folder' is for SQLite files") == true)
+        #expect(mistakes("a.sqlite", "{ schema: a }").first?.contains("'schema' is for PostgreSQL databases") == true)
+        #expect(mistakes(server, "{ keep: 1d }").first?.contains("required key 'schema' is missing") == true)
+        #expect(mistakes("a.sqlite", "{ folder: a, schema: b }").first?.contains("name two places") == true)
+    }
+
     @Test func readsPendingFiles() throws {
         let pending = try everything().pending
         try #require(pending.count == 2)

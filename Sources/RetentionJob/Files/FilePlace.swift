@@ -82,6 +82,12 @@ package struct FilePlace {
         return got < 0 ? nil : Array(bytes.prefix(got))
     }
 
+    /// What the file system calls the file or folder at a path, after all links; nil: there is none.
+    static func number(of path: String) -> Number? {
+        var facts = stat()
+        return stat(path, &facts) == 0 ? Number(facts) : nil
+    }
+
     /// The path of a name in a folder.
     package static func path(_ name: String, in folder: String) -> String {
         folder == "/" ? "/" + name : folder + "/" + name

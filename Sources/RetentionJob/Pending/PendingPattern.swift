@@ -60,6 +60,12 @@ package struct PendingPattern {
         return folders(&problems).map(\.real)
     }
 
+    /// The folders that are searched; without any, the one that would be if it existed.
+    var searchedFolders: [String] {
+        let folders = realFolders()
+        return folders.isEmpty && parts.count == 1 ? [root] : folders
+    }
+
     /// Whether the name of an imported file is one of the pattern's, with or without the number it got.
     func matches(takenName name: String) -> Bool {
         guard let pattern = parts.last else { return false }

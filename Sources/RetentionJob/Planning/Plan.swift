@@ -111,6 +111,7 @@ extension Plan.Step {
             report.refusal = refusal.code
             report.message = refusal.message
         }
+        if surveyRequest?.archiveRule != nil { report.archived = 0 }
         report.accepted = accepted
         report.rows = survey.rowCount
         report.expired = survey.expiredCount

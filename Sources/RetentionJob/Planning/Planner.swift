@@ -98,6 +98,7 @@ package struct Planner {
         var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: preceding)
         request.ignoresUnknownHistory = accepted.contains(.historyTracking)
         var survey = try answer(request, reader)
+        var archiveObstacle = try self.archiveObstacle(of: request, survey, reader)
         var outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
         // A wrong format does no harm if nothing is deleted.
         var recognition: DateRecognition?
@@ -110,7 +111,8 @@ package struct Planner {
         func refusals(_ rule: Rule) -> [Refusal] {
             Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
-                hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread
+                hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread,
+                archiveObstacle: archiveObstacle
             ).all()
         }
         var holding = refusals(rule)
@@ -120,6 +122,7 @@ package struct Planner {
             // forbidden.
             request.relationships = .asDeclared
             survey = try answer(request, reader)
+            archiveObstacle = try self.archiveObstacle(of: request, survey, reader)
             outline = try survey.unsupported == nil ? reader.outline(of: request) : nil
             var waived = rule
             waived.relationships = .asDeclared
@@ -160,6 +163,7 @@ package struct Planner {
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest
         request.technique = options.technique
+        if rule.isArchived { request.archiveRule = rule.name }
         return request
     }
 
@@ -177,6 +181,14 @@ package struct Planner {
             survey.unsupported = error.message
             return survey
         }
+    }
+
+    /// Why the rows of an archived rule cannot be archived; nil: they can, or need not be.
+    private func archiveObstacle(
+        of request: SurveyRequest, _ survey: Survey, _ reader: any StoreReader
+    ) throws(StoreError) -> String? {
+        guard request.archiveRule != nil, survey.unsupported == nil else { return nil }
+        return try reader.archiveObstacle(of: request)
     }
 
     /// Whether an entity has an attribute that a rule could use as a date, judged by a few of its values.

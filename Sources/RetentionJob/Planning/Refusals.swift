@@ -24,14 +24,17 @@ package struct Refusals {
     package var recognition: DateRecognition?
     /// The rows that would be deleted but are recent in another format; nil: there are none, or this was not checked.
     package var misread: MisreadRows?
+    /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can, or need not be.
+    package var archiveObstacle: String?
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, outline: DeletionOutline? = nil,
         clock: Instant,
         memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil,
-        misread: MisreadRows? = nil
+        misread: MisreadRows? = nil, archiveObstacle: String? = nil
     ) {
         self.misread = misread
+        self.archiveObstacle = archiveObstacle
         self.recognition = recognition
         self.rule = rule
         self.date = date
@@ -53,7 +56,7 @@ package struct Refusals {
         return [
             wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
             futureDates(), mixedFormats(), relationshipDenied(), tooLongLock(), historyTracking(),
-            rollupIncomplete(),
+            rollupIncomplete(), notArchivable(),
         ].compactMap { $0 }
     }
 
@@ -85,6 +88,15 @@ package struct Refusals {
 
     private func rollupIncomplete() -> Refusal? {
         survey.rollupObstacle.map { refusal(.rollupIncomplete, $0) }
+    }
+
+    /// Cannot be accepted: a rule that is not to be archived says so in the policy, where it is seen.
+    private func notArchivable() -> Refusal? {
+        guard let archiveObstacle else { return nil }
+        return Refusal(
+            .notArchivable, reason: begin("its rows cannot be archived before they are deleted: \(archiveObstacle)"),
+            wayPast: "this cannot be accepted; to delete them without an archive write archive: none in the rule",
+            isAcceptable: false)
     }
 
     // MARK: The dates

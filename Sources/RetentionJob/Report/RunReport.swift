@@ -26,6 +26,44 @@ package struct RunReport: Sendable {
         package init() {}
     }
 
+    /// The archive that a run made.
+    package struct Archive: Hashable, Sendable {
+        /// The path of the file, or the name of the schema.
+        package var path: String
+        /// Rows in it, of all tables.
+        package var rows: Int
+        /// Old values of references that were cleared.
+        package var references: Int
+        /// The size of the file in bytes; nil: a server has it, or it is not complete.
+        package var sizeBytes: Int64?
+        /// The SHA-256 of the file, in hexadecimal; nil: a server has it, or it is not complete.
+        package var sha256: String?
+        /// Whether it was checked and brought to disk at the end of the run. Nothing is restored from one that is not.
+        package var isComplete: Bool
+        /// Until when it is kept; nil: for ever, or not known yet.
+        package var until: Instant?
+
+        package init(
+            path: String, rows: Int, references: Int = 0, sizeBytes: Int64? = nil, sha256: String? = nil,
+            isComplete: Bool, until: Instant? = nil
+        ) {
+            self.path = path
+            self.rows = rows
+            self.references = references
+            self.sizeBytes = sizeBytes
+            self.sha256 = sha256
+            self.isComplete = isComplete
+            self.until = until
+        }
+
+        /// A complete archive.
+        package init(_ result: ArchiveResult) {
+            self.init(
+                path: result.path, rows: result.rowCount, references: result.referenceCount,
+                sizeBytes: result.sizeBytes, sha256: result.sha256, isComplete: true)
+        }
+    }
+
     /// What became of one rule.
     package struct RuleReport: Sendable {
         package var name: String
@@ -44,6 +82,8 @@ package struct RunReport: Sendable {
         package var expired = 0
         package var keptByRule = 0
         package var deleted = 0
+        /// Rows of all tables that were archived before they were deleted; nil: the rule is not archived.
+        package var archived: Int?
         package var cascaded = 0
         package var nullified = 0
         /// The store's triggers that the delete sets off, each with its table: `audit of Price`.
@@ -103,6 +143,17 @@ package struct RunReport: Sendable {
             deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.key):\($0.value)" }.joined(separator: ",")
         }
 
+        /// Rows of all tables that the rule deleted, whatever deleted them.
+        package var goneCount: Int { deleted + cascaded + deletedByTriggers.values.reduce(0, +) }
+
+        /// How the archived rows differ from the deleted ones, as a sentence without a full stop; nil: they do not, or the
+        /// rule is not archived.
+        package var archiveDifference: String? {
+            guard let archived, archived != goneCount else { return nil }
+            return "\(Figures.count(archived, "row")) \(archived == 1 ? "was" : "were") archived, and "
+                + "\(Figures.count(goneCount, "row")) \(goneCount == 1 ? "was" : "were") deleted"
+        }
+
         /// The number of rows whose date cannot be used.
         package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
 
@@ -123,6 +174,8 @@ package struct RunReport: Sendable {
     /// Whether the policy names pending files at all.
     package var hasPendingSources = false
     package var rules: [RuleReport] = []
+    /// The archive of the run; nil: there is none.
+    package var archive: Archive?
     /// The size of the store before the first delete, in bytes; nil: nothing had to be deleted.
     package var storeBytesBefore: Int64?
     package var reclaimedBytes: Int64 = 0
@@ -155,6 +208,11 @@ package struct RunReport: Sendable {
     package var expiredCount: Int { rules.reduce(0) { $0 + $1.expired } }
     /// Deleted rows of all rules.
     package var deletedCount: Int { rules.reduce(0) { $0 + $1.deleted } }
+    /// Archived rows of all rules; nil: no rule is archived.
+    package var archivedCount: Int? {
+        let counts = rules.compactMap(\.archived)
+        return counts.isEmpty ? nil : counts.reduce(0, +)
+    }
     /// Rows of all rules that a cascade deleted, or would delete.
     package var cascadedCount: Int { rules.reduce(0) { $0 + $1.cascaded } }
     /// Rows that triggers deleted in all rules.

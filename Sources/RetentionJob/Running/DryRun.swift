@@ -34,6 +34,7 @@ package struct DryRun {
                     into: rehearsal, logger: logger, mayContinue: { !setup.isBudgetSpent(since: began) },
                     note: { report.warnings.append($0) })
                 let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
+                try setup.checkArchive(for: plan, in: rehearsal)
                 report.rules = plan.steps.map(\.predictedReport)
                 for sentence in plan.warningsOfUnreadable {
                     let warning = "no date can be read: \(sentence)"

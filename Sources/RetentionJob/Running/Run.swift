@@ -12,7 +12,7 @@ package final class Run {
     /// Every batch is executed by a context, as in any program that uses the library.
     let context: StoreContext
     let logger: Logger
-    private let recorder: (any RunRecorder)?
+    let recorder: (any RunRecorder)?
     private let signal: () -> Int32?
     private let began: Duration
     var report: RunReport
@@ -56,6 +56,7 @@ package final class Run {
             if memory.hasCrash { try verify() }
             try savePending()
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
+            try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
             measureStore(before: plan)
@@ -100,6 +101,7 @@ package final class Run {
 
     private func carryOut(_ plan: Plan) {
         for index in plan.steps.indices where plan.steps[index].disposition == .planned { carryOut(index, of: plan) }
+        compareArchived()
         reportTriggerDeletes()
         recountRefused(plan)
         noteDatesOfRefused(plan)
@@ -149,9 +151,13 @@ package final class Run {
         report.finished = setup.clock()
         // A size that cannot be read is no reason to fail.
         if !isOver { measure() }
+        noteArchiveEnd()
+        let old = findOldArchives()
         do {
             try recorder?.finish(report)
             report.ledgerHash = try recorder?.chainHead()
+            // Only after the run is recorded, so that nothing is lost without a record.
+            if let (archives, expired) = old { remove(archives, expired) }
         } catch {
             status.note(error)
             report.exitCode = status.exitCode
@@ -162,6 +168,9 @@ package final class Run {
             "residue": "\(report.residueCount)", "reclaimed_bytes": "\(report.reclaimedBytes)",
             "exit_code": "\(report.exitCode)",
         ]
+        metadata["archived"] = report.archivedCount.map { "\($0)" }
+        metadata["archive"] = report.archive.map { "\($0.path)" }
+        metadata["archive_sha256"] = report.archive?.sha256.map { "\($0)" }
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("run finished", metadata: metadata)
     }
@@ -242,6 +251,7 @@ package final class Run {
             "outcome": "\(rule.outcome.rawValue)", "expired": "\(rule.expired)", "deleted": "\(rule.deleted)",
             "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
         ]
+        metadata["archived"] = rule.archived.map { "\($0)" }
         if !rule.deletedByTriggers.isEmpty {
             metadata["deleted_by_triggers"] = "\(rule.deletedByTriggerText)"
         }

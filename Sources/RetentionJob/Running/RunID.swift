@@ -5,6 +5,22 @@ package enum RunID {
     /// Crockford's base 32: no I, L, O, U. Source: the ULID specification, "Encoding".
     private static let alphabet = Array("0123456789ABCDEFGHJKMNPQRSTVWXYZ")
 
+    private static let length = 26
+
+    /// Whether a text has the form of an ID, in capitals as ``make(at:random:)`` writes it.
+    package static func isRunID(_ text: some StringProtocol) -> Bool {
+        let digits = Array(text)
+        // The first digit holds only three bits.
+        return digits.count == length && digits.allSatisfy(alphabet.contains) && digits[0] <= "7"
+    }
+
+    /// When the run of an ID began, to the millisecond; nil: the text is not an ID.
+    package static func start(of id: String) -> Instant? {
+        guard isRunID(id) else { return nil }
+        let milliseconds = id.prefix(10).reduce(Int64(0)) { $0 << 5 | Int64(alphabet.firstIndex(of: $1) ?? 0) }
+        return Instant(microseconds: milliseconds * 1000)
+    }
+
     /// How many random bytes an ID takes.
     package static let randomByteCount = 10
 
@@ -20,6 +36,6 @@ package enum RunID {
             bits |= UInt128(byte) << UInt128(72 - 8 * place)
         }
         // 26 digits of 5 bits hold 130 bits; the two highest are always 0.
-        return String((0..<26).map { alphabet[Int((bits >> UInt128(5 * (25 - $0))) & 31)] })
+        return String((0..<length).map { alphabet[Int((bits >> UInt128(5 * (25 - $0))) & 31)] })
     }
 }

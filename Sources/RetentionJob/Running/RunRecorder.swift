@@ -8,9 +8,14 @@ package protocol RunRecorder: AnyObject {
     func finish(_ report: RunReport) throws
     /// The hash of the last link, which covers everything recorded so far; nil if there is none.
     func chainHead() throws -> String?
+    /// What is recorded of some runs of this store, by their identifiers; unknown runs are missing.
+    func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun]
 }
 
 extension RunRecorder {
     /// Nil: a recorder need not keep a chain.
     package func chainHead() throws -> String? { nil }
+
+    /// None: a recorder need not know of archives.
+    package func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] { [:] }
 }

@@ -19,6 +19,9 @@ package struct RunSetup {
     /// Waits for a time.
     package var sleep: (Duration) -> Void
     package var observer: (any RunObserver)?
+    /// Opens an archive's file for reading, and throws if it does not carry the application id of archives; nil: old archives
+    /// are not looked for.
+    package var openArchive: ((String) throws -> any StoreReader)?
 
     package init(
         policy: Policy, runID: String, asOf: Instant, options: Planner.Options = Planner.Options(),

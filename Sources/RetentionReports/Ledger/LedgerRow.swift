@@ -13,11 +13,13 @@ enum LedgerRow {
         integers: [
             "number", "as_of_us", "started_us", "finished_us", "pid", "exit_code", "pending_sources", "pending_files",
             "pending_saved", "pending_ignored", "pending_rejected", "expired", "deleted", "residue", "reclaimed_bytes",
-            "clock_believed", "uid", "store_bytes",
+            "clock_believed", "uid", "store_bytes", "archive_rows", "archive_references", "archive_bytes",
+            "archive_complete", "archive_until_us",
         ],
         texts: [
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
-            "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure",
+            "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
+            "archive_sha256", "archive_until",
         ])
 
     /// The whole entity of the rules of runs.
@@ -26,7 +28,7 @@ enum LedgerRow {
         integers: [
             "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded",
             "nullified", "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "oldest_deleted_us",
-            "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes",
+            "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes", "archived",
         ],
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
@@ -77,6 +79,15 @@ enum LedgerRow {
             "store_bytes": report.storeSizeBytes.map { .integer($0) } ?? .null,
         ]
         values.set("finished", report.finished)
+        if let archive = report.archive {
+            values["archive"] = .text(archive.path)
+            values["archive_rows"] = .count(archive.rows)
+            values["archive_references"] = .count(archive.references)
+            values["archive_bytes"] = archive.sizeBytes.map { .integer($0) } ?? .null
+            values["archive_sha256"] = .optional(archive.sha256)
+            values["archive_complete"] = .integer(archive.isComplete ? 1 : 0)
+            values.set("archive_until", archive.until)
+        }
         return values
     }
 
@@ -103,6 +114,7 @@ enum LedgerRow {
             values["deleted_by_triggers"] = .lines(
                 rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
         }
+        values["archived"] = rule.archived.map { .count($0) } ?? .null
         values.set("cutoff", rule.cutoff)
         values.set("oldest", rule.oldest)
         values.set("newest", rule.newest)
@@ -135,6 +147,7 @@ enum LedgerRow {
         report.failure = row.string("failure")
         report.storeSizeBytes = row.count("store_bytes").map(Int64.init)
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
+        report.archive = archive(row)
         return LedgerRun(
             number: row.int("number") ?? 0, report: report,
             outcome: row.string("outcome").flatMap(LedgerRun.Outcome.init) ?? .crashed,
@@ -142,6 +155,15 @@ enum LedgerRow {
                 pid: row.int("pid") ?? 0, host: row.string("host") ?? "", user: row.string("user") ?? "",
                 version: row.string("version") ?? "", uid: row.int("uid"), login: row.string("login"),
                 sudoUser: row.string("sudo_user")))
+    }
+
+    /// The archive of a run; nil: it made none.
+    private static func archive(_ row: [String: StoreValue]) -> RunReport.Archive? {
+        guard let path = row.string("archive") else { return nil }
+        return RunReport.Archive(
+            path: path, rows: row.count("archive_rows") ?? 0, references: row.count("archive_references") ?? 0,
+            sizeBytes: row.count("archive_bytes").map(Int64.init), sha256: row.string("archive_sha256"),
+            isComplete: row.int("archive_complete") == 1, until: row.instant("archive_until"))
     }
 
     /// A rule of a run.
@@ -159,6 +181,7 @@ enum LedgerRow {
         rule.expired = row.count("expired") ?? 0
         rule.keptByRule = row.count("kept_by_rule") ?? 0
         rule.deleted = row.count("deleted") ?? 0
+        rule.archived = row.count("archived")
         rule.cascaded = row.count("cascaded") ?? 0
         rule.nullified = row.count("nullified") ?? 0
         for line in row.lines("deleted_by_triggers") {

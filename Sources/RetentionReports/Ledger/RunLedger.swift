@@ -137,6 +137,22 @@ package final class RunLedger: RunRecorder {
         try LedgerHistory(reader: writer).memory(store: store, before: number.map(Int.init))
     }
 
+    /// What is recorded of some runs of this store.
+    package func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] {
+        let runs = try LedgerChain.rows(
+            LedgerRow.runEntityName, where: ofThisStore && .isIn("run", identifiers.map { .text($0) }), in: writer)
+        let recorded = runs.map(LedgerRow.run).map { run in
+            let isEnded = run.outcome != .running && run.outcome != .crashed
+            return (
+                run.report.runID,
+                RecordedRun(
+                    ended: isEnded ? run.report.finished : nil,
+                    hasCompleteArchive: run.report.archive?.isComplete ?? false, archiveUntil: run.report.archive?.until)
+            )
+        }
+        return Dictionary(recorded) { first, _ in first }
+    }
+
     /// Rows of this store, without the current run.
     private var ofThisStore: Predicate {
         let sameStore = Predicate.compare("store", .equal, .text(store))

@@ -57,6 +57,9 @@ package struct MetricsText {
         run("duration_seconds", "How long the last run took.", Figures.seconds(report.finished.since(report.started)))
         run("expected_seconds", "How often a run is expected.", expectedSeconds.map(Figures.seconds))
         run("reclaimed_bytes", "By how much the last run made the store smaller.", String(report.reclaimedBytes))
+        run(
+            "archive_bytes", "The size of the last run's archive; 0: it made none.",
+            report.archivedCount.map { _ in String(report.archive?.sizeBytes ?? 0) })
         run("rejected_lines", "Bad lines of pending files in the last run.", String(report.pending.rejected))
         gauge(
             "store_bytes", "The size of the store after the last run.",
@@ -74,6 +77,9 @@ package struct MetricsText {
             })
         rules("expired_rows", "Expired rows that the last run found.") { String($0.expired) }
         rules("deleted_rows", "Rows that the last run deleted.") { String($0.deleted) }
+        rules("archived_rows", "Rows of all tables that the last run archived before it deleted them.") {
+            $0.archived.map { String($0) }
+        }
         rules("residue_rows", "Expired rows that remained after the last run.") { String($0.residue) }
         rules("unreadable_rows", "Rows whose date cannot be used.") { String($0.unreadableCount) }
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {

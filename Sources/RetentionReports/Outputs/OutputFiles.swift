@@ -97,6 +97,7 @@ package struct OutputFiles {
                     ))
             }
         }
+        found += ArchiveFolder.diagnostics(of: policy)
         return found.sorted { $0.mark < $1.mark }
     }
 

@@ -144,6 +144,7 @@ extension ReviewPage {
 
     private var runTable: String {
         var rows: [(cells: [String], style: String?)] = []
+        let hasArchives = runs.suffix(Self.mostRuns).contains { $0.report.archivedCount != nil }
         for run in runs.suffix(Self.mostRuns).reversed() {
             let report = run.report
             let isEnded = run.outcome != .running && run.outcome != .crashed
@@ -156,6 +157,9 @@ extension ReviewPage {
                             ? "<strong class=\"bad\">crashed</strong>" : HTMLText.escaped(run.outcome.rawValue),
                         isEnded ? String(report.exitCode) : "",
                         isEnded ? Figures.grouped(report.deletedCount) : "",
+                    ]
+                        + (hasArchives ? [report.archivedCount.map { Figures.grouped($0) } ?? ""] : [])
+                        + [
                         isEnded ? Figures.grouped(report.residueCount) : "",
                         isEnded ? HTMLText.escaped(Figures.duration(report.finished.since(report.started))) : "",
                         "<code>\(HTMLText.escaped(String(report.configSHA256.prefix(8))))</code>", accountable,
@@ -166,8 +170,9 @@ extension ReviewPage {
             HTMLText.table(
                 "The newest \(Figures.count(rows.count, "run")), the last one first",
                 [
-                    ("Started (UTC)", false), ("Outcome", false), ("Exit", true), ("Deleted", true), ("Residue", true),
-                    ("Time", true), ("Policy", false), ("By", false),
+                    ("Started (UTC)", false), ("Outcome", false), ("Exit", true), ("Deleted", true),
+                ] + (hasArchives ? [("Archived", true)] : []) + [
+                    ("Residue", true), ("Time", true), ("Policy", false), ("By", false),
                 ], rows)
         ]
         if let missed, !missed.gaps.isEmpty {

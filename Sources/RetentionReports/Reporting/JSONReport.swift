@@ -38,6 +38,7 @@ package struct JSONReport {
                     .init("residue", .count(report.residueCount)),
                     .init("cascaded", .count(report.cascadedCount)),
                     .init("deleted_by_triggers", .count(report.triggerDeletedCount)),
+                    .init("archived", .optional(report.archivedCount)),
                 ])),
             .init("reclaimed_bytes", .integer(report.reclaimedBytes)),
             .init("exit_code", .integer(Int64(report.exitCode))),
@@ -46,6 +47,7 @@ package struct JSONReport {
             .init("store_bytes_before", report.storeBytesBefore.map { .integer($0) } ?? .null),
             .init("store_bytes", report.storeSizeBytes.map { .integer($0) } ?? .null),
             .init("ledger_hash", .optional(report.ledgerHash)),
+            .init("archive", report.archive?.json ?? .null),
         ])
     }
 
@@ -106,6 +108,18 @@ package struct JSONReport {
                     rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
                         .object([.init("entity", .string($0.key)), .init("rows", .count($0.value))])
                     })),
+            .init("archived", .optional(rule.archived)),
+        ])
+    }
+}
+
+extension RunReport.Archive {
+    /// The archive in `archive`.
+    fileprivate var json: JSONText {
+        .object([
+            .init("path", .string(path)), .init("rows", .count(rows)), .init("references", .count(references)),
+            .init("bytes", sizeBytes.map { .integer($0) } ?? .null), .init("sha256", .optional(sha256)),
+            .init("complete", .bool(isComplete)), .init("until", .optional(until)),
         ])
     }
 }

@@ -51,7 +51,7 @@ package struct LogReport {
         var table = TextTable(columns: [
             .init("RUN"), .init("STARTED (UTC)"), .init("TIME", .right), .init("EXIT", .right), .init("RULE"),
             .init("OUTCOME"), .init("EXPIRED", .right), .init("DELETED", .right), .init("CASCADED", .right),
-            .init("RESIDUE", .right), .init("UNREADABLE", .right),
+            .init("ARCHIVED", .right), .init("RESIDUE", .right), .init("UNREADABLE", .right),
         ])
         var gaps = (missed?.gaps ?? []).filter { $0.until.map { $0 >= runs[0].report.started } ?? true }[...]
         func appendGaps(before start: Instant?) {
@@ -129,6 +129,7 @@ package struct LogReport {
         return [
             SafeText.line(rule.name), outcome, Figures.grouped(rule.expired), Figures.grouped(rule.deleted),
             rule.cascaded > 0 ? Figures.grouped(rule.cascaded) : "",
+            rule.archived.map { Figures.grouped($0) } ?? "",
             rule.residue > 0 ? Figures.grouped(rule.residue) : "",
             rule.unreadableCount > 0 ? Figures.grouped(rule.unreadableCount) : "",
         ]

@@ -2,6 +2,18 @@ import PriceStore
 package import RetentionJob
 import RetentionPolicy
 
+extension RunReport.Archive {
+    /// What is in it, where it is and how long: `58,240 rows in archive/01KA….sqlite, 12.3 MiB, kept until …`.
+    var text: String {
+        var parts = ["\(Figures.count(rows, "row")) in \(path)"]
+        if references > 0 { parts.append(Figures.count(references, "old value") + " of references") }
+        if let sizeBytes { parts.append(Figures.bytes(sizeBytes)) }
+        guard isComplete else { return parts.joined(separator: ", ") + "; it is not complete, so nothing can be restored from it" }
+        parts.append(until.map { "kept until \(Figures.instant($0))" } ?? "kept for ever")
+        return parts.joined(separator: ", ")
+    }
+}
+
 /// The report of a run or a dry run for people.
 package struct TextReport {
     private let report: RunReport
@@ -28,6 +40,7 @@ package struct TextReport {
         lines += pendingLines
         if !report.rules.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
         lines += report.rules.flatMap(notes)
+        if let archive = report.archive { lines += note("archive", archive.text, archive.isComplete ? .plain : .caution) }
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: width)
@@ -85,7 +98,7 @@ package struct TextReport {
         ]
         if !isDryRun {
             columns += [
-                .init("DELETED", .right, isAlwaysShown: true), .init("RESIDUE", .right), .init("BATCHES", .right),
+                .init("DELETED", .right, isAlwaysShown: true), .init("ARCHIVED", .right), .init("RESIDUE", .right), .init("BATCHES", .right),
                 .init("TIME", .right),
             ]
         }
@@ -110,7 +123,8 @@ package struct TextReport {
                 return .init(cells: cells)
             }
             cells += [
-                Figures.grouped(rule.deleted), rule.residue > 0 ? Figures.grouped(rule.residue) : "",
+                Figures.grouped(rule.deleted), rule.archived.map { Figures.grouped($0) } ?? "",
+                rule.residue > 0 ? Figures.grouped(rule.residue) : "",
                 rule.batches > 0 ? Figures.grouped(rule.batches) : "",
                 rule.batches > 0 ? Figures.duration(rule.elapsed) : "", rule.outcome.rawValue,
             ]
@@ -240,7 +254,10 @@ package struct TextReport {
             let expired = planned.reduce(0) { $0 + $1.expired }
             let cascaded = planned.reduce(0) { $0 + $1.cascaded }
             let deleted = expired == 0 ? "no rows" : Figures.count(expired + cascaded, "row")
-            parts = ["delete \(deleted)" + Self.shares(expired: expired, cascaded: cascaded)]
+            let archived = planned.reduce(0) { $0 + ($1.archived == nil ? 0 : $1.expired + $1.cascaded) }
+            let verb = archived > 0 && archived == expired + cascaded ? "archive and delete" : "delete"
+            parts = ["\(verb) \(deleted)" + Self.shares(expired: expired, cascaded: cascaded)]
+            if verb == "delete", archived > 0 { parts.append("archive \(Figures.grouped(archived)) of them") }
             if refused > 0 { parts.append("refuse \(Figures.count(refused, "rule"))") }
             if rejected > 0 { parts.append("reject \(Figures.count(rejected, "pending line"))") }
             return "Nothing was changed. A run would \(Self.list(parts))\(exit)."

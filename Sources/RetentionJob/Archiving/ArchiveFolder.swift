@@ -1,0 +1,159 @@
+@preconcurrency import Glibc
+package import PriceStore
+package import RetentionPolicy
+
+/// The folder in which a policy's archives are made: whether that is possible and safe.
+package struct ArchiveFolder {
+    /// As the policy names it, absolute.
+    let named: String
+
+    package init(_ path: String) { named = path }
+
+    /// The path without symbolic links; as it is named if it does not exist.
+    package var path: String { FilePlace.realPath(named) ?? named }
+
+    // MARK: The folder itself
+
+    /// Throws unless archives can be written there, and only this user and root can change them.
+    ///
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if it is no folder, of kind `permission` if it is someone else's, others can
+    ///   write it, or this user cannot.
+    package func check() throws(StoreError) {
+        var facts = stat()
+        guard stat(named, &facts) == 0 else {
+            let code = errno
+            if code == ENOENT || code == ENOTDIR {
+                throw error(.cannotCreate, "does not exist", hint: "create it: mkdir -m 700 \(named)")
+            }
+            throw error(code == EACCES ? .permission : .inputOutput, "cannot be accessed: \(Self.text(of: code))")
+        }
+        guard facts.isFolder else { throw error(.cannotCreate, "is not a folder") }
+        guard facts.st_uid == geteuid() || facts.st_uid == 0 else {
+            throw error(
+                .permission, "belongs to user \(facts.st_uid), who could read and change the archives",
+                hint: "run it as that user, or change the folder's owner")
+        }
+        guard facts.st_mode & 0o022 == 0 else {
+            throw error(.permission, "can be written by others, who could change the archives", hint: "chmod go-w \(named)")
+        }
+        guard faccessat(AT_FDCWD, named, W_OK | X_OK, AT_EACCESS) == 0 else {
+            throw error(.permission, "cannot be written: \(Self.text(of: errno))")
+        }
+    }
+
+    private func error(_ kind: StoreError.Kind, _ problem: String, hint: String? = nil) -> StoreError {
+        StoreError(
+            kind, store: named, message: "the folder of the archives \(problem)",
+            hint: hint ?? "check the folder, or change archive.folder")
+    }
+
+    private static func text(of code: Int32) -> String { String(cString: strerror(code)) }
+
+    // MARK: Its place
+
+    /// Why the folder of a policy's archives is in the wrong place, at its position; empty if it is not, or if there is none.
+    package static func diagnostics(of policy: Policy) -> [Diagnostic] {
+        guard let path = policy.archive?.folder else { return [] }
+        return ArchiveFolder(path).misplacement(policy).map {
+            [Diagnostic(at: policy.marks.value("archive.folder"), "'archive.folder' cannot be used: \(path) \($0)")]
+        } ?? []
+    }
+
+    /// Why archives cannot be made in the folder of a policy now, at its position.
+    package static func troubles(of policy: Policy) -> [Diagnostic] {
+        guard let path = policy.archive?.folder else { return [] }
+        do throws(StoreError) {
+            try ArchiveFolder(path).check()
+            return []
+        } catch {
+            return [
+                Diagnostic(
+                    at: policy.marks.value("archive.folder"),
+                    "'archive.folder' cannot be used: \(path): \(error.message)\(error.hint.map { "; \($0)" } ?? "")")
+            ]
+        }
+    }
+
+    /// A clause; nil: the place is good.
+    private func misplacement(_ policy: Policy) -> String? {
+        if case .path(let store) = policy.store.address {
+            let folders = [FilePlace(store, followsLink: true).folder, FilePlace(store).folder]
+            if folders.contains(where: { isSame(as: $0) }) { return "is the folder of the store; name a folder of its own" }
+        }
+        for source in policy.pending {
+            let pattern = PendingPattern(source)
+            for folder in pattern.searchedFolders {
+                if isSame(as: folder) { return "is a folder of pending files" }
+                if ArchiveFolder(folder).holds(path) { return "is inside the folder of pending files \(folder)" }
+                if holds(folder) { return "holds the folder of pending files \(folder)" }
+            }
+        }
+        return nil
+    }
+
+    private func isSame(as folder: String) -> Bool {
+        let (own, other) = (FilePlace.number(of: path), FilePlace.number(of: folder))
+        return own == nil || other == nil ? Self.plain(path) == Self.plain(folder) : own == other
+    }
+
+    /// Whether a path leads through this folder. Folders are compared by what they are, not by their names.
+    private func holds(_ other: String) -> Bool {
+        var parts = Self.plain(other).split(separator: "/").dropLast()
+        while true {
+            if isSame(as: "/" + parts.joined(separator: "/")) { return true }
+            guard !parts.isEmpty else { return false }
+            parts.removeLast()
+        }
+    }
+
+    /// A path without links as far as it exists.
+    private static func plain(_ path: String) -> String { FilePlace(path, followsLink: true).path }
+
+    // MARK: Its space
+
+    /// Throws unless there is room for what the archived rules of a plan delete.
+    ///
+    /// The size is estimated only if the whole store would not fit, because that may read all pages of an entity.
+    ///
+    /// - Throws: ``StoreError`` of kind `inputOutput` if there is not enough room.
+    package func requireSpace(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
+        guard let free = freeBytes, try reader.sizeBytes() > free else { return }
+        var needed: Int64 = 0
+        for step in plan.archivedSteps { needed += try Self.estimate(step, reader) }
+        guard needed > free else { return }
+        throw StoreError(
+            .inputOutput, store: named,
+            message: "the archive needs about \(Figures.bytes(needed)) (estimate), and the folder has \(Figures.bytes(free)) free",
+            hint: "free some space, or name a folder on another disk in archive.folder")
+    }
+
+    /// The part of the entity's space that the expired rows of a step take, in bytes.
+    private static func estimate(_ step: Plan.Step, _ reader: any StoreReader) throws(StoreError) -> Int64 {
+        let entity = step.surveyRequest?.entity ?? step.rule.entity
+        let size = try reader.sizeBytes(ofEntity: entity) ?? reader.sizeBytes()
+        let rows = max(1, try reader.count(FetchRequest(entity: entity)))
+        return Int64(clamping: Int128(size) * Int128(min(step.survey.expiredCount, rows)) / Int128(rows))
+    }
+
+    /// Bytes that an unprivileged process may still write there; nil: it is not known.
+    private var freeBytes: Int64? {
+        var facts = statvfs()
+        guard statvfs(path, &facts) == 0 else { return nil }
+        return Int64(clamping: UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize)).partialValue)
+    }
+}
+
+extension Plan {
+    /// The steps that delete rows and archive them first.
+    package var archivedSteps: [Step] { steps.filter { $0.request?.archiveRule != nil && $0.survey.expiredCount > 0 } }
+}
+
+extension RunSetup {
+    /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived, or if the
+    /// archives are on a server.
+    func checkArchive(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
+        guard let folder = policy.archive?.folder.map(ArchiveFolder.init), !plan.archivedSteps.isEmpty else { return }
+        try folder.check()
+        try folder.requireSpace(for: plan, in: reader)
+    }
+}

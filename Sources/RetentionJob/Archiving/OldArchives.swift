@@ -1,0 +1,194 @@
+@preconcurrency import Glibc
+package import PriceStore
+package import RetentionPolicy
+
+/// What the record of past runs knows of a run and its archive.
+package struct RecordedRun: Hashable, Sendable {
+    /// When it ended; nil: its end is not recorded.
+    package var ended: Instant?
+    /// Whether its archive was completed.
+    package var hasCompleteArchive: Bool
+    /// Until when its archive is kept, as the run recorded it; nil: no such date is recorded.
+    package var archiveUntil: Instant?
+
+    package init(ended: Instant?, hasCompleteArchive: Bool, archiveUntil: Instant?) {
+        self.ended = ended
+        self.hasCompleteArchive = hasCompleteArchive
+        self.archiveUntil = archiveUntil
+    }
+}
+
+/// The archives of one store in a folder: which of them are past their time, and removing those.
+///
+/// An archive is known by its name, `<RUN>.sqlite`, and by its content: it carries the application id of archives, and names
+/// this run and this store. No other file is ever removed. Links and folders in the place of an archive are left alone.
+package struct OldArchives {
+    /// An archive that can be removed.
+    package struct Archive: Hashable, Sendable {
+        package var run: String
+        package var path: String
+        fileprivate var name: String
+        fileprivate var device: UInt64
+        fileprivate var inode: UInt64
+    }
+
+    /// What is in the folder.
+    package struct Findings: Hashable, Sendable {
+        /// Archives past their time, the oldest first.
+        package var expired: [Archive] = []
+        /// Archives that are not complete or cannot be read, each as a sentence.
+        package var warnings: [String] = []
+    }
+
+    private let folder: String
+    private let keep: MaxAge?
+    private let zone: CalendarZone
+    private let store: String
+    private let open: (String) throws -> any StoreReader
+
+    /// Makes the archives of a store.
+    ///
+    /// - Parameters:
+    ///   - folder: the folder, which was checked.
+    ///   - keep: how long after the end of its run an archive is kept; nil: for ever.
+    ///   - zone: the zone of that age.
+    ///   - store: the store's ``StoreReader/storeIdentifier``.
+    ///   - open: opens a file for reading if it carries the application id of archives; otherwise throws.
+    package init(
+        folder: ArchiveFolder, keep: MaxAge?, zone: CalendarZone, store: String,
+        open: @escaping (String) throws -> any StoreReader
+    ) {
+        self.folder = folder.path
+        self.keep = keep
+        self.zone = zone
+        self.store = store
+        self.open = open
+    }
+
+    /// Looks for archives that are past their time, and for those that are not complete. Nothing is changed.
+    ///
+    /// The age of an archive counts from the recorded end of its run; if none is recorded, from the start of the run, which its
+    /// identifier tells. It is kept until the date that its run recorded, even if ``keep`` is shorter now.
+    ///
+    /// - Parameters:
+    ///   - current: the run in progress, whose archive is left alone.
+    ///   - recorded: what is recorded of some runs of this store, by their identifiers.
+    package func findings(
+        now: Instant, besides current: String, recorded: ([String]) throws -> [String: RecordedRun]
+    ) throws -> Findings {
+        let runs = Self.runs(in: folder).filter { $0 != current }
+        guard !runs.isEmpty else { return Findings() }
+        let records = try recorded(runs)
+        var findings = Findings()
+        for run in runs {
+            let record = records[run]
+            let isPast = isPast(run, record, now: now)
+            // A complete archive is looked at when its time is over, not every night before.
+            if !isPast, record?.hasCompleteArchive == true { continue }
+            look(at: run, isKnown: record != nil, isPast: isPast, &findings)
+        }
+        return findings
+    }
+
+    private func isPast(_ run: String, _ record: RecordedRun?, now: Instant) -> Bool {
+        guard let keep, let ended = record?.ended ?? RunID.start(of: run) else { return false }
+        if let until = record?.archiveUntil, until > now { return false }
+        return ended < Cutoff.instant(asOf: now, maxAge: keep, align: nil, zone: zone)
+    }
+
+    private func look(at run: String, isKnown: Bool, isPast: Bool, _ findings: inout Findings) {
+        let name = run + Self.ending
+        let path = FilePlace.path(name, in: folder)
+        var facts = stat()
+        // A second name, a link or a folder is nothing that a run made.
+        guard lstat(path, &facts) == 0, facts.isRegularFile, facts.st_nlink == 1 else { return }
+        let number = FilePlace.Number(facts)
+        let isComplete: Bool?
+        do {
+            isComplete = try self.isComplete(run, path)
+        } catch {
+            // A file that no run of this store is known to have made is someone else's.
+            if isKnown { findings.warnings.append("\(path) cannot be read, and stays: \(Run.text(of: error))") }
+            return
+        }
+        guard let isComplete else { return }
+        if isPast {
+            findings.expired.append(
+                Archive(run: run, path: path, name: name, device: number.device, inode: number.inode))
+        }
+        if !isComplete {
+            findings.warnings.append(
+                "\(path) is not complete, because its run did not end by itself: it has copies of rows that the run deleted, "
+                    + "and perhaps of some that it did not; " + (isPast ? "it is removed now" : "it stays until its time is over"))
+        }
+    }
+
+    /// Whether a file is a complete archive of a run of this store; nil: it is no archive, or of another run or store.
+    private func isComplete(_ run: String, _ path: String) throws -> Bool? {
+        let reader = try open(path)
+        guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }
+        let rows = try reader.fetch(FetchRequest(entity: Self.factsEntity), attributes: ["name", "value"])
+        var facts: [String: StoreValue] = [:]
+        for row in rows where row.count == 2 {
+            if case .text(let name) = row[0] { facts[name] = row[1] }
+        }
+        guard facts["run"] == .text(run), facts["store"] == .text(store) else { return nil }
+        return facts["complete"] == .integer(1) || facts["complete"] == .text("1")
+    }
+
+    /// The table of an archive that says what it is, see docs/decisions/0025.
+    private static let factsEntity = "retention_archive"
+    private static let ending = ".sqlite"
+    private static let filesEnding = ".files"
+
+    /// The runs of which the folder has a file with the name of an archive, the oldest first.
+    private static func runs(in folder: String) -> [String] {
+        PendingPattern.names(in: folder, matching: "*" + ending).map { String($0.dropLast(ending.count)) }
+            .filter(RunID.isRunID)
+    }
+
+    // MARK: Removing
+
+    /// Removes an archive that was found, with the folder of its external files.
+    ///
+    /// - Returns: why it could not be removed, as a sentence; nil: it is removed.
+    package func remove(_ archive: Archive) -> String? {
+        func problem(_ what: String) -> String { "\(archive.path) was not removed: \(what)" }
+        let place = Glibc.open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard place >= 0 else { return problem(Self.reason()) }
+        defer { close(place) }
+        var facts = stat()
+        for ending in ["-journal", "-wal", "-shm"]
+        where fstatat(place, archive.name + ending, &facts, AT_SYMLINK_NOFOLLOW) == 0 {
+            return problem("\(archive.name)\(ending) is beside it, so another program has it open or has changed it")
+        }
+        guard fstatat(place, archive.name, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile,
+            UInt64(facts.st_dev) == archive.device, UInt64(facts.st_ino) == archive.inode
+        else { return problem("another file is in its place") }
+        // The archive last: without it nobody would know whose files they are.
+        if let reason = removeFiles(of: archive, in: place) { return problem(reason) }
+        return unlinkat(place, archive.name, 0) == 0 ? nil : problem(Self.reason())
+    }
+
+    /// Removes the folder of an archive's external files and the files in it; nil: it is removed, or there is none.
+    private func removeFiles(of archive: Archive, in place: Int32) -> String? {
+        let name = archive.run + Self.filesEnding
+        var facts = stat()
+        guard fstatat(place, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else { return errno == ENOENT ? nil : Self.reason() }
+        guard facts.isFolder else { return "\(name) beside it is not a folder" }
+        let folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
+        guard folder >= 0 else { return "\(name): \(Self.reason())" }
+        defer { close(folder) }
+        for file in PendingPattern.names(in: FilePlace.path(name, in: self.folder), matching: "*")
+            + PendingPattern.names(in: FilePlace.path(name, in: self.folder), matching: ".*")
+        where file != "." && file != ".." {
+            guard fstatat(folder, file, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile else {
+                return "\(name) has something that is not a file: \(file)"
+            }
+            guard unlinkat(folder, file, 0) == 0 else { return "\(name)/\(file): \(Self.reason())" }
+        }
+        return unlinkat(place, name, AT_REMOVEDIR) == 0 ? nil : "\(name): \(Self.reason())"
+    }
+
+    private static func reason() -> String { String(cString: strerror(errno)) }
+}
