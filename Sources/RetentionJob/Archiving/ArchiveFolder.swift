@@ -41,6 +41,11 @@ package struct ArchiveFolder {
         }
     }
 
+    /// Whether an archive is at a path as it was recorded; nil: the path is no file's, but the name of a schema.
+    package static func hasFile(_ path: String) -> Bool? {
+        path.hasPrefix("/") ? FilePlace(path).facts?.isRegularFile ?? false : nil
+    }
+
     private func error(_ kind: StoreError.Kind, _ problem: String, hint: String? = nil) -> StoreError {
         StoreError(
             kind, store: named, message: "the folder of the archives \(problem)",
@@ -130,9 +135,10 @@ package struct ArchiveFolder {
     /// The part of the entity's space that the expired rows of a step take, in bytes.
     private static func estimate(_ step: Plan.Step, _ reader: any StoreReader) throws(StoreError) -> Int64 {
         let entity = step.surveyRequest?.entity ?? step.rule.entity
-        let size = try reader.sizeBytes(ofEntity: entity) ?? reader.sizeBytes()
+        var size = try reader.sizeBytes(ofEntity: entity)
+        if size == nil { size = try reader.sizeBytes() }
         let rows = max(1, try reader.count(FetchRequest(entity: entity)))
-        return Int64(clamping: Int128(size) * Int128(min(step.survey.expiredCount, rows)) / Int128(rows))
+        return Int64(clamping: Int128(size ?? 0) * Int128(min(step.survey.expiredCount, rows)) / Int128(rows))
     }
 
     /// Bytes that an unprivileged process may still write there; nil: it is not known.
@@ -146,14 +152,4 @@ package struct ArchiveFolder {
 extension Plan {
     /// The steps that delete rows and archive them first.
     package var archivedSteps: [Step] { steps.filter { $0.request?.archiveRule != nil && $0.survey.expiredCount > 0 } }
-}
-
-extension RunSetup {
-    /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived, or if the
-    /// archives are on a server.
-    func checkArchive(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
-        guard let folder = policy.archive?.folder.map(ArchiveFolder.init), !plan.archivedSteps.isEmpty else { return }
-        try folder.check()
-        try folder.requireSpace(for: plan, in: reader)
-    }
 }

@@ -108,7 +108,7 @@ package struct OldArchives {
             isComplete = try self.isComplete(run, path)
         } catch {
             // A file that no run of this store is known to have made is someone else's.
-            if isKnown { findings.warnings.append("\(path) cannot be read, and stays: \(Run.text(of: error))") }
+            if isKnown { findings.warnings.append("\(path) cannot be read, and stays: \((error as? StoreError)?.message ?? "\(error)")") }
             return
         }
         guard let isComplete else { return }

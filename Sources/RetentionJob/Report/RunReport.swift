@@ -60,7 +60,7 @@ package struct RunReport: Sendable {
         package init(_ result: ArchiveResult) {
             self.init(
                 path: result.path, rows: result.rowCount, references: result.referenceCount,
-                sizeBytes: result.sizeBytes, sha256: result.sha256, isComplete: true)
+                sizeBytes: result.sizeBytes, isComplete: true)
         }
     }
 

@@ -90,6 +90,7 @@ extension Run {
     /// Adds what a batch did to its rule.
     private func note(_ result: BatchDeleteResult, of index: Int) {
         report.rules[index].deleted += result.deletedCount
+        report.rules[index].archived? += result.archivedCount
         report.rules[index].cascaded += result.cascadedCount
         report.rules[index].nullified += result.nullifiedCount
         report.rules[index].removedFiles += result.removedFileCount

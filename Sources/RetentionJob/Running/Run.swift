@@ -19,6 +19,8 @@ package final class Run {
     var status = RunStatus()
     /// Whether the log says that the store makes the run wait.
     var isWaitReported = false
+    /// Whether an archive was begun.
+    var hasArchive = false
     /// Set once an error has ended the run: no step begins after it.
     var isOver = false
 
@@ -100,8 +102,10 @@ package final class Run {
     }
 
     private func carryOut(_ plan: Plan) {
+        guard beginArchive(of: plan) else { return }
         for index in plan.steps.indices where plan.steps[index].disposition == .planned { carryOut(index, of: plan) }
         compareArchived()
+        completeArchive()
         reportTriggerDeletes()
         recountRefused(plan)
         noteDatesOfRefused(plan)

@@ -36,7 +36,6 @@ package struct RunStatus: Hashable, Sendable {
     package mutating func note(_ report: RunReport) {
         if report.pending.rejected > 0 || !report.pending.problems.isEmpty { hasBadPending = true }
         if report.rules.contains(where: { $0.outcome == .refused }) { hasRefusedRule = true }
-        if report.rules.contains(where: { $0.archiveDifference != nil }) { hasRefusedRule = true }
     }
 
     /// Adds an error.

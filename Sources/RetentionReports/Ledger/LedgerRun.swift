@@ -25,12 +25,28 @@ package struct LedgerRun: Sendable {
     package var report: RunReport
     package var outcome: Outcome
     package var process: LedgerProcess
+    /// Whether the archive is where the run left it; nil: it was not looked for.
+    package var isArchiveThere: Bool?
 
     package init(number: Int, report: RunReport, outcome: Outcome, process: LedgerProcess) {
         self.number = number
         self.report = report
         self.outcome = outcome
         self.process = process
+    }
+}
+
+extension LedgerRun {
+    /// Whether what the run deleted can be restored, and until when, as a clause; nil: it deleted nothing.
+    package var undoText: String? {
+        let gone = report.rules.reduce(0) { $0 + $1.goneCount }
+        guard gone > 0 else { return nil }
+        guard let archive = report.archive else { return "not possible: no archive was made" }
+        guard archive.isComplete else { return "not possible: the archive is not complete" }
+        guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
+        let until = archive.until.map { " until \(Figures.instant($0))" } ?? ""
+        let rest = archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""
+        return "possible\(until)\(rest)"
     }
 }
 

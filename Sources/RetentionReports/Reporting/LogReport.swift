@@ -95,14 +95,14 @@ package struct LogReport {
         _ run: LedgerRun, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
     ) -> String {
         let process = run.process
-        let heading = [
+        let heading: [(String, String)] = [
             ("run", run.report.runID), ("outcome", run.outcome.rawValue),
             ("started", Figures.instant(run.report.started)),
             ("finished", run.isFinished ? Figures.instant(run.report.finished) : "-"),
             ("process", "\(process.pid) on \(process.host), user \(process.operatorText)"),
             ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
             ("store", run.report.store),
-        ]
+        ] + (run.undoText.map { [("undo", $0)] } ?? [])
         let lines = heading.map { label, value in
             label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value)
         }
@@ -191,6 +191,7 @@ package struct LogReport {
             .init("uid", .optional(run.process.uid)),
             .init("login", .optional(run.process.login)),
             .init("sudo_user", .optional(run.process.sudoUser)),
+            .init("archive_present", run.isArchiveThere.map { .bool($0) } ?? .null),
         ]
         return .object(members)
     }

@@ -36,6 +36,8 @@ final class ArchiveFile {
         do {
             var configuration = Configuration()
             configuration.label = "archive"
+            // A transaction lasts from the first copy to the commit of the store.
+            configuration.allowsUnsafeTransactions = true
             queue = try DatabaseQueue(path: path, configuration: configuration)
             try queue.unsafeReentrantWrite { db in
                 try db.execute(sql: "PRAGMA encoding = '\(encoding)'")

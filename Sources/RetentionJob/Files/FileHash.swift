@@ -1,0 +1,33 @@
+@preconcurrency import Glibc
+import Crypto
+package import PriceStore
+
+/// The SHA-256 of a file that nobody writes.
+package enum FileHash {
+    /// Reads a file to its end.
+    ///
+    /// - Returns: 64 lower-case hexadecimal digits.
+    /// - Throws: ``StoreError`` of kind `inputOutput` if it cannot be read, or is no regular file. A link is not followed.
+    package static func sha256(ofFile path: String) throws(StoreError) -> String {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
+        guard descriptor >= 0 else { throw failure(path, errno) }
+        defer { close(descriptor) }
+        var hash = SHA256()
+        var buffer = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = read(descriptor, &buffer, buffer.count)
+            if count == 0 { return HexText.text(hash.finalize()) }
+            guard count > 0 else {
+                if errno == EINTR { continue }
+                throw failure(path, errno)
+            }
+            buffer.withUnsafeBytes { hash.update(bufferPointer: UnsafeRawBufferPointer(rebasing: $0[..<count])) }
+        }
+    }
+
+    private static func failure(_ path: String, _ code: Int32) -> StoreError {
+        StoreError(
+            code == ENOENT ? .missing : .inputOutput, store: path,
+            message: "the file cannot be read: \(String(cString: strerror(code)))")
+    }
+}
