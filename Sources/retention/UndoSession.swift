@@ -1,3 +1,4 @@
+import Logging
 import PriceStore
 import RetentionJob
 import RetentionPolicy

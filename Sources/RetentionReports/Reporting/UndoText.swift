@@ -1,5 +1,6 @@
 import PriceStore
 package import RetentionJob
+import RetentionPolicy
 
 /// The report of an undo, or of its dry run, for people.
 package struct UndoText {
@@ -33,7 +34,7 @@ package struct UndoText {
         lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
         if !undo.tables.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
         lines += undo.skippedRows.prefix(Self.mostShown).flatMap { row in
-            let key = row.key.map(SafeText.example).joined(separator: ", ")
+            let key = row.key.map { SafeText.example($0) }.joined(separator: ", ")
             return note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
         }
         let hidden = undo.skippedCount - min(undo.skippedRows.count, Self.mostShown)
