@@ -129,10 +129,9 @@ struct StoreOpening {
     /// Opens the file of an archive for reading.
     ///
     /// - Throws: ``StoreError`` if the file cannot be read, or is not an archive.
-    static func archiveReader(_ path: String) throws -> any StoreReader { try SQLiteReader(path: path, owner: archiveOwner) }
-
-    /// Identifies the file of an archive: `RtnA` in its header. It holds copies of any tables.
-    private static let archiveOwner = FileOwner(applicationID: 0x5274_6E41, tables: nil, title: "archive of retention")
+    static func archiveReader(_ path: String) throws -> any StoreReader {
+        try SQLiteReader(path: path, owner: .archive)
+    }
 
     /// The files that the policy has a run write.
     func outputs() throws -> OutputFiles { OutputFiles(policy, ledger: try ledgerPath()) }

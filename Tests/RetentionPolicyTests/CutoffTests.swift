@@ -49,6 +49,27 @@ struct CutoffTests {
     }
 
     @Test(arguments: [
+        ("2026-11-21T00:00:00Z", MaxAge.of(days: 30), "UTC", "2026-12-21T00:00:00Z"),
+        ("2026-01-31T12:00:00Z", MaxAge.of(months: 1), "UTC", "2026-02-28T12:00:00Z"),
+        ("2024-02-29T00:00:00Z", MaxAge.of(years: 1, days: 1), "UTC", "2025-03-01T00:00:00Z"),
+        ("2026-10-24T10:00:00Z", MaxAge.of(days: 1), "Europe/Berlin", "2026-10-25T11:00:00Z"),
+        ("2026-10-24T10:00:00Z", MaxAge.of(hours: 24), "Europe/Berlin", "2026-10-25T10:00:00Z"),
+        ("2026-11-21T00:00:00.000001Z", MaxAge.of(seconds: 1), "UTC", "2026-11-21T00:00:01.000001Z"),
+    ])
+    func addsTheAge(start: String, age: MaxAge, zone: String, end: String) throws {
+        let zone = try #require(CalendarZone(identifier: zone))
+        #expect(Cutoff.end(of: age, from: try #require(Instant(iso8601: start)), zone: zone).rfc3339 == end)
+    }
+
+    @Test func theEndOfAnAgeIsNeverBeforeItsStart() {
+        let start = Instant(unixSeconds: 1_795_219_200)
+        for age in [MaxAge.of(years: 9999), .of(months: 120_000), .of(days: 3_650_000), .of(hours: 1)] {
+            #expect(Cutoff.end(of: age, from: start, zone: .utc) > start)
+        }
+        #expect(Cutoff.end(of: .of(seconds: 1), from: Instant(microseconds: .max), zone: .utc).microseconds == .max)
+    }
+
+    @Test(arguments: [
         // 02:30 does not exist on 29 March: the offset before the gap.
         Row("2026-03-30T00:30:00Z", .of(days: 1), in: "Europe/Berlin", is: "2026-03-29T01:30:00Z"),
         // A day is 23, 24 or 25 hours; 24 hours are 24 hours.

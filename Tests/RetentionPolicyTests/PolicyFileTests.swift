@@ -48,14 +48,18 @@ struct PolicyFileTests {
         let policy = try everything()
         #expect(policy.archive?.folder == PolicyFixtures.folder.path + "/archive" && policy.archive?.keep?.days == 90)
         #expect(policy.rules.map(\.isArchived) == [false, true])
-        func archive(_ text: String) throws -> ArchiveSettings? { try PolicyFixtures.read(PolicyFixtures.text(top: text)).archive }
+        func archive(_ text: String) throws -> ArchiveSettings? {
+            try PolicyFixtures.read(PolicyFixtures.text(top: text)).archive
+        }
         #expect(try archive("archive: { folder: a }")?.keep?.written == "30d")
-        #expect(try archive("archive: { folder: /a, keep: forever }").map { $0.folder == "/a" && $0.keep == nil } == true)
+        #expect(
+            try archive("archive: { folder: /a, keep: forever }").map { $0.folder == "/a" && $0.keep == nil } == true)
         #expect(try archive("") == nil)
     }
 
     @Test func aRuleIsArchivedOnlyIfThereIsAnArchive() throws {
-        #expect(try !PolicyFixtures.rule("enabled: true").isArchived && !PolicyFixtures.rule("archive: none").isArchived)
+        #expect(
+            try !PolicyFixtures.rule("enabled: true").isArchived && !PolicyFixtures.rule("archive: none").isArchived)
         let text = PolicyFixtures.text(top: "archive: { folder: a }\ndefaults: { archive: none }")
         #expect(try PolicyFixtures.read(text).rules.map(\.isArchived) == [false])
     }

@@ -76,6 +76,7 @@ class Scenario:
         self.batch_rows = chance.choice([5, 17, 60, 150])
         self.is_audited = chance.random() < 0.5
         self.has_children = chance.random() < 0.4
+        self.is_archived = chance.random() < 0.5
         self.strategy = "auto"
         self._make(chance)
         self._choose_strategy(chance)
@@ -84,10 +85,11 @@ class Scenario:
         return (
             f"{self.shape}, {self.journal}, page size {self.page_size}, auto_vacuum {self.vacuum}, reclaim"
             f" {self.reclaim}, strategy {self.strategy} ({self.found_strategy}), batches of {self.batch_rows},"
-            f" {len(self.rows)} rows, audit {self.is_audited}, children {self.has_children}")
+            f" {len(self.rows)} rows, audit {self.is_audited}, children {self.has_children}, archive {self.is_archived}")
 
     def _make(self, chance):
         os.makedirs(f"{self.folder}/pending")
+        os.makedirs(f"{self.folder}/archive", mode=0o700)
         store = sqlite3.connect(f"{self.folder}/prices.sqlite", isolation_level=None)
         for pragma in [f"page_size = {self.page_size}", f"auto_vacuum = {self.vacuum}", f"journal_mode = {self.journal}"]:
             store.execute(f"PRAGMA {pragma}")
@@ -125,6 +127,7 @@ class Scenario:
         with open(f"{self.folder}/retention.yaml", "w") as policy:
             policy.write(
                 "version: 1\nstore: prices.sqlite\nlog: { file: retention.log }\n"
+                + ("archive: { folder: archive }\n" if self.is_archived else "") +
                 "pending: [ { files: 'pending/*.csv', entity: Price }, { files: 'pending/*.ndjson', entity: Price } ]\n"
                 "rules:\n  - { name: gold, entity: Price, date_attribute: at, date_format: unix_seconds, max_age: 30d,"
                 f" batch: {{ rows: {self.batch_rows} }}, reclaim: {self.reclaim}, allow_empty: true }}\n")
@@ -186,6 +189,7 @@ class Scenario:
                 "running": 0,
             }
             store.close()
+            found["archived"] = self._archived(f"{copy}/archive")
             if os.path.exists(f"{copy}/retention.ledger.sqlite"):
                 ledger = sqlite3.connect(f"{copy}/retention.ledger.sqlite")
                 found["ledger"] = [row[0] for row in ledger.execute("PRAGMA integrity_check")]
@@ -195,6 +199,26 @@ class Scenario:
             return found
         finally:
             shutil.rmtree(copy)
+
+    def _archived(self, folder):
+        """The rows of all archives: tag -> date, and the tags of children."""
+        rows, children = {}, set()
+        for name in sorted(os.listdir(folder)):
+            if not name.endswith(".sqlite"):
+                continue
+            archive = sqlite3.connect(f"{folder}/{name}")
+            require([row[0] for row in archive.execute("PRAGMA integrity_check")] == ["ok"], "the archive", name, "is damaged")
+            tables = {row[0] for row in archive.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")}
+            if "Price" in tables:
+                rows.update(archive.execute("SELECT tag, at FROM Price"))
+            if "Quote" in tables:
+                children.update(row[0] for row in archive.execute("SELECT tag FROM Quote"))
+            if "retention_archive" in tables:
+                complete = archive.execute("SELECT value FROM retention_archive WHERE name = 'complete'").fetchone()
+                sides = [end for end in ("-wal", "-journal") if os.path.exists(f"{folder}/{name}{end}")]
+                require(complete != ("1",) or not sides, "the archive", name, "is complete, and has", sides)
+            archive.close()
+        return rows, children
 
     def check(self, folder, loses_batches=False):
         """The laws for the store as a run left it that came to any end. Returns the state."""
@@ -223,6 +247,15 @@ class Scenario:
                 newest = max(self.rows_and_pending[tag] for tag in deleted)
                 left = [tag for tag in self.expired & tags if self.rows_and_pending[tag] < newest]
                 require(not left, "older rows are left than are gone:", left[:3])
+        if self.is_archived:
+            rows, children = state["archived"]
+            lost = (self.expired - tags if gone else set()) - set(rows)
+            require(not lost, "rows are neither in the store nor in an archive:", sorted(lost)[:3])
+            wrong = [tag for tag, at in rows.items() if self.rows_and_pending.get(tag) != at]
+            require(not wrong, "an archive has other rows than the store had:", wrong[:3])
+            if self.has_children:
+                lost = set(self.rows) - set(state["children"]) - children
+                require(not lost, "children are neither in the store nor in an archive:", sorted(lost)[:3])
         if self.has_children:
             require(set(state["children"]) == set(self.rows) & tags, "children are not with their rows")
         return state
@@ -257,7 +290,7 @@ class Scenario:
         wanted = {"Price"} | ({"Audit"} if self.is_audited else set()) | ({"Quote"} if self.has_children else set())
         require(state["tables"] == wanted, "tables are left over:", state["tables"])
         known = {"prices.sqlite", "prices.sqlite.retention-lock", "prices.sqlite-journal", "retention.yaml",
-                 "retention.log", "retention.ledger.sqlite", "pending"}
+                 "retention.log", "retention.ledger.sqlite", "pending", "archive"}
         left = {name for name in os.listdir(folder) if not name.endswith(("-wal", "-shm"))} - known
         require(not left, "files are left over:", left)
         hidden = [name for name in os.listdir(f"{folder}/pending") if name.startswith(".")]

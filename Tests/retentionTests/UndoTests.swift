@@ -18,7 +18,7 @@ struct UndoTests {
     }
 
     private func contents(_ job: LaunchedJob) throws -> [String] {
-        try job.rows("SELECT 'p', * FROM Price UNION ALL SELECT 't', * FROM Tick ORDER BY 1, 2")
+        try job.rows("SELECT * FROM Price ORDER BY 1") + job.rows("SELECT * FROM Tick ORDER BY 1")
     }
 
     private struct Undo: Decodable {
@@ -155,7 +155,7 @@ struct UndoTests {
             CREATE VIEW Slow AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) SELECT max(n) AS n FROM c;
             CREATE TABLE Note(n); INSERT INTO Note VALUES (0);
             \(Sample.rows(3000, daysAgo: 90))
-            """, head: Self.archive + "\ndefaults: { batch: 500 }")
+            """, rule: "batch: { rows: 200 }")
         let before = try contents(job)
         let run = try job.report()
         try job.change("CREATE TRIGGER Price_slow AFTER INSERT ON Price BEGIN UPDATE Note SET n = n + (SELECT n > 0 FROM Slow); END;")
@@ -247,7 +247,7 @@ struct UndoTests {
     }
 
     @Test func aCrashedRunIsRefused() throws {
-        let job = try job(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90))
+        let job = try job(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90), rule: "batch: { rows: 50 }")
         let program = try RunningProgram(job, "run")
         #expect(job.hasBegunSlowDeletes())
         program.send(SIGKILL)
@@ -257,7 +257,7 @@ struct UndoTests {
     }
 
     @Test func anUndoWhileARunIsAtWorkWaitsForItsTurn() throws {
-        let job = try job()
+        let job = try job(rule: "batch: { rows: 50 }")
         let run = try job.report()
         try job.change(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90))
         let program = try RunningProgram(job, "run")

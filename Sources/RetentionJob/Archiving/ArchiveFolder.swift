@@ -34,7 +34,8 @@ package struct ArchiveFolder {
                 hint: "run it as that user, or change the folder's owner")
         }
         guard facts.st_mode & 0o022 == 0 else {
-            throw error(.permission, "can be written by others, who could change the archives", hint: "chmod go-w \(named)")
+            throw error(
+                .permission, "can be written by others, who could change the archives", hint: "chmod go-w \(named)")
         }
         guard faccessat(AT_FDCWD, named, W_OK | X_OK, AT_EACCESS) == 0 else {
             throw error(.permission, "cannot be written: \(Self.text(of: errno))")
@@ -83,7 +84,9 @@ package struct ArchiveFolder {
     private func misplacement(_ policy: Policy) -> String? {
         if case .path(let store) = policy.store.address {
             let folders = [FilePlace(store, followsLink: true).folder, FilePlace(store).folder]
-            if folders.contains(where: { isSame(as: $0) }) { return "is the folder of the store; name a folder of its own" }
+            if folders.contains(where: { isSame(as: $0) }) {
+                return "is the folder of the store; name a folder of its own"
+            }
         }
         for source in policy.pending {
             let pattern = PendingPattern(source)
@@ -128,7 +131,8 @@ package struct ArchiveFolder {
         guard needed > free else { return }
         throw StoreError(
             .inputOutput, store: named,
-            message: "the archive needs about \(Figures.bytes(needed)) (estimate), and the folder has \(Figures.bytes(free)) free",
+            message:
+                "the archive needs about \(Figures.bytes(needed)) (estimate), and the folder has \(Figures.bytes(free)) free",
             hint: "free some space, or name a folder on another disk in archive.folder")
     }
 
@@ -145,7 +149,8 @@ package struct ArchiveFolder {
     private var freeBytes: Int64? {
         var facts = statvfs()
         guard statvfs(path, &facts) == 0 else { return nil }
-        return Int64(clamping: UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize)).partialValue)
+        return Int64(
+            clamping: UInt64(facts.f_bavail).multipliedReportingOverflow(by: UInt64(facts.f_frsize)).partialValue)
     }
 }
 

@@ -27,6 +27,7 @@ package struct OldArchives {
     package struct Archive: Hashable, Sendable {
         package var run: String
         package var path: String
+        package var isComplete: Bool
         fileprivate var name: String
         fileprivate var device: UInt64
         fileprivate var inode: UInt64
@@ -108,18 +109,24 @@ package struct OldArchives {
             isComplete = try self.isComplete(run, path)
         } catch {
             // A file that no run of this store is known to have made is someone else's.
-            if isKnown { findings.warnings.append("\(path) cannot be read, and stays: \((error as? StoreError)?.message ?? "\(error)")") }
+            if isKnown {
+                findings.warnings.append(
+                    "\(path) cannot be read, and stays: \((error as? StoreError)?.message ?? "\(error)")")
+            }
             return
         }
         guard let isComplete else { return }
         if isPast {
             findings.expired.append(
-                Archive(run: run, path: path, name: name, device: number.device, inode: number.inode))
+                Archive(
+                    run: run, path: path, isComplete: isComplete, name: name, device: number.device, inode: number.inode
+                ))
         }
         if !isComplete {
             findings.warnings.append(
                 "\(path) is not complete, because its run did not end by itself: it has copies of rows that the run deleted, "
-                    + "and perhaps of some that it did not; " + (isPast ? "it is removed now" : "it stays until its time is over"))
+                    + "and perhaps of some that it did not; "
+                    + (isPast ? "it is removed now" : "it stays until its time is over"))
         }
     }
 
@@ -158,15 +165,18 @@ package struct OldArchives {
         guard place >= 0 else { return problem(Self.reason()) }
         defer { close(place) }
         var facts = stat()
-        for ending in ["-journal", "-wal", "-shm"]
-        where fstatat(place, archive.name + ending, &facts, AT_SYMLINK_NOFOLLOW) == 0 {
-            return problem("\(archive.name)\(ending) is beside it, so another program has it open or has changed it")
+        let sideFiles = ["-journal", "-wal", "-shm"].map { archive.name + $0 }
+            .filter { fstatat(place, $0, &facts, AT_SYMLINK_NOFOLLOW) == 0 }
+        // A run leaves a complete archive as one file.
+        if archive.isComplete, let name = sideFiles.first {
+            return problem("\(name) is beside it, so another program has it open or has changed it")
         }
         guard fstatat(place, archive.name, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile,
             UInt64(facts.st_dev) == archive.device, UInt64(facts.st_ino) == archive.inode
         else { return problem("another file is in its place") }
         // The archive last: without it nobody would know whose files they are.
         if let reason = removeFiles(of: archive, in: place) { return problem(reason) }
+        for name in sideFiles where unlinkat(place, name, 0) != 0 { return problem("\(name): \(Self.reason())") }
         return unlinkat(place, archive.name, 0) == 0 ? nil : problem(Self.reason())
     }
 
@@ -174,7 +184,9 @@ package struct OldArchives {
     private func removeFiles(of archive: Archive, in place: Int32) -> String? {
         let name = archive.run + Self.filesEnding
         var facts = stat()
-        guard fstatat(place, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else { return errno == ENOENT ? nil : Self.reason() }
+        guard fstatat(place, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else {
+            return errno == ENOENT ? nil : Self.reason()
+        }
         guard facts.isFolder else { return "\(name) beside it is not a folder" }
         let folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return "\(name): \(Self.reason())" }

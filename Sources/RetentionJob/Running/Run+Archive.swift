@@ -73,7 +73,8 @@ extension Run {
         do {
             try folder.check()
             let archives = OldArchives(
-                folder: folder, keep: settings.keep, zone: setup.policy.timezone, store: writer.storeIdentifier, open: open)
+                folder: folder, keep: settings.keep, zone: setup.policy.timezone, store: writer.storeIdentifier,
+                open: open)
             let findings = try archives.findings(
                 now: report.finished, besides: report.runID, recorded: recorder.recordedRuns)
             for warning in findings.warnings { warn("archive not complete", warning) }

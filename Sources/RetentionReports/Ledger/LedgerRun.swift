@@ -57,7 +57,8 @@ extension LedgerRun {
         guard archive.isComplete else { return "not possible: the archive is not complete" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
         let until = archive.until.map { " until \(Figures.instant($0))" } ?? ""
-        let rest = archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""
+        let rest =
+            archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""
         let begun = undoneBy.map { "; undo \($0.run) was stopped, and the same undo continues it" } ?? ""
         return "possible\(until)\(rest)\(begun)"
     }

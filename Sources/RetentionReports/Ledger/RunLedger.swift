@@ -147,7 +147,8 @@ package final class RunLedger: RunRecorder {
                 run.report.runID,
                 RecordedRun(
                     ended: isEnded ? run.report.finished : nil,
-                    hasCompleteArchive: run.report.archive?.isComplete ?? false, archiveUntil: run.report.archive?.until)
+                    hasCompleteArchive: run.report.archive?.isComplete ?? false, archiveUntil: run.report.archive?.until
+                )
             )
         }
         return Dictionary(recorded) { first, _ in first }

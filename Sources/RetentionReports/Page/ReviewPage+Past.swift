@@ -160,10 +160,10 @@ extension ReviewPage {
                     ]
                         + (hasArchives ? [report.archivedCount.map { Figures.grouped($0) } ?? ""] : [])
                         + [
-                        isEnded ? Figures.grouped(report.residueCount) : "",
-                        isEnded ? HTMLText.escaped(Figures.duration(report.finished.since(report.started))) : "",
-                        "<code>\(HTMLText.escaped(String(report.configSHA256.prefix(8))))</code>", accountable,
-                    ], ["bad", "caution"].contains(run.outcome.pageStyle) ? run.outcome.pageStyle : nil
+                            isEnded ? Figures.grouped(report.residueCount) : "",
+                            isEnded ? HTMLText.escaped(Figures.duration(report.finished.since(report.started))) : "",
+                            "<code>\(HTMLText.escaped(String(report.configSHA256.prefix(8))))</code>", accountable,
+                        ], ["bad", "caution"].contains(run.outcome.pageStyle) ? run.outcome.pageStyle : nil
                 ))
         }
         var lines = [

@@ -99,14 +99,15 @@ package struct LogReport {
         _ run: LedgerRun, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
     ) -> String {
         let process = run.process
-        let heading: [(String, String)] = [
-            ("run", run.report.runID), ("outcome", run.outcome.rawValue),
-            ("started", Figures.instant(run.report.started)),
-            ("finished", run.isFinished ? Figures.instant(run.report.finished) : "-"),
-            ("process", "\(process.pid) on \(process.host), user \(process.operatorText)"),
-            ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
-            ("store", run.report.store),
-        ] + (run.undoText.map { [("undo", $0)] } ?? [])
+        let heading: [(String, String)] =
+            [
+                ("run", run.report.runID), ("outcome", run.outcome.rawValue),
+                ("started", Figures.instant(run.report.started)),
+                ("finished", run.isFinished ? Figures.instant(run.report.finished) : "-"),
+                ("process", "\(process.pid) on \(process.host), user \(process.operatorText)"),
+                ("version", process.version), ("config", run.report.config), ("sha256", run.report.configSHA256),
+                ("store", run.report.store),
+            ] + (run.undoText.map { [("undo", $0)] } ?? [])
         let lines = heading.map { label, value in
             label + String(repeating: " ", count: 10 - label.count) + SafeText.line(value)
         }

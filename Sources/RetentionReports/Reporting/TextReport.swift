@@ -8,7 +8,9 @@ extension RunReport.Archive {
         var parts = ["\(Figures.count(rows, "row")) in \(path)"]
         if references > 0 { parts.append(Figures.count(references, "old value") + " of references") }
         if let sizeBytes { parts.append(Figures.bytes(sizeBytes)) }
-        guard isComplete else { return parts.joined(separator: ", ") + "; it is not complete, so nothing can be restored from it" }
+        guard isComplete else {
+            return parts.joined(separator: ", ") + "; it is not complete, so nothing can be restored from it"
+        }
         parts.append(until.map { "kept until \(Figures.instant($0))" } ?? "kept for ever")
         return parts.joined(separator: ", ")
     }
@@ -40,7 +42,9 @@ package struct TextReport {
         lines += pendingLines
         if !report.rules.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
         lines += report.rules.flatMap(notes)
-        if let archive = report.archive { lines += note("archive", archive.text, archive.isComplete ? .plain : .caution) }
+        if let archive = report.archive {
+            lines += note("archive", archive.text, archive.isComplete ? .plain : .caution)
+        }
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: width)
@@ -98,7 +102,8 @@ package struct TextReport {
         ]
         if !isDryRun {
             columns += [
-                .init("DELETED", .right, isAlwaysShown: true), .init("ARCHIVED", .right), .init("RESIDUE", .right), .init("BATCHES", .right),
+                .init("DELETED", .right, isAlwaysShown: true), .init("ARCHIVED", .right), .init("RESIDUE", .right),
+                .init("BATCHES", .right),
                 .init("TIME", .right),
             ]
         }

@@ -1,6 +1,4 @@
 @preconcurrency import Glibc
-// Owns stat where it is loaded before Glibc.
-import SwiftOverlayShims
 import GRDB
 import PriceStore
 
@@ -17,7 +15,7 @@ final class ArchiveFile {
     private let folder: String
     private let queue: DatabaseQueue
     /// From here on the WAL is moved into the file between batches.
-    private static let walBoundBytes = 16 << 20
+    private static let walBoundBytes: Int64 = 16 << 20
 
     /// Makes the file.
     ///
@@ -91,8 +89,7 @@ final class ArchiveFile {
 
     /// Moves the WAL into the file if it is long. Call it while the store is not locked: it waits for the disk.
     func boundWAL() throws(StoreError) {
-        var status = stat()
-        guard stat(path + "-wal", &status) == 0, status.st_size > Self.walBoundBytes else { return }
+        guard StoreFile.sizeBytes(of: path + "-wal") > Self.walBoundBytes else { return }
         try run("writing the archive") { _ = try $0.checkpoint(.passive) }
     }
 
@@ -107,17 +104,18 @@ final class ArchiveFile {
                     .inputOutput, store: path, message: "the archive is damaged: \(found.joined(separator: "; "))",
                     hint: "check the disk")
             }
-            try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
             let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
             guard mode == "delete" else {
                 throw StoreError(.inputOutput, store: path, message: "the archive's WAL cannot be moved into it")
             }
+            // Only now is the file whole by itself.
+            try db.execute(sql: "PRAGMA synchronous = EXTRA")
+            try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
         }
         close()
         Self.sync(path)
         Self.sync(folder)
-        var status = stat()
-        return stat(path, &status) == 0 ? Int64(status.st_size) : 0
+        return StoreFile.sizeBytes(of: path)
     }
 
     /// Closes the file as it is.

@@ -5,6 +5,8 @@ public import PriceStore
 struct ArchiveReach {
     /// Tables that can lose rows.
     var rows: [String]
+    /// Those among them whose rows are not objects but pairs of related objects. No count includes them.
+    var pairs: Set<String> = []
     /// Tables whose references can be cleared, with the columns that hold them.
     var references: [String: [String]]
 
@@ -13,11 +15,29 @@ struct ArchiveReach {
             (rows, references) = ([], [:])
             return
         }
+        if table.managed != nil, let schema = try connection.catalog.coreData(db) {
+            (rows, references) = (Set(schema.entities.values.map(\.table)).sorted(), [:])
+            for link in schema.links.values.joined() {
+                switch link.storage {
+                case .own(let reference): add(reference, of: link.table)
+                case .other(let reference): add(reference, of: link.destinationTable)
+                case .pairs(let table, _, _): pairs.insert(table)
+                }
+                if let back = link.back { add(back, of: link.destinationTable) }
+            }
+            rows += pairs.sorted()
+            return
+        }
         let reach = try Reach(of: request.fetchRequest.entity, request.relationships, connection, db)
         references = reach.nullifying
         rows =
             try reach.setsOffTriggers(of: table, connection, db)
             ? connection.ordinaryTables(db) : reach.cascading.union([table.tableName]).sorted()
+    }
+
+    private mutating func add(_ reference: ModelLink.Reference, of table: String) {
+        let known = references[table] ?? []
+        references[table] = known + ([reference.column] + reference.companions).filter { !known.contains($0) }
     }
 }
 
@@ -26,8 +46,14 @@ extension SQLiteStore {
     public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in
             guard let table = try catalog.table(request.entity, db) else { return nil }
-            guard table.managed == nil else {
-                return "the rows are objects of a Core Data store, whose restoration is not possible yet"
+            if table.managed != nil, let schema = try catalog.coreData(db) {
+                if schema.history != nil {
+                    return "the store keeps a persistent history, which a restoration could not continue"
+                }
+                if let entity = schema.entities.values.filter({ !$0.externalAttributes.isEmpty }).map(\.name).min() {
+                    return "\(entity) keeps values in files beside the store, which are deleted with the rows"
+                }
+                return nil
             }
             let reach = try Reach(of: request.entity, request.relationships, self, db)
             for name in reach.cascading.union([table.tableName]).sorted() where try StoredShape(of: name, db) == nil {

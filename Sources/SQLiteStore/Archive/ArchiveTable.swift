@@ -35,6 +35,16 @@ struct ArchiveTable: Hashable {
         }
     }
 
+    /// The name of the rowid of a table of an archive, by which ``RowArchiver`` counts its rows: one that is no column; nil: all
+    /// are columns.
+    static func rowNumber(besides columns: [String]) -> String? {
+        let taken = Set(columns.map { $0.lowercased() })
+        return ["_rowid_", "rowid", "oid"].first { !taken.contains($0) }
+    }
+
+    /// The name of the rowid in the archive.
+    var rowNumber: String { Self.rowNumber(besides: archiveColumns) ?? "_rowid_" }
+
     /// Whether the archive's own tables have such names.
     static func isReserved(_ name: String) -> Bool {
         ["retention_", "sqlite_"].contains { name.lowercased().hasPrefix($0) }
@@ -115,7 +125,7 @@ struct StoredShape {
     let key: [String]
     let definition: String
 
-    /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified.
+    /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified, here or in an archive.
     init?(of table: String, _ db: Database) throws {
         guard
             let entry = try Row.fetchOne(
@@ -152,6 +162,7 @@ struct StoredShape {
             columns.insert(Column(name: rowID, type: "INTEGER", collation: ""), at: 0)
         }
         self.columns = columns
+        guard ArchiveTable.rowNumber(besides: columns.map(\.name)) != nil else { return nil }
     }
 
     /// The column that is the rowid: an INTEGER PRIMARY KEY without an index of its own; nil: there is none.

@@ -36,19 +36,13 @@ final class AttachedArchive {
         let schema = connection.temporaryName("undo")
         self.schema = schema
         try connection.run("opening the archive \(request.archive)") { db in
-            do {
+            try Self.naming(request.archive) {
                 try db.execute(sql: "ATTACH ? AS \(schema)", arguments: [Self.address(request.archive)])
-            } catch let error as DatabaseError where error.resultCode == .SQLITE_ERROR {
-                throw Self.damaged(request.archive, error.message ?? "it cannot be opened")
             }
         }
         do {
             (rules, tables, parts) = try connection.run("reading the archive") { db in
-                do {
-                    return try Self.read(request, schema, connection, db)
-                } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode) {
-                    throw Self.damaged(request.archive, error.message ?? "it cannot be read")
-                }
+                try Self.naming(request.archive) { try Self.read(request, schema, connection, db) }
             }
         } catch {
             try? connection.run("closing the archive") { try $0.execute(sql: "DETACH \(schema)") }
@@ -97,6 +91,17 @@ final class AttachedArchive {
         }
         // A second slash would begin the name of a machine.
         return "file:" + (path.hasPrefix("//") ? plain.dropFirst() : plain[...]).joined() + "?mode=ro&immutable=1"
+    }
+
+    /// Carries out work that reads the archive, and names its errors after the archive.
+    private static func naming<T>(_ path: String, _ body: () throws -> T) throws -> T {
+        do {
+            return try body()
+        } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode) {
+            throw damaged(path, error.message ?? "it cannot be read")
+        } catch let error as DecodingError {
+            throw damaged(path, "a list of names in it cannot be read: \(error)")
+        }
     }
 
     private static func damaged(_ path: String, _ reason: String) -> StoreError {

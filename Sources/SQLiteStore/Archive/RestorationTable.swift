@@ -56,7 +56,7 @@ struct RestorationTable {
         for column in columns where stored[column.lowercased()] == nil {
             throw refused("the table \(name) has no column \(column) any more, and the archive has values for it")
         }
-        guard shape.key.map({ $0.lowercased() }) == key.map({ $0.lowercased() }) else {
+        guard Set(shape.key.map { $0.lowercased() }) == Set(key.map { $0.lowercased() }) else {
             throw refused("the rows of \(name) are identified by other columns than when they were deleted")
         }
         table = shape.name
@@ -77,7 +77,7 @@ struct RestorationTable {
         ) { first, _ in first }
         let needed = kind == .rows ? columns : key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
         guard needed.allSatisfy({ types[$0.lowercased()] != nil }),
-            let rowID = ["_rowid_", "rowid", "oid"].first(where: { types[$0] == nil })
+            let rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
         else {
             throw StoreError(.unsupported, store: archive, message: "the archive's table \(archived) cannot be read")
         }

@@ -25,6 +25,8 @@ final class RowArchiver {
     private var tables: [ArchiveTable] = []
     /// The last row of each table of the archive.
     private var lastRows: [Int64] = []
+    /// The tables whose rows no count includes.
+    private var uncounted: Set<Int> = []
     private var inserts: [Statement] = []
     private var reads: [Statement] = []
     /// The delete whose triggers are in place, and the schema that they were made for.
@@ -58,6 +60,7 @@ final class RowArchiver {
         for table in reach.rows {
             guard let kept = try ArchiveTable.rows(of: table, number: tables.count, db) else { continue }
             try place(kept, event: "DELETE", when: nil, db)
+            if reach.pairs.contains(table) { uncounted.insert(try number(of: kept)) }
         }
         for (table, columns) in reach.references.sorted(by: { $0.key < $1.key }) {
             guard let kept = try ArchiveTable.references(of: table, columns: columns, number: tables.count, db) else {
@@ -110,7 +113,7 @@ final class RowArchiver {
             }
             inserts.append(try db.makeStatement(sql: table.insertion))
             let names = table.archiveColumns.map(\.quotedIdentifier).joined(separator: ", ")
-            reads.append(try db.makeStatement(sql: "SELECT \(names) FROM \(table.name.quotedIdentifier) WHERE _rowid_ > ?"))
+            reads.append(try db.makeStatement(sql: "SELECT \(names) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"))
         }
         tables.append(table)
         lastRows.append(0)
@@ -170,7 +173,7 @@ final class RowArchiver {
     }
 
     private func copiedCount(_ kind: ArchiveTable.Kind) -> Int {
-        zip(tables, copies).reduce(0) { $0 + ($1.0.kind == kind ? $1.1.count : 0) }
+        tables.indices.reduce(0) { $0 + (tables[$1].kind == kind && !uncounted.contains($1) ? copies[$1].count : 0) }
     }
 
     /// Throws unless the copies can be read back as they were written.
@@ -219,7 +222,7 @@ final class RowArchiver {
             try db.inTransaction(.immediate) {
                 for table in changed {
                     try db.execute(
-                        sql: "DELETE FROM \(tables[table].name.quotedIdentifier) WHERE _rowid_ > ?",
+                        sql: "DELETE FROM \(tables[table].name.quotedIdentifier) WHERE \(tables[table].rowNumber) > ?",
                         arguments: [lastRows[table]])
                 }
                 try db.execute(sql: "DELETE FROM retention_parts WHERE part = ?", arguments: [partCount])

@@ -39,6 +39,18 @@ import Testing
         #expect(ids.count == 11)
     }
 
+    @Test func knowsItsOwnForm() {
+        let start = Instant(microseconds: 1_469_918_176_385_000)
+        let id = RunID.make(at: start, random: [1, 2, 3])
+        #expect(RunID.isRunID(id) && RunID.start(of: id) == start)
+        for text in [
+            "", "01ARYZ6S41", id + "0", id.lowercased(), "8" + id.dropFirst(), "0U" + id.dropFirst(2),
+            "é" + id.dropFirst(),
+        ] {
+            #expect(!RunID.isRunID(text) && RunID.start(of: text) == nil, "\(text)")
+        }
+    }
+
     @Test func takesTenBytesOfManyMore() {
         let at = Instant(unixSeconds: 1)
         #expect(

@@ -63,7 +63,8 @@ struct ArchiveTests {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT COLLATE NOCASE, price)",
             "CREATE INDEX ix ON p (at)",
-            "INSERT INTO p VALUES (1, 10, 'a', 1), (2, 20, 'A', 1.0), (3, 30, NULL, '1'), (4, 40, 'é', x'00ff'), (9, 5000, 'b', 2)")
+            "INSERT INTO p VALUES (1, 10, 'a', 1), (2, 20, 'A', 1.0), (3, 30, NULL, '1'), (4, 40, 'é', x'00ff'), (9, 5000, 'b', 2)"
+        )
         let (result, archive) = try run(store, technique: technique)
         #expect(result.deletedCount == 4)
         #expect(result.archivedCount == 4)
@@ -74,12 +75,15 @@ struct ArchiveTests {
             try archived(store, types)
                 == ["1|10|a|1|integer", "2|20|A|1.0|real", "3|30|NULL|'1'|text", "4|40|é|X'00FF'|blob"])
         #expect(
-            try archived(store, "SELECT value FROM retention_archive WHERE name IN ('complete', 'policy_sha256', 'run') ORDER BY name")
+            try archived(
+                store,
+                "SELECT value FROM retention_archive WHERE name IN ('complete', 'policy_sha256', 'run') ORDER BY name")
                 == ["1", "0f", "RUN"])
         #expect(try archived(store, "SELECT count(*) FROM p WHERE symbol = 'a'") == ["2"], "the collation is kept")
         let names = try FileManager.default.contentsOfDirectory(atPath: store.folder.path).sorted()
         #expect(names == ["RUN.sqlite", "store.sqlite"])
-        let mode = try FileManager.default.attributesOfItem(atPath: store.folder.path + "/RUN.sqlite")[.posixPermissions]
+        let mode = try FileManager.default.attributesOfItem(atPath: store.folder.path + "/RUN.sqlite")[
+            .posixPermissions]
         #expect(mode as? Int == 0o600)
     }
 
@@ -140,7 +144,8 @@ struct ArchiveTests {
     }
 
     @Test func anArchiveWithoutRowsIsRemoved() throws {
-        let store = try TemporaryStore("CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "INSERT INTO p VALUES (9, 5000)")
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "INSERT INTO p VALUES (9, 5000)")
         let (result, archive) = try run(store)
         #expect(result.archivedCount == 0)
         #expect(archive == nil)
@@ -195,7 +200,8 @@ struct ArchiveTests {
 
     @Test func strictTablesKeepTheTypesOfTheirValues() throws {
         let store = try TemporaryStore(
-            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INT, v ANY) STRICT", "INSERT INTO p VALUES (1, 10, '12'), (2, 20, 12)")
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INT, v ANY) STRICT",
+            "INSERT INTO p VALUES (1, 10, '12'), (2, 20, 12)")
         let (result, _) = try run(store)
         #expect(result.archivedCount == 2)
         #expect(try archived(store, "SELECT quote(v) FROM p ORDER BY id") == ["'12'", "12"])

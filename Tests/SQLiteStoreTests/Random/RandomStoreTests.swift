@@ -99,13 +99,22 @@ private struct Trial {
         var history = random.seed.isMultiple(of: 3) ? try HistoryReplay(writer) : nil
         // As a run does it: all rules are planned before the first delete.
         var possible: [[Technique]] = []
-        for (index, request) in rules.requests.enumerated() {
+        let requests = try rules.requests.map { try archived($0, in: writer) }
+        if requests.contains(where: { $0.archiveRule != nil }) {
+            try writer.beginArchive(
+                ArchiveRequest(
+                    place: copy.folder.path, run: "RUN",
+                    rules: requests.map {
+                        .init(name: $0.archiveRule ?? "", entity: $0.entity, cutoff: $0.cutoff)
+                    }))
+        }
+        for (index, request) in requests.enumerated() {
             let survey = try writer.findings(request)
             possible.append(survey.possibleTechniques)
             found += rules.differences(survey.survey, ofRule: index).map { "planned by the writer, " + $0 }
         }
-        for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
-            // A history rules some out.
+        for (index, request) in requests.enumerated() where rules.isCarriedOut(index) {
+            // A history or an archive rules some out.
             let technique = possible[index].contains(techniques[index]) ? techniques[index] : .whole
             let batchRows = technique.isInBatches ? random.pick([1, 2, 3, 7, 20]) : nil
             let execution = try Laws.carryOut(request, technique: technique.rawValue, batchRows: batchRows, on: writer)
@@ -114,6 +123,7 @@ private struct Trial {
                 isBounded: !cascadesToItself(request.entity) && request.relationships == .asDeclared
             ).map { "rule \(index) by \(technique) in batches of \(batchRows ?? 0): " + $0 }
         }
+        if let archive = try writer.completeArchive() { try checkArchive(archive, copy) }
         try checkRest(copy, "by \(techniques)")
         found += try history?.differences() ?? []
         let reader = try copy.reader()
@@ -133,6 +143,47 @@ private struct Trial {
             let gone = Set(reference.tables[random.main.name]?.rows.map(\.id) ?? [])
                 .subtracting(rules.after.tables[random.main.name]?.rows.map(\.id) ?? [])
             if logged != gone { found.append("the trigger saw \(logged.sorted()), gone are \(gone.sorted())") }
+        }
+    }
+
+    /// The request with an archive, for some seeds.
+    private func archived(_ request: SurveyRequest, in reader: SQLiteStore) throws -> SurveyRequest {
+        var archived = request
+        archived.archiveRule = random.seed % 3 == 1 ? "rule" : nil
+        return try reader.archiveObstacle(of: archived) == nil ? archived : request
+    }
+
+    /// The archive and the store together hold every row that there was, equal in value and type, and the archive no other.
+    private mutating func checkArchive(_ archive: ArchiveResult, _ copy: TemporaryStore) throws {
+        found += try copy.change { db in
+            try db.execute(sql: "ATTACH ? AS archive", arguments: [archive.path])
+            try db.execute(sql: "ATTACH ? AS earlier", arguments: [store.path])
+            func count(_ query: String) throws -> Int { try Int.fetchOne(db, sql: query) ?? 0 }
+            var found: [String] = []
+            for row in try Row.fetchAll(
+                db, sql: "SELECT store_table, archive_table, columns FROM archive.retention_tables WHERE kind = 'rows'")
+            {
+                let (name, kept): (String, String) = (
+                    RandomStore.quoted(row[0]), RandomStore.quoted(row[1])
+                )
+                let columns = try JSONDecoder().decode([String].self, from: Data((row[2] as String).utf8))
+                    .map { "quote(\(RandomStore.quoted($0)))" }.joined(separator: ", ")
+                let sums = try [
+                    count("SELECT count(*) FROM earlier.\(name)"), count("SELECT count(*) FROM main.\(name)"),
+                ]
+                let number = try count("SELECT count(*) FROM archive.\(kept)")
+                if number != sums[0] - sums[1] { found.append("\(sums) rows before and after, \(number) archived") }
+                let isCleared = try Bool.fetchOne(
+                    db, sql: "SELECT 1 FROM archive.retention_tables WHERE kind = 'references' AND store_table = ?",
+                    arguments: [row[0] as String])
+                if isCleared == nil {
+                    let others = try count(
+                        "SELECT count(*) FROM (SELECT \(columns) FROM archive.\(kept) EXCEPT SELECT \(columns) FROM earlier.\(name))"
+                    )
+                    if others != 0 { found.append("\(others) archived rows of \(name) were not in the store") }
+                }
+            }
+            return found
         }
     }
 

@@ -1,0 +1,198 @@
+import Foundation
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import Testing
+
+@testable import RetentionReports
+
+/// What reports, figures and the ledger say of archived rows.
+struct ArchiveReportTests {
+    private static let archive = RunReport.Archive(
+        path: "/data/archive/01JD0000000000000000000000.sqlite", rows: 500_030, references: 2, sizeBytes: 12_900_000,
+        sha256: String(repeating: "ab", count: 32), isComplete: true, until: Instant(unixSeconds: 1_797_811_200))
+
+    private func report(_ mode: RunReport.Mode = .run, archived: Int? = 500_030) -> RunReport {
+        var rule = ReportSample.gold
+        rule.archived = archived
+        if mode == .run {
+            rule.outcome = .completed
+            rule.deleted = 500_000
+            rule.cascaded = 20
+            rule.deletedByTriggers = ["Note": 10]
+            rule.residue = 0
+        }
+        var report = ReportSample.report(mode, rules: [rule])
+        if mode == .run, archived != nil { report.archive = Self.archive }
+        return report
+    }
+
+    private func text(_ report: RunReport) -> String { TextReport(report, width: 200).text }
+
+    @Test func theTextShowsWhatIsArchived() {
+        let text = text(report())
+        #expect(text.contains("DELETED  ARCHIVED"))
+        #expect(
+            text.contains(
+                "archive: 500,030 rows in /data/archive/01JD0000000000000000000000.sqlite, 2 old values of references, 12.3 MiB, "
+                    + "kept until 2026-12-21 00:00:00Z\n"), "\(text)")
+        var plain = report(archived: nil)
+        #expect(!self.text(plain).contains("ARCHIVED") && !self.text(plain).contains("archive:"))
+        plain.archive = RunReport.Archive(path: "/a/b.sqlite", rows: 1, isComplete: false)
+        #expect(self.text(plain).contains("it is not complete, so nothing can be restored from it"))
+    }
+
+    @Test func theDryRunSaysWhatWouldBeArchived() {
+        #expect(text(report(.dryRun, archived: 0)).contains("A run would archive and delete 500,000 rows."))
+        #expect(text(report(.dryRun, archived: nil)).contains("A run would delete 500,000 rows."))
+        var two = report(.dryRun, archived: 0)
+        var other = ReportSample.rule("ticks", entity: "Tick")
+        other.expired = 7
+        two.rules.append(other)
+        #expect(text(two).contains("A run would delete 500,007 rows and archive 500,000 of them."), "\(text(two))")
+    }
+
+    @Test func theJSONHasTheArchive() {
+        let json = JSONReport(report()).text
+        for part in [
+            #""archived": 500030"#, #""path": "/data/archive/01JD0000000000000000000000.sqlite""#, #""rows": 500030"#,
+            #""references": 2"#, #""bytes": 12900000"#, #""complete": true"#, #""until": "2026-12-21T00:00:00Z""#,
+        ] { #expect(json.contains(part), "\(part)") }
+        let plain = JSONReport(report(archived: nil)).text
+        #expect(plain.contains(#""archive": null"#) && plain.contains(#""archived": null"#))
+    }
+
+    @Test func theFiguresHaveTheArchivedRows() {
+        let figures = MetricsText(report()).text
+        #expect(figures.contains("retention_rule_archived_rows{store=\"prices.sqlite\",rule=\"yahoo-gold\""))
+        #expect(figures.contains("retention_run_archive_bytes{store=\"prices.sqlite\"} 12900000"))
+        let plain = MetricsText(report(archived: nil)).text
+        #expect(!plain.contains("archive"))
+    }
+
+    @Test func archivedRowsAreComparedWithDeletedRows() {
+        var rule = report().rules[0]
+        #expect(rule.goneCount == 500_030 && rule.archiveDifference == nil)
+        rule.archived = 500_029
+        #expect(rule.archiveDifference == "500,029 rows were archived, and 500,030 rows were deleted")
+        rule.archived = nil
+        #expect(rule.archiveDifference == nil)
+    }
+
+    // MARK: The ledger
+
+    private func recorded(_ report: RunReport) throws -> (file: LedgerFile, run: LedgerRun) {
+        let file = try LedgerFile()
+        let ledger = try file.ledger()
+        try ledger.begin(report)
+        try ledger.finish(report)
+        return (file, try #require(try file.runs().first))
+    }
+
+    @Test func theLedgerKeepsTheArchive() throws {
+        let (file, run) = try recorded(report())
+        #expect(run.report.archive == Self.archive && run.report.rules[0].archived == 500_030)
+        #expect(try file.verification().fault == nil)
+        let columns = [
+            "archive", "archive_sha256", "archive_rows", "archive_references", "archive_bytes", "archive_complete",
+            "archive_until", "archive_until_us",
+        ]
+        for column in columns {
+            let changed = try recorded(report()).file
+            try changed.tamper("UPDATE run SET \(column) = NULL")
+            #expect(try changed.verification().fault?.kind == .changed, "\(column)")
+        }
+        try file.tamper("UPDATE run_rule SET archived = archived + 1")
+        #expect(try file.verification().fault?.kind == .changed)
+        #expect(try recorded(report(archived: nil)).run.report.archive == nil)
+    }
+
+    /// A ledger of a version without archives gets the columns, and its chain still holds.
+    @Test func anEarlierLedgerIsCompleted() throws {
+        let (file, _) = try recorded(report(archived: nil))
+        for column in [
+            "archive", "archive_sha256", "archive_rows", "archive_references", "archive_bytes", "archive_complete",
+            "archive_until", "archive_until_us",
+        ] { try file.tamper("ALTER TABLE run DROP COLUMN \(column)") }
+        try file.tamper("ALTER TABLE run_rule DROP COLUMN archived")
+        #expect(try file.verification().fault == nil)
+        #expect(try file.runs().first?.report.archive == nil)
+        var next = LedgerFile.report("01E", hour: 8)
+        next.archive = Self.archive
+        let ledger = try file.ledger()
+        try ledger.begin(next)
+        try ledger.finish(next)
+        #expect(try file.verification().fault == nil)
+        #expect(try file.runs().map { $0.report.archive } == [nil, Self.archive])
+    }
+
+    @Test func theLedgerTellsOfRunsOfItsStore() throws {
+        let file = try LedgerFile()
+        func record(_ id: String, hour: Int64, _ archive: RunReport.Archive?, store: String = "/data/prices.sqlite")
+            throws
+        {
+            var report = LedgerFile.report(id, hour: hour)
+            report.archive = archive
+            let ledger = try file.ledger(store: store)
+            try ledger.begin(report)
+            try ledger.finish(report)
+        }
+        try record("01A", hour: 0, Self.archive)
+        try record("01B", hour: 2, nil)
+        try record("01C", hour: 4, Self.archive, store: "/data/other.sqlite")
+        try file.ledger().begin(LedgerFile.report("01D", hour: 6))
+        let ledger = try file.ledger()
+        try ledger.markCrashed()
+        let runs = try ledger.recordedRuns(["01A", "01B", "01C", "01D", "01X"])
+        let hour: Int64 = 3_600_000_000
+        #expect(
+            runs == [
+                "01A": RecordedRun(
+                    ended: ReportSample.asOf.advanced(byMicroseconds: hour), hasCompleteArchive: true,
+                    archiveUntil: Self.archive.until),
+                "01B": RecordedRun(
+                    ended: ReportSample.asOf.advanced(byMicroseconds: 3 * hour), hasCompleteArchive: false,
+                    archiveUntil: nil),
+                "01D": RecordedRun(ended: nil, hasCompleteArchive: false, archiveUntil: nil),
+            ])
+    }
+
+    @Test func aRunSaysWhetherItCanBeUndone() throws {
+        var (_, run) = try recorded(report())
+        #expect(run.undoText == "possible until 2026-12-21 00:00:00Z")
+        #expect(LogReport.full(run).contains("undo      possible until 2026-12-21 00:00:00Z\n"))
+        run.isArchiveThere = false
+        #expect(run.undoText == "not possible: the archive is not there any more")
+        run.isArchiveThere = true
+        run.report.archive?.until = nil
+        #expect(run.undoText == "possible")
+        run.report.archive?.rows = 30
+        #expect(run.undoText == "possible for 30 of 500,030 deleted rows")
+        run.report.archive?.isComplete = false
+        #expect(run.undoText == "not possible: the archive is not complete")
+        run.report.archive = nil
+        #expect(run.undoText == "not possible: no archive was made")
+        run.report.rules = []
+        #expect(run.undoText == nil)
+    }
+
+    @Test func thePageHasArchivedRows() throws {
+        func page(_ archived: Int?) throws -> String {
+            ReviewPage(
+                plan: ReportSample.report(.dryRun, rules: [ReportSample.gold]),
+                runs: [try recorded(report(archived: archived)).run], ages: [], storeSizeBytes: 1
+            ).html
+        }
+        #expect(try page(500_030).contains("Archived") && page(500_030).contains("500,030"))
+        #expect(try !page(nil).contains("Archived"))
+    }
+
+    @Test func theTableOfRunsHasArchivedRows() throws {
+        let (_, run) = try recorded(report())
+        #expect(
+            LogReport([run]).table(width: 200).contains("ARCHIVED")
+                && LogReport([run]).json.contains("\"archive_present\": null"))
+        let (_, plain) = try recorded(report(archived: nil))
+        #expect(!LogReport([plain]).table(width: 200).contains("ARCHIVED"))
+    }
+}
