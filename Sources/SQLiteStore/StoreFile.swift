@@ -110,6 +110,33 @@ enum StoreFile {
         chmod(path, 0o640)
     }
 
+    /// Throws unless an archive is at a path, as the file that a run made: no link is followed.
+    static func requireArchive(_ path: String) throws(StoreError) {
+        var status = stat()
+        guard lstat(path, &status) == 0 else {
+            let code = errno
+            guard code == ENOENT || code == ENOTDIR else {
+                throw StoreError(
+                    code == EACCES ? .permission : .inputOutput, store: path,
+                    message: "the archive cannot be accessed: \(text(of: code))")
+            }
+            throw StoreError(
+                .missing, store: path, message: "the archive is not there", hint: "nothing was changed; if it was moved, move it back")
+        }
+        let found: String? =
+            switch status.st_mode & S_IFMT {
+            case S_IFREG: nil
+            case S_IFLNK: "a symbolic link"
+            case S_IFDIR: "a folder"
+            default: "not a regular file"
+            }
+        if let found {
+            throw StoreError(
+                .inputOutput, store: path, message: "the archive is \(found), and a run makes it as a file",
+                hint: "nothing was changed; put the file of the run back in its place")
+        }
+    }
+
     /// The size of a file in bytes; 0: there is none.
     static func sizeBytes(of path: String) -> Int64 {
         var status = stat()

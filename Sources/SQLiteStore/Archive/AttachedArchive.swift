@@ -1,7 +1,4 @@
 import Foundation
-@preconcurrency import Glibc
-// Owns stat where it is loaded before Glibc.
-import SwiftOverlayShims
 import GRDB
 import GRDBSQLite
 import PriceStore
@@ -32,7 +29,7 @@ final class AttachedArchive {
     /// Attaches an archive and checks that it is the one that is meant, and that the store has what it needs for its rows.
     init(_ request: RestorationRequest, _ connection: SQLiteConnection) throws(StoreError) {
         self.connection = connection
-        try Self.requireFile(request.archive)
+        try StoreFile.requireArchive(request.archive)
         let schema = connection.temporaryName("undo")
         self.schema = schema
         try connection.run("opening the archive \(request.archive)") { db in
@@ -53,32 +50,6 @@ final class AttachedArchive {
     deinit { try? connection.run("closing the archive") { try $0.execute(sql: "DETACH \(schema)") } }
 
     // MARK: The file
-
-    private static func requireFile(_ path: String) throws(StoreError) {
-        var status = stat()
-        guard lstat(path, &status) == 0 else {
-            let code = errno
-            guard code == ENOENT || code == ENOTDIR else {
-                throw StoreError(
-                    code == EACCES ? .permission : .inputOutput, store: path,
-                    message: "the archive cannot be accessed: \(String(cString: strerror(code)))")
-            }
-            throw StoreError(
-                .missing, store: path, message: "the archive is not there", hint: "nothing was changed; if it was moved, move it back")
-        }
-        let found: String? =
-            switch status.st_mode & S_IFMT {
-            case S_IFREG: nil
-            case S_IFLNK: "a symbolic link"
-            case S_IFDIR: "a folder"
-            default: "not a regular file"
-            }
-        if let found {
-            throw StoreError(
-                .inputOutput, store: path, message: "the archive is \(found), and a run makes it as a file",
-                hint: "nothing was changed; put the file of the run back in its place")
-        }
-    }
 
     /// The path for `ATTACH`: read-only and without locks, where this build of SQLite takes addresses.
     private static func address(_ path: String) -> String {
