@@ -109,7 +109,7 @@ extension PolicyKey {
         PolicyKey("allow_empty", .flag, "Whether the rule may delete every row of the entity; default false"),
         PolicyKey("limits", .group(ruleLimits), "More than this is refused and nothing is deleted"),
         PolicyKey(
-            "accept", .list(.word(PolicyWord.of(RefusalCode.self)), atLeast: 0), "Refusals that the rule accepts"),
+            "accept", .list(.word(PolicyWord.refusals), atLeast: 0), "Refusals that the rule accepts"),
         PolicyKey("batch", .group(batch), "How much is deleted in one transaction"),
         PolicyKey(
             "reclaim", .word(PolicyWord.of(ReclaimMode.self)), "How free space in the file is reclaimed; default auto"),

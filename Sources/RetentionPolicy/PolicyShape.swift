@@ -71,6 +71,13 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
     static func of<Words: CaseIterable & RawRepresentable<String>>(_ type: Words.Type) -> [PolicyWord] {
         type.allCases.map { PolicyWord($0.rawValue) }
     }
+
+    /// The refusals.
+    static let refusals = RefusalCode.allCases.map { code in
+        PolicyWord(
+            code.rawValue,
+            unavailable: code == .held ? "it is accepted by hand, once: retention run --accept held" : nil)
+    }
 }
 
 /// A key of the policy file: one row of the table in `PolicyKey+Table.swift`.

@@ -124,6 +124,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case rollupIncomplete = "rollup_incomplete"
     case unsupportedSchema = "unsupported_schema"
     case notArchivable = "not_archivable"
+    case held
 
     /// Those that can be accepted.
     package static let acceptable = allCases.filter { $0 != .unsupportedSchema && $0 != .notArchivable }

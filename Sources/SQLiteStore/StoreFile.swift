@@ -110,6 +110,12 @@ enum StoreFile {
         chmod(path, 0o640)
     }
 
+    /// The size of a file in bytes; 0: there is none.
+    static func sizeBytes(of path: String) -> Int64 {
+        var status = stat()
+        return stat(path, &status) == 0 ? Int64(status.st_size) : 0
+    }
+
     /// Bytes that an unprivileged process may still write to the file system of a folder.
     static func freeBytes(of folder: String) -> Int64? {
         var status = statvfs()

@@ -71,7 +71,7 @@ extension SQLiteWriter {
         if otherUsers.wereSeen, wal.pageCount >= WriteAheadLog.sharedPageCount {
             try run("moving the WAL to the store") { wal.moveToStore($0.sqliteConnection) }
         }
-        let sizeBytes = walSizeBytes()
+        let sizeBytes = StoreFile.sizeBytes(of: storeIdentifier + "-wal")
         guard sizeBytes > max(wal.boundBytes, wal.nextBytes) || sizeBytes > wal.limitBytes else {
             return nil
         }
@@ -101,11 +101,6 @@ extension SQLiteWriter {
                 hint: "end that reader's transaction; the next run continues")
         }
         return text
-    }
-
-    private func walSizeBytes() -> Int64 {
-        var status = stat()
-        return stat(storeIdentifier + "-wal", &status) == 0 ? Int64(status.st_size) : 0
     }
 
     /// The processes that have a snapshot of a WAL store open, by the kernel's list of locks: `process 4711 (sqlite3)`.

@@ -82,12 +82,7 @@ struct LogCommand: ConsoleCommand {
     }
 
     private func runs(_ query: LedgerHistory.Query, _ opening: StoreOpening) throws -> [LedgerRun] {
-        guard let reader = try opening.ledgerReader() else { return [] }
-        return try LedgerHistory(reader: reader).runs(query) { opening.isRunAtWork(on: $0) }.map { run in
-            var run = run
-            run.isArchiveThere = run.report.archive.flatMap { ArchiveFolder.hasFile($0.path) }
-            return run
-        }
+        try PastRuns(opening).runs(query)
     }
 
     private func text(of runs: [LedgerRun], _ missed: MissedRuns?, _ console: Console) throws(CommandFailure) -> String

@@ -24,7 +24,7 @@ struct RetentionCommand: ParsableCommand {
         version: version,
         subcommands: [
             RunCommand.self, CheckCommand.self, InspectCommand.self, InitCommand.self, LogCommand.self,
-            ReportCommand.self, SchemaCommand.self,
+            UndoCommand.self, ReportCommand.self, SchemaCommand.self,
         ])
 
     /// Parses the command line, carries the command out, and ends the process with the status of docs/output.md.

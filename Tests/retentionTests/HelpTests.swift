@@ -3,7 +3,7 @@ import Testing
 
 /// Each command's `--help` has two examples at least, and they work.
 struct HelpTests {
-    static let commands = ["run", "check", "inspect", "init", "log", "report"]
+    static let commands = ["run", "check", "inspect", "init", "log", "undo", "report"]
 
     private func help(_ arguments: [String]) throws -> String {
         let folder = try TemporaryFolder()
@@ -34,16 +34,20 @@ struct HelpTests {
         let examples = try examples(help([command, "--help"]))
         #expect(examples.count >= 2, "\(command)")
         let policy = Sample.policy(
-            Sample.rule(name: "yahoo-gold", entity: "YahooGoldPricePoint", date: "updateTime"))
+            Sample.rule(name: "yahoo-gold", entity: "YahooGoldPricePoint", date: "updateTime"),
+            head: "archive: { folder: archive, keep: 30d }")
         for example in examples {
             let job = try LaunchedJob("SELECT 1", policy: policy)
             try job.folder.write(policy, to: "prices.yaml")
             try? FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+            try FileManager.default.createDirectory(
+                atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
             let made = try LaunchedProgram.shell(
                 "goldprices prices.sqlite --rows 200 --every 86400 && retention run", in: job.folder.url)
             try #require(made.status == 0, "\(made)")
             #expect(example.hasPrefix("retention \(command)"), "\(example)")
-            let end = try LaunchedProgram.shell(example, in: job.folder.url)
+            let run = try #require(try job.log().last?.run)
+            let end = try LaunchedProgram.shell(example.replacing("01KAN3ZJ5V", with: run), in: job.folder.url)
             #expect(end.status == 0, "\(example): \(end)")
         }
     }

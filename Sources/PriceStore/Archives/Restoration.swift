@@ -23,9 +23,9 @@ public struct RestorableTable: Hashable, Sendable {
     public var archivedCount = 0
     /// Rows that are in the store already, equal in every value.
     public var presentCount = 0
-    /// Rows whose key another row of the store uses. They are skipped.
+    /// Rows whose key the store uses for a row with other values. They are skipped.
     public var conflictCount = 0
-    /// References that were cleared and can be restored, because they are still NULL.
+    /// Rows with references that were cleared and can be restored, because nobody has changed them since.
     public var referenceCount = 0
 
     /// Makes an empty count for a table.
@@ -41,7 +41,7 @@ public struct SkippedRow: Hashable, Sendable {
     public var table: String
     /// The row's key.
     public var key: [StoreValue]
-    /// Why, as a phrase: `another row uses its key`.
+    /// Why, as a clause: `another row uses its key`.
     public var reason: String
 
     /// Makes a skipped row; engines do.
@@ -52,33 +52,61 @@ public struct SkippedRow: Hashable, Sendable {
     }
 }
 
-/// What a part of a restoration did.
-public struct RestorationPart: Hashable, Sendable {
+/// What a part of a restoration did to one table.
+public struct RestoredTable: Hashable, Sendable {
     /// Rows that were inserted.
     public var restoredCount = 0
     /// Rows that were in the store already.
     public var presentCount = 0
-    /// References that were restored.
-    public var referenceCount = 0
-    /// Rows that were not inserted, the first 100 of the part; ``skippedCount`` counts all.
-    public var skipped: [SkippedRow] = []
-    /// All rows that were not inserted.
+    /// Rows that were not inserted.
     public var skippedCount = 0
+    /// Rows with references that were restored.
+    public var referenceCount = 0
+
+    /// Makes an empty count.
+    public init() {}
+
+    /// Adds what another part did.
+    public mutating func add(_ other: RestoredTable) {
+        restoredCount += other.restoredCount
+        presentCount += other.presentCount
+        skippedCount += other.skippedCount
+        referenceCount += other.referenceCount
+    }
+}
+
+/// What a part of a restoration did.
+public struct RestorationPart: Hashable, Sendable {
+    /// The tables of the part, by their names in the store.
+    public var tables: [String: RestoredTable] = [:]
+    /// Rows that were not inserted, at most the first 100 of the part.
+    public var skipped: [SkippedRow] = []
     /// Whether another part follows.
     public var hasMore = true
 
     /// Makes an empty part; engines fill it.
     public init() {}
+
+    /// Rows that the part was about.
+    public var rowCount: Int {
+        tables.values.reduce(0) { $0 + $1.restoredCount + $1.presentCount + $1.skippedCount + $1.referenceCount }
+    }
 }
 
 /// Inserts the rows of an archive into the store that they were deleted from, the last deleted first.
 public protocol Restoration: AnyObject {
-    /// What the archive holds for each table, compared with the store. Nothing is changed.
-    func survey() throws(StoreError) -> [RestorableTable]
+    /// The rules whose rows are restored.
+    var rules: [String] { get }
+
+    /// The tables of the store that get rows or references back; of their counts only the archived rows are known.
+    var tables: [RestorableTable] { get }
+
+    /// Whether restored rows can differ from the archived ones: the store has triggers, or columns of other types.
+    var mayDiffer: Bool { get }
 
     /// Restores the next rows in one transaction.
     ///
-    /// - Parameter rows: about how many; rows that were deleted together may have to be restored together.
+    /// - Parameter rows: how many; rows that refer to each other in a circle are restored together, so it can be more.
     /// - Throws: ``StoreError``; then this part is rolled back, and all earlier parts stay committed.
     func restoreNext(rows: Int) throws(StoreError) -> RestorationPart
 }

@@ -69,6 +69,11 @@ public protocol StoreReader: AnyObject {
     /// Why the rows of a request cannot be archived before they are deleted, as a clause; nil: they can.
     func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String?
 
+    /// What an archive holds for each table, compared with the store as it is.
+    ///
+    /// - Throws: ``StoreError`` as ``StoreWriter/restoration(of:)``.
+    func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable]
+
     /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
     /// itself.
     func reclaimAdvice() throws(StoreError) -> String?
@@ -78,6 +83,13 @@ extension StoreReader {
     /// The engine has no archives.
     public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         "the engine \(engine) has no archives"
+    }
+
+    /// The engine has no archives.
+    public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] { throw noArchives }
+
+    fileprivate var noArchives: StoreError {
+        StoreError(.unsupported, store: name, message: "the engine \(engine) has no archives")
     }
 
     /// Nil: the engine looks after its files itself.
@@ -181,10 +193,6 @@ extension StoreWriter {
 
     /// The engine has no archives.
     public func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration { throw noArchives }
-
-    private var noArchives: StoreError {
-        StoreError(.unsupported, store: name, message: "the engine \(engine) has no archives")
-    }
 }
 
 /// What to do with a new row whose primary or unique key is already there.

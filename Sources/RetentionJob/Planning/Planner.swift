@@ -112,7 +112,7 @@ package struct Planner {
             Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
                 hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread,
-                archiveObstacle: archiveObstacle
+                archiveObstacle: archiveObstacle, hold: memory.hold(on: rule, policySHA256: policy.file.sha256)
             ).all()
         }
         var holding = refusals(rule)

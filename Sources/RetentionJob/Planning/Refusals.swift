@@ -26,13 +26,16 @@ package struct Refusals {
     package var misread: MisreadRows?
     /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can, or need not be.
     package var archiveObstacle: String?
+    /// The undo that has restored rows of the rule, which must not be deleted again; nil: there is none.
+    package var hold: RunMemory.Restored?
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, outline: DeletionOutline? = nil,
         clock: Instant,
         memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil,
-        misread: MisreadRows? = nil, archiveObstacle: String? = nil
+        misread: MisreadRows? = nil, archiveObstacle: String? = nil, hold: RunMemory.Restored? = nil
     ) {
+        self.hold = hold
         self.misread = misread
         self.archiveObstacle = archiveObstacle
         self.recognition = recognition
@@ -54,7 +57,7 @@ package struct Refusals {
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
-            wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
+            held(), wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
             futureDates(), mixedFormats(), relationshipDenied(), tooLongLock(), historyTracking(),
             rollupIncomplete(), notArchivable(),
         ].compactMap { $0 }
@@ -88,6 +91,16 @@ package struct Refusals {
 
     private func rollupIncomplete() -> Refusal? {
         survey.rollupObstacle.map { refusal(.rollupIncomplete, $0) }
+    }
+
+    /// Only for a run by hand: a policy that accepted it would delete restored rows the next night.
+    private func held() -> Refusal? {
+        guard let hold, survey.expiredCount > 0 else { return nil }
+        return Refusal(
+            .held,
+            reason: begin(
+                "undo \(hold.undo) has restored rows that run \(hold.run) had deleted, and they would be deleted again"),
+            wayPast: "change the policy so that it keeps what you need, or pass --accept held once to delete them")
     }
 
     /// Cannot be accepted: a rule that is not to be archived says so in the policy, where it is seen.

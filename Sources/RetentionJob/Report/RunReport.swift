@@ -6,6 +6,8 @@ package struct RunReport: Sendable {
     package enum Mode: String, Hashable, Sendable {
         case run
         case dryRun = "dry_run"
+        case undo
+        case undoDryRun = "undo_dry_run"
     }
 
     /// How a rule ended.
@@ -176,6 +178,8 @@ package struct RunReport: Sendable {
     package var rules: [RuleReport] = []
     /// The archive of the run; nil: there is none.
     package var archive: Archive?
+    /// What was restored; nil: it is no undo.
+    package var undo: Undo?
     /// The size of the store before the first delete, in bytes; nil: nothing had to be deleted.
     package var storeBytesBefore: Int64?
     package var reclaimedBytes: Int64 = 0

@@ -1,5 +1,6 @@
 package import PriceStore
 package import RetentionJob
+import RetentionPolicy
 
 /// Past runs for reading.
 package struct LedgerHistory {
@@ -43,6 +44,8 @@ package struct LedgerHistory {
         var found: [LedgerRun] = []
         var lowest: Int64?
         var storesWithLaterRuns: Set<String> = []
+        // Undos are read before the runs that they undid.
+        var undos: [String: LedgerRun.UndoneBy] = [:]
         while true {
             let page = try page(before: lowest)
             guard let first = page.first, let last = page.last else { break }
@@ -51,6 +54,11 @@ package struct LedgerHistory {
                 run.report.rules = rules[run.number] ?? []
                 let isNewest = storesWithLaterRuns.insert(run.report.store).inserted
                 if run.outcome == .running, !isNewest || !isAtWork(run.report.store) { run.outcome = .crashed }
+                run.undoneBy = undos[run.report.runID]
+                if let undone = run.report.undo?.run, undos[undone] == nil {
+                    undos[undone] = LedgerRun.UndoneBy(
+                        run: run.report.runID, started: run.report.started, isComplete: run.outcome == .completed)
+                }
                 if let since = query.since, run.report.started < since { continue }
                 guard let run = matching(run, query) else { continue }
                 found.append(run)
@@ -85,7 +93,47 @@ package struct LedgerHistory {
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         return RunMemory(
-            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier))
+            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
+            restorations: try restorations(store: store, isEarlier))
+    }
+
+    /// What undos of a store have restored, the newest first. One that has not ended may have restored rows.
+    private func restorations(store: String, _ isEarlier: Predicate) throws -> [RunMemory.Restored] {
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
+        let ofStore = Predicate.compare("store", .equal, .text(store)) && isEarlier
+        let undos = try rows(
+            LedgerRow.runEntity, where: ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue)),
+            order: [SortDescriptor("number", ascending: false)], limit: 1000
+        ).map { (row: $0, run: LedgerRow.run($0)) }
+        return try undos.compactMap { row, undo in
+            guard let figures = undo.report.undo else { return nil }
+            let isEnded = undo.outcome != .running && undo.outcome != .crashed
+            guard !isEnded || figures.restoredCount + figures.referenceCount > 0 else { return nil }
+            let undone = try rows(
+                LedgerRow.runEntity, where: ofStore && .compare("run", .equal, .text(figures.run)), order: [], limit: 1
+            ).first.map(LedgerRow.run)
+            return RunMemory.Restored(
+                undo: undo.report.runID, run: figures.run, ended: undo.report.finished, rules: Set(figures.rules),
+                tables: Set(LedgerRow.undoTables(row)),
+                policies: Set([undo.report.configSHA256, undone?.report.configSHA256].compactMap { $0 }),
+                accepted: try rulesThatAccepted(.held, after: Int64(undo.number), ofStore))
+        }
+    }
+
+    /// The rules that a later run of the store was allowed to carry out in spite of a refusal.
+    private func rulesThatAccepted(_ code: RefusalCode, after number: Int64, _ ofStore: Predicate) throws -> Set<String> {
+        let runs = try reader.fetch(
+            FetchRequest(entity: LedgerRow.runEntityName, predicate: ofStore && .compare("number", .greater, .integer(number))),
+            attributes: ["number"]
+        ).compactMap { $0.first?.number }
+        let rules = try rows(
+            LedgerRow.ruleEntity, where: .compare("run_number", .greater, .integer(number)), order: [], limit: nil)
+        return Set(
+            rules.compactMap { row in
+                guard let run = row["run_number"]?.number, runs.contains(run) else { return nil }
+                let rule = LedgerRow.rule(row)
+                return rule.accepted.contains(code) && rule.outcome != .refused ? rule.name : nil
+            })
     }
 
     /// Whether a run crashed and none since has got further than to fail.
@@ -95,10 +143,12 @@ package struct LedgerHistory {
                 entity: LedgerRow.runEntityName,
                 predicate: .compare("store", .equal, .text(store)) && isEarlier,
                 sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
-            attributes: ["outcome"])
+            attributes: ["outcome", "mode"])
         let outcomes = rows.compactMap { row -> LedgerRun.Outcome? in
-            guard case .text(let word)? = row.first else { return nil }
-            return LedgerRun.Outcome(rawValue: word)
+            guard case .text(let word)? = row.first, let outcome = LedgerRun.Outcome(rawValue: word) else { return nil }
+            // An undo looks only at the tables of its archive.
+            let isUndo = row.last == .text(RunReport.Mode.undo.rawValue)
+            return isUndo && outcome != .crashed && outcome != .running ? nil : outcome
         }
         guard let last = outcomes.first(where: { $0 != .failed }) else { return false }
         return last == .crashed || last == .running

@@ -13,13 +13,13 @@ enum LedgerRow {
         integers: [
             "number", "as_of_us", "started_us", "finished_us", "pid", "exit_code", "pending_sources", "pending_files",
             "pending_saved", "pending_ignored", "pending_rejected", "expired", "deleted", "residue", "reclaimed_bytes",
-            "clock_believed", "uid", "store_bytes", "archive_rows", "archive_references", "archive_bytes",
+            "clock_believed", "uid", "store_bytes", "restored", "restored_references", "archive_rows", "archive_references", "archive_bytes",
             "archive_complete", "archive_until_us",
         ],
         texts: [
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
             "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
-            "archive_sha256", "archive_until",
+            "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables",
         ])
 
     /// The whole entity of the rules of runs.
@@ -61,6 +61,12 @@ enum LedgerRow {
         ]
         values.set("as_of", report.asOf)
         values.set("started", report.started)
+        if let undo = report.undo {
+            values["undoes"] = .text(undo.run)
+            values["undo_archive"] = .text(undo.archive)
+            values["undo_rules"] = .lines(undo.rules)
+            values["undo_tables"] = .lines(undo.tables.map(\.name))
+        }
         return values
     }
 
@@ -87,6 +93,11 @@ enum LedgerRow {
             values["archive_sha256"] = .optional(archive.sha256)
             values["archive_complete"] = .integer(archive.isComplete ? 1 : 0)
             values.set("archive_until", archive.until)
+        }
+        if let undo = report.undo {
+            values["restored"] = .count(undo.restoredCount)
+            values["restored_references"] = .count(undo.referenceCount)
+            values["restored_tables"] = .lines(undo.tables.map(\.recordText))
         }
         return values
     }
@@ -148,6 +159,7 @@ enum LedgerRow {
         report.storeSizeBytes = row.count("store_bytes").map(Int64.init)
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
         report.archive = archive(row)
+        report.undo = undo(row)
         return LedgerRun(
             number: row.int("number") ?? 0, report: report,
             outcome: row.string("outcome").flatMap(LedgerRun.Outcome.init) ?? .crashed,
@@ -165,6 +177,18 @@ enum LedgerRow {
             sizeBytes: row.count("archive_bytes").map(Int64.init), sha256: row.string("archive_sha256"),
             isComplete: row.int("archive_complete") == 1, until: row.instant("archive_until"))
     }
+
+    /// What an undo restored; nil: the run is none. Of one that has not ended the tables are not known.
+    private static func undo(_ row: [String: StoreValue]) -> RunReport.Undo? {
+        row.string("undoes").map { run in
+            RunReport.Undo(
+                run: run, archive: row.string("undo_archive") ?? "", rules: row.lines("undo_rules"),
+                tables: row.lines("restored_tables").compactMap(RunReport.Undo.Table.init(recordText:)))
+        }
+    }
+
+    /// The tables that an undo was to restore rows of, as it was begun.
+    static func undoTables(_ row: [String: StoreValue]) -> [String] { row.lines("undo_tables") }
 
     /// A rule of a run.
     static func rule(_ row: [String: StoreValue]) -> RunReport.RuleReport {
@@ -210,6 +234,23 @@ enum LedgerRow {
         rule.elapsed = Duration(wholeMicroseconds: Int64(row.count("elapsed_us") ?? 0))
         rule.advice = row.lines("advice")
         return rule
+    }
+}
+
+extension RunReport.Undo.Table {
+    /// The counts and the name: `archived restored present skipped references changed name`; what was not counted is `-`.
+    fileprivate var recordText: String {
+        ([archived, restored, present, skipped, references].map { String($0) } + [changed.map { String($0) } ?? "-", name])
+            .joined(separator: " ")
+    }
+
+    fileprivate init?(recordText: String) {
+        let parts = recordText.split(separator: " ", maxSplits: 6, omittingEmptySubsequences: false)
+        let counts = parts.prefix(5).compactMap { Int($0) }.map { Swift.min(Swift.max(0, $0), 1 << 48) }
+        guard parts.count == 7, counts.count == 5 else { return nil }
+        self.init(name: String(parts[6]))
+        (archived, restored, present, skipped, references) = (counts[0], counts[1], counts[2], counts[3], counts[4])
+        changed = Int(parts[5]).map { Swift.min(Swift.max(0, $0), 1 << 48) }
     }
 }
 

@@ -1,3 +1,4 @@
+package import PriceStore
 package import RetentionJob
 import RetentionPolicy
 
@@ -27,6 +28,16 @@ package struct LedgerRun: Sendable {
     package var process: LedgerProcess
     /// Whether the archive is where the run left it; nil: it was not looked for.
     package var isArchiveThere: Bool?
+    /// The last undo of the run; nil: there is none.
+    package var undoneBy: UndoneBy?
+
+    /// An undo of a run.
+    package struct UndoneBy: Hashable, Sendable {
+        package var run: String
+        package var started: Instant
+        /// Whether it came to its end.
+        package var isComplete: Bool
+    }
 
     package init(number: Int, report: RunReport, outcome: Outcome, process: LedgerProcess) {
         self.number = number
@@ -41,13 +52,15 @@ extension LedgerRun {
     package var undoText: String? {
         let gone = report.rules.reduce(0) { $0 + $1.goneCount }
         guard gone > 0 else { return nil }
+        if let undoneBy, undoneBy.isComplete { return "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))" }
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard archive.isComplete else { return "not possible: the archive is not complete" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
         let until = archive.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
         let rest =
             archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""
-        return "possible\(until)\(rest)"
+        let begun = undoneBy.map { "; undo \($0.run) was stopped, and the same undo continues it" } ?? ""
+        return "possible\(until)\(rest)\(begun)"
     }
 }
 
@@ -98,7 +111,7 @@ extension RunReport {
     /// The outcome of the whole run: the worst of what happened.
     package var ledgerOutcome: LedgerRun.Outcome {
         if failure != nil || rules.contains(where: { $0.outcome == .failed }) { return .failed }
-        if rules.contains(where: { $0.outcome == .interrupted }) { return .interrupted }
+        if rules.contains(where: { $0.outcome == .interrupted }) || undo?.isInterrupted == true { return .interrupted }
         return rules.contains { $0.outcome == .refused } ? .refused : .completed
     }
 }

@@ -26,14 +26,14 @@ package struct MissedRuns: Hashable, Sendable {
     /// little late.
     ///
     /// - Parameters:
-    ///   - runs: past runs, in order. Runs that crashed, or failed before their first rule, do not count; a run in
-    ///     progress does.
+    ///   - runs: past runs, in order. Undos, and runs that crashed or failed before their first rule, do not count; a
+    ///     run in progress does.
     ///   - every: how often a run is expected.
     ///   - zone: the zone of calendar units.
     ///   - since: gaps that end before it are left out; nil: all gaps.
     package init(_ runs: [LedgerRun], every: MaxAge, zone: CalendarZone, since: Instant? = nil, now: Instant) {
-        let starts = runs.filter { $0.outcome != .crashed && !($0.outcome == .failed && $0.report.rules.isEmpty) }
-            .map(\.report.started)
+        let starts = runs.filter { $0.report.undo == nil && $0.outcome != .crashed }
+            .filter { !($0.outcome == .failed && $0.report.rules.isEmpty) }.map(\.report.started)
         func isGap(_ start: Instant, _ end: Instant) -> Bool {
             let due = Cutoff.instant(asOf: end, maxAge: every, align: nil, zone: zone)
             return start < due.advanced(byMicroseconds: -end.since(due).wholeMicroseconds / 10)

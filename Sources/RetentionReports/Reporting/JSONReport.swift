@@ -48,6 +48,7 @@ package struct JSONReport {
             .init("store_bytes", report.storeSizeBytes.map { .integer($0) } ?? .null),
             .init("ledger_hash", .optional(report.ledgerHash)),
             .init("archive", report.archive?.json ?? .null),
+            .init("undo", report.undo?.json ?? .null),
         ])
     }
 
@@ -109,6 +110,38 @@ package struct JSONReport {
                         .object([.init("entity", .string($0.key)), .init("rows", .count($0.value))])
                     })),
             .init("archived", .optional(rule.archived)),
+        ])
+    }
+}
+
+extension RunReport.Undo {
+    /// What was restored in `undo`.
+    fileprivate var json: JSONText {
+        .object([
+            .init("run", .string(run)), .init("archive", .string(archive)), .init("rules", .strings(rules)),
+            .init("archived", .count(archivedCount)), .init("restored", .count(restoredCount)),
+            .init("present", .count(presentCount)), .init("skipped", .count(skippedCount)),
+            .init("references", .count(referenceCount)),
+            .init(
+                "tables",
+                .array(
+                    tables.map { table in
+                        .object([
+                            .init("name", .string(table.name)), .init("archived", .count(table.archived)),
+                            .init("restored", .count(table.restored)), .init("present", .count(table.present)),
+                            .init("skipped", .count(table.skipped)), .init("references", .count(table.references)),
+                            .init("changed", .optional(table.changed)),
+                        ])
+                    })),
+            .init(
+                "skipped_rows",
+                .array(
+                    skippedRows.map { row in
+                        .object([
+                            .init("table", .string(row.table)), .init("key", .strings(row.key.map { SafeText.example($0) })),
+                            .init("reason", .string(row.reason)),
+                        ])
+                    })),
         ])
     }
 }

@@ -75,7 +75,11 @@ package struct LogReport {
             let tail = [
                 Figures.duration(run.report.finished.since(run.report.started)), String(run.report.exitCode),
             ]
-            if run.report.rules.isEmpty {
+            if let undo = run.report.undo {
+                let message = [undo.sentence, run.report.failure].compactMap { $0 }.joined(separator: "; ")
+                let style: Style = run.report.exitCode == 0 ? .plain : .bad
+                table.rows.append(.init(cells: head + tail, message: SafeText.line(message), style: style))
+            } else if run.report.rules.isEmpty {
                 let message = [run.outcome.rawValue, run.report.failure].compactMap { $0 }.joined(separator: ": ")
                 table.rows.append(.init(cells: head + tail, message: SafeText.line(message), style: .bad))
             }
@@ -110,8 +114,10 @@ package struct LogReport {
         guard run.isFinished else {
             return lines.joined(separator: "\n") + "\n" + LogReport([run]).unfinished(run) + "\n"
         }
-        let report = TextReport(run.report, width: width, tableWidth: tableWidth, usesColour: usesColour)
-        return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + report.text
+        let text =
+            run.report.undo.map { UndoText(run.report, $0, width: width, tableWidth: tableWidth, usesColour: usesColour).text }
+            ?? TextReport(run.report, width: width, tableWidth: tableWidth, usesColour: usesColour).text
+        return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + text
     }
 
     /// The deleted rows, a line for each rule that deleted something.
@@ -193,6 +199,7 @@ package struct LogReport {
             .init("login", .optional(run.process.login)),
             .init("sudo_user", .optional(run.process.sudoUser)),
             .init("archive_present", run.isArchiveThere.map { .bool($0) } ?? .null),
+            .init("undone_by", run.undoneBy.map { .string($0.run) } ?? .null),
         ]
         return .object(members)
     }

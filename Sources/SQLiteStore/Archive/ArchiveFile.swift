@@ -1,6 +1,4 @@
 @preconcurrency import Glibc
-// Owns stat where it is loaded before Glibc.
-import SwiftOverlayShims
 import GRDB
 import PriceStore
 
@@ -17,7 +15,7 @@ final class ArchiveFile {
     private let folder: String
     private let queue: DatabaseQueue
     /// From here on the WAL is moved into the file between batches.
-    private static let walBoundBytes = 16 << 20
+    private static let walBoundBytes: Int64 = 16 << 20
 
     /// Makes the file.
     ///
@@ -42,6 +40,8 @@ final class ArchiveFile {
             try queue.unsafeReentrantWrite { db in
                 try db.execute(sql: "PRAGMA encoding = '\(encoding)'")
                 try db.execute(sql: "PRAGMA application_id = \(Self.applicationID)")
+                // Rows are only added, so large pages make fewer writes.
+                try db.execute(sql: "PRAGMA page_size = 16384")
                 // One connection needs no file of shared memory.
                 try db.execute(sql: "PRAGMA locking_mode = EXCLUSIVE")
                 try db.execute(sql: "PRAGMA journal_mode = WAL")
@@ -91,9 +91,8 @@ final class ArchiveFile {
 
     /// Moves the WAL into the file if it is long. Call it while the store is not locked: it waits for the disk.
     func boundWAL() throws(StoreError) {
-        var status = stat()
-        guard stat(path + "-wal", &status) == 0, status.st_size > Self.walBoundBytes else { return }
-        try run("writing the archive") { _ = try $0.checkpoint(.passive) }
+        guard StoreFile.sizeBytes(of: path + "-wal") > Self.walBoundBytes else { return }
+        try run("writing the archive") { _ = try $0.checkpoint(.truncate) }
     }
 
     /// Checks the file, brings it to disk as one file, and closes it.
@@ -118,8 +117,7 @@ final class ArchiveFile {
         close()
         Self.sync(path)
         Self.sync(folder)
-        var status = stat()
-        return stat(path, &status) == 0 ? Int64(status.st_size) : 0
+        return StoreFile.sizeBytes(of: path)
     }
 
     /// Closes the file as it is.

@@ -117,6 +117,8 @@ struct StoredShape {
         }
     }
 
+    /// The table's name as the store spells it.
+    let name: String
     /// The rowid where it is no column, then the columns that can be written.
     let columns: [Column]
     /// The rowid, or the primary key of a table without one.
@@ -131,7 +133,7 @@ struct StoredShape {
                 sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?) AND rootpage > 0",
                 arguments: [table])
         else { return nil }
-        let name: String = entry[0]
+        name = entry[0]
         definition = entry[1]
         // schema, name, type, ncol, wr, strict
         let list = try Row.fetchAll(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))")

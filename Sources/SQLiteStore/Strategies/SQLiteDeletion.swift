@@ -18,7 +18,7 @@ final class SQLiteDeletion: Deletion {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
         work = Self.work(request, findings, findings.technique)
-        outline = DeletionOutline(findings.technique, findings, maxLock: request.maxLock)
+        outline = DeletionOutline(findings.technique, findings, of: request)
     }
 
     private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
@@ -54,7 +54,7 @@ final class SQLiteDeletion: Deletion {
             else { throw error }
             let given = work.technique
             work = Self.work(request, findings, findings.batches)
-            outline = DeletionOutline(findings.batches, findings, maxLock: request.maxLock)
+            outline = DeletionOutline(findings.batches, findings, of: request)
             outline.reason = "\(given.phrase) was given up: \(error.message)"
             outline.expectedLock = nil
             return DeletionPart(BatchDeleteResult(deletedCount: 0), hasMore: true)
@@ -105,7 +105,7 @@ extension SQLiteStore {
     /// How the rows of a request would be deleted now.
     public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try findings(of: request)
-        return DeletionOutline(findings.technique, findings, maxLock: request.maxLock)
+        return DeletionOutline(findings.technique, findings, of: request)
     }
 
     /// What a survey of a request has found, with the technique that it asks for; the survey is made if there was none.

@@ -71,7 +71,7 @@ extension Survey {
 
 extension DeletionOutline {
     /// How a technique deletes the rows that were found.
-    init(_ technique: Technique, _ findings: Findings, maxLock: Duration) {
+    init(_ technique: Technique, _ findings: Findings, of request: SurveyRequest) {
         self.init(method: technique.phrase, isInBatches: technique.isInBatches)
         reason = findings.reason
         expectedLock = findings.predictedLock
@@ -84,10 +84,13 @@ extension DeletionOutline {
         // batch has costs that do not depend on its rows: most pages of an index in another order are written by each.
         if technique == .sorted {
             firstBatchRows = 100_000
-            batchTarget = maxLock / 2
+            batchTarget = request.maxLock / 2
         } else if findings.followsRelationships {
             firstBatchRows = 1
             batchTarget = .milliseconds(25)
+            batchTargetAlone = .milliseconds(100)
+        } else if request.archiveRule != nil {
+            // Each batch waits for the disk once, with its rows in the archive.
             batchTargetAlone = .milliseconds(100)
         }
     }

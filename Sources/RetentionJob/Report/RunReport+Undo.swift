@@ -1,0 +1,53 @@
+package import PriceStore
+
+extension RunReport {
+    /// What an undo restored, or would restore.
+    package struct Undo: Hashable, Sendable {
+        /// One table of the store.
+        package struct Table: Hashable, Sendable {
+            package var name: String
+            /// Rows in the archive.
+            package var archived = 0
+            /// Rows that were inserted; in a dry run those that would be.
+            package var restored = 0
+            /// Rows that were in the store already, equal in every value.
+            package var present = 0
+            /// Rows that were not inserted.
+            package var skipped = 0
+            /// Rows with references that were cleared and have their old values again.
+            package var references = 0
+            /// Rows that are not equal to the archived ones after all, because the store changed them; nil: not counted.
+            package var changed: Int?
+
+            package init(name: String) { self.name = name }
+        }
+
+        /// The run that was undone.
+        package var run: String
+        /// Its archive.
+        package var archive: String
+        /// The rules whose rows are restored.
+        package var rules: [String]
+        package var tables: [Table]
+        /// Rows that were not restored, the first of them.
+        package var skippedRows: [SkippedRow] = []
+        /// Whether it was stopped with rows left to restore.
+        package var isInterrupted = false
+
+        package init(run: String, archive: String, rules: [String], tables: [Table]) {
+            self.run = run
+            self.archive = archive
+            self.rules = rules
+            self.tables = tables
+        }
+
+        package var archivedCount: Int { tables.reduce(0) { $0 + $1.archived } }
+        package var restoredCount: Int { tables.reduce(0) { $0 + $1.restored } }
+        package var presentCount: Int { tables.reduce(0) { $0 + $1.present } }
+        package var skippedCount: Int { tables.reduce(0) { $0 + $1.skipped } }
+        package var referenceCount: Int { tables.reduce(0) { $0 + $1.references } }
+
+        /// How many skipped rows are listed.
+        package static let mostListed = 100
+    }
+}

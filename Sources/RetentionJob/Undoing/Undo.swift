@@ -1,0 +1,211 @@
+package import Logging
+package import PriceStore
+import RetentionPolicy
+
+/// The undo of a run: restores the rows of its archive, in batches, and reports what it did.
+///
+/// The caller takes the run lock and opens the ledger and the store.
+package final class Undo {
+    /// What is undone.
+    package struct Request: Hashable, Sendable {
+        /// The run, as it was recorded.
+        package var run: String
+        package var archive: RunReport.Archive
+        /// Only what these rules deleted; empty: all rules.
+        package var rules: [String]
+
+        package init(run: String, archive: RunReport.Archive, rules: [String] = []) {
+            self.run = run
+            self.archive = archive
+            self.rules = rules
+        }
+
+        fileprivate var restoration: RestorationRequest { RestorationRequest(archive: archive.path, run: run, rules: rules) }
+
+        /// Throws unless the archive's file is the one that was recorded. What is no file is left to the engine to name.
+        fileprivate func verify() throws(StoreError) {
+            guard ArchiveFolder.hasFile(archive.path) == true, try FileHash.sha256(ofFile: archive.path) != archive.sha256
+            else { return }
+            throw StoreError(
+                .inputOutput, store: archive.path,
+                message: "the archive of run \(run) was changed: its SHA-256 is not the one that the ledger recorded",
+                hint: "nothing was changed; restore the file from a backup")
+        }
+    }
+
+    private let request: Request
+    private let setup: RunSetup
+    private let writer: any StoreWriter
+    private let recorder: (any RunRecorder)?
+    private let logger: Logger
+    private let signal: () -> Int32?
+    private let began: Duration
+    private var report: RunReport
+    private var undo: RunReport.Undo
+    private var status = RunStatus()
+
+    /// Makes an undo; nothing happens before ``perform()``.
+    package init(
+        _ request: Request, setup: RunSetup, writer: any StoreWriter, recorder: (any RunRecorder)?, logger: Logger,
+        signal: @escaping () -> Int32?
+    ) {
+        self.request = request
+        self.setup = setup
+        self.writer = writer
+        self.recorder = recorder
+        self.logger = logger
+        self.signal = signal
+        began = setup.uptime()
+        report = setup.report(mode: .undo, engine: writer.engine)
+        undo = RunReport.Undo(run: request.run, archive: request.archive.path, rules: [], tables: [])
+    }
+
+    /// Tells what an undo would restore. Nothing is changed.
+    package static func predict(_ request: Request, setup: RunSetup, reader: any StoreReader) throws -> RunReport {
+        var report = setup.report(mode: .undoDryRun, engine: reader.engine)
+        try request.verify()
+        let tables = try reader.restorable(request.restoration)
+        var undo = RunReport.Undo(
+            run: request.run, archive: request.archive.path, rules: request.rules, tables: tables.map(RunReport.Undo.Table.init))
+        for index in undo.tables.indices {
+            undo.tables[index].restored = tables[index].restorableCount
+            undo.tables[index].present = tables[index].presentCount
+            undo.tables[index].skipped = tables[index].conflictCount
+            undo.tables[index].references = tables[index].referenceCount
+        }
+        report.undo = undo
+        var status = RunStatus()
+        status.hasRefusedRule = undo.skippedCount > 0
+        report.exitCode = status.exitCode
+        report.finished = setup.clock()
+        return report
+    }
+
+    /// Carries out the undo, once.
+    ///
+    /// - Returns: what was done, with the exit status. Committed batches stay, whatever errors there were.
+    /// - Throws: errors before the first row: the archive cannot be used, or the ledger cannot be written.
+    package func perform() throws -> RunReport {
+        let hasCrash = try recorder?.memory().hasCrash ?? false
+        try request.verify()
+        let restoration = try writer.restoration(of: request.restoration)
+        undo.rules = restoration.rules
+        undo.tables = restoration.tables.map(RunReport.Undo.Table.init)
+        report.undo = undo
+        if hasCrash { for table in undo.tables { try writer.verify(entity: table.name) } }
+        try recorder?.begin(report)
+        logger.info(
+            "undo started",
+            metadata: ["run": "\(report.runID)", "undoes": "\(request.run)", "store": "\(report.store)", "archive": "\(undo.archive)"])
+        do throws(StoreError) {
+            try restore(restoration)
+        } catch {
+            status.note(error)
+            let count = Figures.count(undo.restoredCount, "row")
+            let done = undo.restoredCount == 0 ? "nothing was restored" : "\(count) restored before it and committed"
+            report.failure = "\(error.description); \(done)"
+            logger.error("undo failed", metadata: ["reason": "\(report.failure ?? "")"])
+        }
+        finish()
+        return report
+    }
+
+    private func restore(_ restoration: any Restoration) throws(StoreError) {
+        let archivedCount = undo.archivedCount
+        setup.observer?.runDidBegin(rule: "undo", expiredCount: archivedCount)
+        defer { setup.observer?.runDidEnd() }
+        var batch = Rule.BatchSetting()
+        batch.targetAlone = .milliseconds(100)
+        var pacing = Pacing(batch)
+        let pauses = BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue })
+        while true {
+            guard mayContinue, try pauses.waitForStore(writer) else { return noteInterruption() }
+            let start = setup.uptime()
+            let part = try restoration.restoreNext(rows: pacing.rows)
+            let elapsed = setup.uptime() - start
+            pacing.didCommit(elapsed: elapsed)
+            note(part)
+            setup.observer?.runDidDelete(
+                deletedCount: undo.restoredCount + undo.presentCount + undo.skippedCount, expiredCount: archivedCount)
+            if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
+            guard part.hasMore else { break }
+            // If this fails, others are assumed to use the store.
+            if let pause = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
+                pauses.wait(pause)
+            }
+        }
+        if restoration.mayDiffer { try compare() }
+    }
+
+    private func note(_ part: RestorationPart) {
+        for (name, counts) in part.tables {
+            guard let index = undo.tables.firstIndex(where: { $0.name == name }) else { continue }
+            undo.tables[index].restored += counts.restoredCount
+            undo.tables[index].present += counts.presentCount
+            undo.tables[index].skipped += counts.skippedCount
+            undo.tables[index].references += counts.referenceCount
+        }
+        undo.skippedRows += part.skipped.prefix(RunReport.Undo.mostListed - undo.skippedRows.count)
+    }
+
+    /// Counts the rows that the store itself has changed after they were restored.
+    private func compare() throws(StoreError) {
+        setup.observer?.runDidBegin(stage: "comparing with the archive")
+        for table in try writer.restorable(request.restoration) {
+            guard let index = undo.tables.firstIndex(where: { $0.name == table.table }) else { continue }
+            let changed = undo.tables[index].archived - undo.tables[index].skipped - table.presentCount
+            undo.tables[index].changed = max(0, changed)
+            guard changed > 0 else { continue }
+            warn(
+                "rows differ from the archive",
+                "\(Figures.count(changed, "row")) of \(table.table) \(changed == 1 ? "is" : "are") restored with other values, "
+                    + "because triggers of the store or new types of its columns changed them")
+        }
+    }
+
+    // MARK: Stopping
+
+    private var mayContinue: Bool { signal() == nil && !setup.isBudgetSpent(since: began) }
+
+    private func noteInterruption() {
+        undo.isInterrupted = true
+        if let number = signal() { status.signal = number } else { status.isBudgetSpent = true }
+        warn("undo stopped", "rows are left to restore; run the same undo again, and it continues")
+    }
+
+    /// Records the undo. If that fails, the restored rows stay, and the exit status shows it.
+    private func finish() {
+        status.hasRefusedRule = undo.skippedCount > 0
+        report.undo = undo
+        report.exitCode = status.exitCode
+        report.finished = setup.clock()
+        report.storeSizeBytes = try? writer.sizeBytes()
+        do {
+            try recorder?.finish(report)
+            report.ledgerHash = try recorder?.chainHead()
+        } catch {
+            status.note(error)
+            report.exitCode = status.exitCode
+            warn("undo not recorded", Run.text(of: error))
+        }
+        var metadata: Logger.Metadata = [
+            "run": "\(report.runID)", "undoes": "\(request.run)", "restored": "\(undo.restoredCount)",
+            "present": "\(undo.presentCount)", "skipped": "\(undo.skippedCount)", "references": "\(undo.referenceCount)",
+            "exit_code": "\(report.exitCode)",
+        ]
+        metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
+        logger.info("undo finished", metadata: metadata)
+    }
+
+    private func warn(_ message: Logger.Message, _ reason: String) {
+        report.warnings.append("\(message): \(reason)")
+        logger.warning(message, metadata: ["reason": "\(reason)"])
+    }
+}
+
+extension RunReport.Undo.Table {
+    fileprivate init(_ table: RestorableTable) {
+        self.init(name: table.table)
+        archived = table.archivedCount
+    }
+}

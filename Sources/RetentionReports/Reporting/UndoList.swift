@@ -1,0 +1,28 @@
+import PriceStore
+import RetentionJob
+
+/// The runs that have an archive, for people.
+package struct UndoList {
+    private let runs: [LedgerRun]
+
+    package init(_ runs: [LedgerRun]) { self.runs = runs }
+
+    /// A table with a line for each run, ending with a line end; see ``TextReport`` for the widths.
+    package func text(width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false) -> String {
+        guard !runs.isEmpty else { return "No recorded run of this store has an archive.\n" }
+        var table = TextTable(columns: [.init("RUN"), .init("STARTED (UTC)"), .init("ROWS", .right), .init("UNDO")])
+        for run in runs {
+            let archive = run.report.archive
+            let canBeUndone = run.undoText?.hasPrefix("possible") ?? false
+            table.rows.append(
+                .init(
+                    cells: [
+                        SafeText.line(run.report.runID), run.report.started.toSecond.plain,
+                        Figures.grouped(archive?.rows ?? 0),
+                    ], message: SafeText.line(run.undoText ?? "nothing was deleted"), style: canBeUndone ? .plain : .caution))
+        }
+        return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }) {
+            usesColour ? $1.painted($0) : $0
+        }.joined(separator: "\n") + "\n"
+    }
+}

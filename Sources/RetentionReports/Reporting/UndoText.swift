@@ -1,0 +1,92 @@
+import PriceStore
+package import RetentionJob
+import RetentionPolicy
+
+/// The report of an undo, or of its dry run, for people.
+package struct UndoText {
+    private let report: RunReport
+    private let undo: RunReport.Undo
+    private let width: Int
+    private let tableWidth: Int?
+    private let usesColour: Bool
+
+    /// Makes the text form of a report; see ``TextReport`` for the widths.
+    package init(
+        _ report: RunReport, _ undo: RunReport.Undo, width: Int = 120, tableWidth: Int? = nil, usesColour: Bool = false
+    ) {
+        self.report = report
+        self.undo = undo
+        self.width = max(40, width)
+        self.tableWidth = tableWidth.map { max(40, $0) }
+        self.usesColour = usesColour
+    }
+
+    /// Skipped rows that are shown; the JSON report has more.
+    private static let mostShown = 20
+
+    private var isDryRun: Bool { report.mode == .undoDryRun }
+
+    /// The whole report, ending with a line end.
+    package var text: String {
+        let mode = isDryRun ? "undo, dry run" : "undo"
+        let head = [mode, SafeText.line(report.store), "run " + SafeText.line(undo.run), SafeText.line(undo.archive)]
+        var lines = TextWidth.fit(head.joined(separator: " · "), width: width, indent: 4)
+        lines[0] = paint(mode, .heading) + lines[0].dropFirst(mode.count)
+        if !undo.tables.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
+        lines += undo.skippedRows.prefix(Self.mostShown).flatMap { row in
+            let key = row.key.map { SafeText.example($0) }.joined(separator: ", ")
+            return note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
+        }
+        let hidden = undo.skippedCount - min(undo.skippedRows.count, Self.mostShown)
+        if hidden > 0, !undo.skippedRows.isEmpty { lines += note("skipped", "\(Figures.count(hidden, "more row"))", .bad) }
+        lines += report.warnings.flatMap { note("warning", $0, .caution) }
+        if let failure = report.failure { lines += note("failure", failure, .bad) }
+        lines += TextWidth.wrap(closing, width: width)
+        return lines.joined(separator: "\n") + "\n"
+    }
+
+    private func paint(_ text: String, _ style: Style) -> String { usesColour ? style.painted(text) : text }
+
+    private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
+        let lines = TextWidth.wrap(label + ": " + SafeText.line(text), width: width, indent: label.count + 2)
+        return lines.map { paint($0, style) }
+    }
+
+    private var table: TextTable {
+        TextTable(
+            columns: [
+                .init("TABLE"), .init("ARCHIVED", .right), .init(isDryRun ? "TO RESTORE" : "RESTORED", .right, isAlwaysShown: true),
+                .init("PRESENT", .right), .init("SKIPPED", .right), .init("REFERENCES", .right), .init("CHANGED", .right),
+            ],
+            rows: undo.tables.map { table in
+                let counts = [table.present, table.skipped, table.references, table.changed ?? 0]
+                return .init(
+                    cells: [SafeText.line(table.name), Figures.grouped(table.archived), Figures.grouped(table.restored)]
+                        + counts.map { $0 == 0 ? "" : Figures.grouped($0) },
+                    style: table.skipped > 0 ? .bad : .plain)
+            })
+    }
+
+    private var closing: String {
+        let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
+        if isDryRun { return "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip"]))\(exit)." }
+        let time = Figures.duration(report.finished.since(report.started))
+        let clauses = undo.clauses(["restored", "restored", "skipped"])
+        return "\(clauses.prefix(1).uppercased())\(clauses.dropFirst()) in \(time)\(exit)."
+    }
+}
+
+extension RunReport.Undo {
+    /// For the list of runs: `undo of 01KA…: restored 12 rows and skipped 1 row`.
+    var sentence: String { "undo of \(run): \(clauses(["restored", "restored", "skipped"]))" }
+
+    /// What was done, with the verbs for rows, for references and for rows that were left out.
+    fileprivate func clauses(_ verbs: [String]) -> String {
+        var parts = ["\(verbs[0]) " + (restoredCount == 0 ? "no rows" : Figures.count(restoredCount, "row"))]
+        if referenceCount > 0 { parts.append("\(verbs[1]) the references of \(Figures.count(referenceCount, "row"))") }
+        if skippedCount > 0 { parts.append("\(verbs[2]) \(Figures.count(skippedCount, "row"))") }
+        var text = parts.count == 1 ? parts[0] : parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
+        if presentCount > 0 { text += "; \(Figures.count(presentCount, "row")) \(presentCount == 1 ? "was" : "were") there already" }
+        return text
+    }
+}

@@ -1,0 +1,149 @@
+import ArgumentParser
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import RetentionReports
+
+/// `retention undo`: restores what a run deleted, or lists the runs of which that is possible.
+struct UndoCommand: ConsoleCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "undo",
+        abstract: "Restores the rows that a run deleted, from its archive.",
+        discussion: """
+            Needs `archive` in the policy at the time of the run. Rows that are in the store already stay as they are, and \
+            a row whose key another row uses is skipped and listed. The rules whose rows are restored are held afterwards: \
+            they delete nothing until the policy changes, or a run with --accept held.
+
+            EXAMPLES
+              retention undo --list
+              retention undo 01KAN3ZJ5V --dry-run
+              retention undo 01KAN3ZJ5V --rule yahoo-gold
+            """)
+
+    @Argument(help: ArgumentHelp("The run; the first characters of its ID are enough.", valueName: "run"))
+    var runID: String?
+    @OptionGroup var policyOption: PolicyOption
+    @Flag(help: "Show the runs of this store that have an archive.")
+    var list = false
+    @Option(help: ArgumentHelp("Only rows that this rule deleted; can be repeated.", valueName: "name"))
+    var rule: [String] = []
+    @Flag(help: "Show what would be restored; change nothing.")
+    var dryRun = false
+    @Option(help: ArgumentHelp("Stop after this time; the same undo continues later.", valueName: "duration"))
+    var maxRuntime: String?
+    @Option(help: "The format of the report.")
+    var format = ReportFormat.text
+    @Flag(help: "Print nothing on success.")
+    var quiet = false
+    @Flag(help: "Show no progress bar.")
+    var noProgress = false
+    @Option(help: "The format of the log.")
+    var logFormat: Policy.LogSettings.Format?
+    @Option(help: ArgumentHelp("The minimum log level.", valueName: "level"))
+    var logLevel: Policy.LogSettings.Level?
+
+    func run(_ console: Console) throws -> Int32 {
+        guard (runID != nil) != list else {
+            throw CommandFailure.usage(
+                list ? "--list takes no run" : "name a run", hint: "retention undo --list shows the runs that have an archive")
+        }
+        let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
+        let policy = try policyOption.read()
+        guard policy.ledger != .none else {
+            throw CommandFailure(
+                exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none), which knows the archives",
+                hint: "read the archive with any program for SQLite")
+        }
+        let past = PastRuns(StoreOpening(policy))
+        guard let runID else { return try show(past.withArchives(), console) }
+        let run = try past.run(runID)
+        let request = Undo.Request(
+            run: run.report.runID, archive: try Self.archive(of: run), rules: try rule.map { try Self.rule($0, of: run) })
+        let bar = ProgressBar(
+            show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
+            width: { console.progressWidth })
+        let opening = LogOpening(
+            settings: policy.log, format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun)
+        var session = UndoSession(policy: policy, request: request, log: try opening.open(console))
+        session.maxRuntime = budget
+        session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
+        let report = try dryRun ? session.dryRun() : session.run()
+        try show(report, console)
+        return report.exitCode
+    }
+
+    // MARK: The run
+
+    /// The archive of a run, or why it cannot be undone.
+    private static func archive(of run: LedgerRun) throws(CommandFailure) -> RunReport.Archive {
+        let id = run.report.runID
+        func refused(_ message: String, hint: String) -> CommandFailure {
+            CommandFailure(exitCode: 65, message: message, hint: hint)
+        }
+        if let undo = run.report.undo {
+            throw refused("run \(id) is itself an undo, of run \(undo.run)", hint: "its rows are held until the policy changes")
+        }
+        switch run.outcome {
+        case .running:
+            throw CommandFailure(exitCode: 75, message: "run \(id) has not ended", hint: "try again later")
+        case .crashed:
+            throw refused(
+                "run \(id) crashed, so its archive is not complete and cannot be restored",
+                hint: "the rows in it can be read with any program for SQLite; see the folder of the archives")
+        default: break
+        }
+        guard let archive = run.report.archive else {
+            let hasDeleted = run.report.rules.contains { $0.goneCount > 0 }
+            throw refused(
+                "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
+                hint: hasDeleted ? "with archive in the policy the next runs can be undone" : "retention undo --list shows others")
+        }
+        guard archive.isComplete else {
+            throw refused(
+                "the archive of run \(id) is not complete and cannot be restored: \(archive.path)",
+                hint: "the rows in it can be read with any program for SQLite")
+        }
+        if run.isArchiveThere == false, let until = archive.until, until < SystemClock.now() {
+            throw CommandFailure(
+                exitCode: 66, message: "the archive of run \(id) was kept until \(Figures.instant(until)) and is removed",
+                hint: "nothing was changed; archive.keep in the policy says how long archives are kept")
+        }
+        return archive
+    }
+
+    private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> String {
+        let names = run.report.rules.filter { $0.archived != nil }.map(\.name)
+        if names.contains(name) { return name }
+        throw .usage(
+            "run \(run.report.runID) has archived no rows of a rule '\(name)'" + NearestName.suggestion(for: name, in: names),
+            hint: "the rules are \(names.joined(separator: ", "))")
+    }
+
+    // MARK: Reports
+
+    private func show(_ runs: [LedgerRun], _ console: Console) throws(CommandFailure) -> Int32 {
+        switch format {
+        case .text:
+            try console.report(
+                UndoList(runs).text(width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))
+        case .json: try console.report(LogReport(runs).json)
+        }
+        return 0
+    }
+
+    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) {
+        if let failure = report.failure {
+            let line = "retention: error: " + SafeText.line(failure)
+            let lines = console.errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]
+            console.diagnose(lines.joined(separator: "\n"))
+        }
+        guard let undo = report.undo, !quiet || report.exitCode != 0 else { return }
+        switch format {
+        case .text:
+            let text = UndoText(
+                report, undo, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
+            try console.report(text.text)
+        case .json: try console.report(JSONReport(report).text)
+        }
+    }
+}

@@ -1,0 +1,60 @@
+import Logging
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import RetentionReports
+
+/// Everything that an undo needs, opened in the right order: store, lock, ledger.
+struct UndoSession {
+    let policy: Policy
+    let request: Undo.Request
+    let log: LogOpening.Log
+    /// The command line's time budget; nil: none.
+    var maxRuntime: Duration?
+    var observer: (any RunObserver)?
+
+    init(policy: Policy, request: Undo.Request, log: LogOpening.Log) {
+        self.policy = policy
+        self.request = request
+        self.log = log
+    }
+
+    /// Tells what the undo would restore.
+    func dryRun() throws -> RunReport {
+        let opening = StoreOpening(policy)
+        let reader = try opening.reader()
+        try opening.checkLock()
+        return try Undo.predict(request, setup: setup, reader: reader)
+    }
+
+    /// Carries the undo out.
+    func run() throws -> RunReport {
+        let opening = StoreOpening(policy)
+        try opening.requireDatabase()
+        let lock = try opening.lock()
+        let interruption = Interruption()
+        defer { withExtendedLifetime((lock, interruption)) {} }
+        let writer = try opening.writer()
+        let ledger = try opening.ledgerWriter().map {
+            try RunLedger(
+                writer: $0, store: try opening.realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
+                zone: policy.timezone)
+        }
+        if let crashed = try ledger?.markCrashed(), crashed > 0 {
+            log.logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"])
+        }
+        return try Undo(
+            request, setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal }
+        ).perform()
+    }
+
+    private var setup: RunSetup {
+        let started = SystemClock.now()
+        var setup = RunSetup(
+            policy: policy, runID: RunID.make(at: started, random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) }),
+            asOf: started.toSecond, clock: SystemClock.now, uptime: SystemClock.uptime, sleep: SystemClock.sleep, observer: observer)
+        // The policy's budget is for the nightly run.
+        setup.maxRuntime = maxRuntime
+        return setup
+    }
+}

@@ -1,0 +1,270 @@
+import Foundation
+import Testing
+
+/// `retention undo` as a user calls it: what a run deleted comes back, the rules are held, and nothing else changes.
+struct UndoTests {
+    private static let archive = "archive: { folder: archive, keep: 30d }"
+
+    /// Five old prices and two new ones, and a second table with three old rows.
+    private func job(_ more: String = "", rule: String = "", head: String = archive) throws -> LaunchedJob {
+        let tick = "CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at INTEGER);"
+        let job = try LaunchedJob(
+            Sample.price + tick + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0)
+                + Sample.rows(3, daysAgo: 100, in: "Tick") + Sample.rows(1, daysAgo: 0, in: "Tick") + more,
+            policy: Sample.policy(Sample.rule(rule), Sample.rule(name: "ticks", entity: "Tick"), head: head))
+        try FileManager.default.createDirectory(
+            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        return job
+    }
+
+    private func contents(_ job: LaunchedJob) throws -> [String] {
+        try job.rows("SELECT * FROM Price ORDER BY 1") + job.rows("SELECT * FROM Tick ORDER BY 1")
+    }
+
+    private struct Undo: Decodable {
+        struct Table: Decodable {
+            var name: String
+            var archived, restored, present, skipped, references: Int
+            var changed: Int?
+        }
+        struct Row: Decodable { var table, reason: String; var key: [String] }
+        var run: String
+        var rules: [String]
+        var archived, restored, present, skipped, references: Int
+        var tables: [Table]
+        var skippedRows: [Row]
+    }
+    private struct UndoReport: Decodable {
+        var mode: String
+        var exitCode: Int32
+        var undo: Undo
+        var failure: String?
+    }
+
+    private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> UndoReport {
+        let end = try job.launch(["undo", "--format", "json"] + arguments)
+        try #require(!end.output.isEmpty, "\(end)")
+        let report = try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
+        #expect(report.exitCode == end.status)
+        return report
+    }
+
+    @Test func whatARunDeletedComesBackAndTheRulesAreHeld() throws {
+        let job = try job()
+        let before = try contents(job)
+        let run = try job.report()
+        #expect(run.exitCode == 0 && run.totals.deleted == 8)
+        let after = try contents(job)
+
+        let dry = try undo(job, run.run, "--dry-run")
+        #expect(dry.mode == "undo_dry_run" && dry.exitCode == 0 && dry.undo.restored == 8)
+        #expect(try contents(job) == after)
+
+        let undone = try undo(job, String(run.run.prefix(20)).lowercased())
+        #expect(undone.mode == "undo" && undone.exitCode == 0 && undone.undo.run == run.run)
+        #expect(undone.undo.restored == 8 && undone.undo.skipped == 0 && undone.undo.rules == ["gold", "ticks"])
+        #expect(undone.undo.tables.map(\.name) == ["Price", "Tick"] && undone.undo.tables.map(\.restored) == [5, 3])
+        #expect(try contents(job) == before)
+
+        let again = try undo(job, run.run)
+        #expect(again.exitCode == 0 && again.undo.restored == 0 && again.undo.present == 8)
+        #expect(try contents(job) == before)
+
+        for arguments in [["--dry-run"], []] {
+            let held = try job.report(arguments)
+            #expect(held.exitCode == 65 && held.rules.map(\.refusal) == ["held", "held"])
+            #expect(held.rules[0].message?.contains("has restored rows that run \(run.run) had deleted") == true)
+            #expect(held.rules[0].message?.contains("--accept held") == true)
+        }
+        #expect(try contents(job) == before)
+
+        // By hand, for one rule. From then on it is a rule as any other.
+        let accepted = try job.report("--accept", "held", "--rule", "gold")
+        #expect(accepted.exitCode == 0 && accepted.rules[0].deleted == 5 && accepted.rules[0].accepted == ["held"])
+        try job.change(Sample.rows(2, daysAgo: 100))
+        let next = try job.report()
+        #expect(next.exitCode == 65 && next.rules.map(\.refusal) == [nil, "held"] && next.rules[0].deleted == 2)
+        #expect(try job.retention("log", "--verify").status == 0)
+    }
+
+    @Test func onlyTheRulesThatAreNamedAreRestoredAndHeld() throws {
+        let job = try job()
+        let run = try job.report()
+        let undone = try undo(job, run.run, "--rule", "ticks")
+        #expect(undone.undo.rules == ["ticks"] && undone.undo.restored == 3)
+        #expect(try job.number("SELECT count(*) FROM Price") == 2)
+        let next = try job.report()
+        #expect(next.rules.map(\.refusal) == [nil, "held"])
+        let end = try job.retention("undo", run.run, "--rule", "tick")
+        #expect(end.status == 64 && end.errors.contains("did you mean 'ticks'?"), "\(end)")
+    }
+
+    @Test func aChangedPolicyIsNotHeld() throws {
+        let job = try job()
+        let run = try job.report()
+        #expect(try undo(job, run.run).exitCode == 0)
+        #expect(try job.report().exitCode == 65)
+        try job.folder.write(try job.text("retention.yaml") + "# The ages are right after all.\n", to: "retention.yaml")
+        let next = try job.report()
+        #expect(next.exitCode == 0 && next.totals.deleted == 8)
+    }
+
+    @Test func aPolicyCannotAcceptIt() throws {
+        let end = try job(rule: "accept: [held]").retention("check")
+        #expect(end.status == 78)
+        #expect((end.output + end.errors).contains("retention run --accept held"), "\(end)")
+    }
+
+    @Test func aRowWhoseKeyIsInUseIsSkippedAndListed() throws {
+        let job = try job()
+        let run = try job.report()
+        try job.change("INSERT INTO Price VALUES (2, 'XAG', 7.5, unixepoch())")
+        #expect(try undo(job, run.run, "--dry-run").undo.skipped == 1)
+        let undone = try undo(job, run.run)
+        #expect(undone.exitCode == 65 && undone.undo.restored == 7 && undone.undo.skipped == 1)
+        let row = try #require(undone.undo.skippedRows.first)
+        #expect(row.table == "Price" && row.key == ["2"] && row.reason == "the store has another row with its key")
+        #expect(try job.rows("SELECT symbol FROM Price WHERE id = 2") == ["XAG"])
+        let text = try job.retention("undo", run.run)
+        #expect(text.status == 65 && text.output.contains("skipped: Price 2: the store has another row with its key"), "\(text)")
+    }
+
+    @Test func theListAndTheLogSayWhatCanBeUndone() throws {
+        let job = try job()
+        #expect(try job.retention("undo", "--list").output == "No recorded run of this store has an archive.\n")
+        let run = try job.report()
+        let list = try job.retention("undo", "--list")
+        #expect(list.status == 0 && list.output.contains(run.run) && list.output.contains("possible until "), "\(list)")
+        #expect(try job.retention("log", "--run", run.run).output.contains("undo      possible until "))
+        #expect(try job.retention("undo", run.run).status == 0)
+        let undo = try #require(try job.log().last)
+        #expect(undo.mode == "undo" && undo.outcome == "completed")
+        for end in [try job.retention("undo", "--list"), try job.retention("log", "--run", run.run)] {
+            #expect(end.output.contains("undone by run \(undo.run)"), "\(end)")
+        }
+        #expect(try job.retention("log").output.contains("undo of \(run.run): restored 8 rows"))
+        let full = try job.retention("log", "--run", undo.run)
+        #expect(full.status == 0 && full.output.contains("Restored 8 rows in"), "\(full)")
+        // An undo is no run that was expected.
+        #expect(try job.retention("report", "--html", "-").status == 0)
+    }
+
+    @Test func aKilledUndoIsContinuedAndTheRulesAreHeldMeanwhile() throws {
+        let job = try job(
+            """
+            CREATE VIEW Slow AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) SELECT max(n) AS n FROM c;
+            CREATE TABLE Note(n); INSERT INTO Note VALUES (0);
+            \(Sample.rows(3000, daysAgo: 90))
+            """, rule: "batch: { rows: 200 }")
+        let before = try contents(job)
+        let run = try job.report()
+        try job.change("CREATE TRIGGER Price_slow AFTER INSERT ON Price BEGIN UPDATE Note SET n = n + (SELECT n > 0 FROM Slow); END;")
+        let program = try RunningProgram(job, "undo", run.run)
+        #expect(try eventually { try job.number("SELECT n FROM Note") > 0 })
+        program.send(SIGKILL)
+        #expect(program.wait() == 128 + SIGKILL)
+        let count = try job.number("SELECT count(*) FROM Price")
+        #expect(count > 2 && count < 3007)
+        let held = try job.report()
+        #expect(held.exitCode == 65 && held.rules.map(\.refusal).contains("held"))
+        try job.change("DROP TRIGGER Price_slow")
+        let undone = try undo(job, run.run)
+        #expect(undone.exitCode == 0 && undone.undo.restored + undone.undo.present == 3008)
+        #expect(try contents(job) == before)
+        #expect(try job.retention("log", "--verify").status == 0)
+    }
+
+    // MARK: What cannot be undone
+
+    private func refused(
+        _ job: LaunchedJob, _ run: String, _ status: Int32, _ text: String, sourceLocation: SourceLocation = #_sourceLocation
+    ) throws {
+        let before = try contents(job)
+        for arguments in [["undo", run, "--dry-run"], ["undo", run]] {
+            let end = try job.launch(arguments)
+            #expect(end.status == status && end.output.isEmpty, "\(end)", sourceLocation: sourceLocation)
+            #expect(end.errors.contains(text), "\(end)", sourceLocation: sourceLocation)
+        }
+        #expect(try contents(job) == before, sourceLocation: sourceLocation)
+    }
+
+    @Test func runsThatCannotBeUndoneAreNamed() throws {
+        let job = try job()
+        try refused(job, "01K", 66, "run not found")
+        #expect(try job.retention("undo").status == 64)
+        #expect(try job.retention("undo", "01K", "--list").status == 64)
+        let run = try job.report()
+        #expect(try job.retention("undo", run.run).status == 0)
+        let undo = try #require(try job.log().last?.run)
+        try refused(job, undo, 65, "is itself an undo, of run \(run.run)")
+        let empty = try job.report("--accept", "held", "--rule", "ticks")
+        #expect(empty.exitCode == 0)
+        let nothing = try job.report("--rule", "ticks")
+        try refused(job, nothing.run, 65, "deleted nothing")
+    }
+
+    @Test func aRunWithoutAnArchiveAndOneOfAnotherStoreAreRefused() throws {
+        let job = try job(head: "ledger: shared.sqlite")
+        let run = try job.report()
+        try refused(job, run.run, 65, "made no archive of the rows that it deleted")
+        try job.change("CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER); CREATE TABLE Tick(id INTEGER PRIMARY KEY, at INTEGER)", in: "other.sqlite")
+        try job.folder.write(
+            try job.text("retention.yaml").replacing("store: prices.sqlite", with: "store: other.sqlite"), to: "other.yaml")
+        let end = try job.retention("undo", run.run, "-c", "other.yaml")
+        #expect(end.status == 65 && end.errors.contains("is of another store"), "\(end)")
+    }
+
+    @Test(arguments: ["missing", "changed", "truncated", "link", "folder", "other"])
+    func anArchiveThatIsNotTheRecordedFileIsRefused(_ what: String) throws {
+        let job = try job()
+        let run = try job.report()
+        let path = job.path("archive/\(run.run).sqlite")
+        var data = try Data(contentsOf: URL(filePath: path))
+        let files = FileManager.default
+        switch what {
+        case "missing":
+            try files.removeItem(atPath: path)
+            try refused(job, run.run, 66, "the archive is not there")
+        case "changed":
+            data[data.count / 2] ^= 1
+            try data.write(to: URL(filePath: path))
+            try refused(job, run.run, 74, "its SHA-256 is not the one that the ledger recorded")
+        case "truncated":
+            try data.prefix(data.count / 2).write(to: URL(filePath: path))
+            try refused(job, run.run, 74, "its SHA-256 is not the one that the ledger recorded")
+        case "link":
+            try files.moveItem(atPath: path, toPath: path + ".moved")
+            try files.createSymbolicLink(atPath: path, withDestinationPath: path + ".moved")
+            try refused(job, run.run, 74, "the archive is a symbolic link")
+        case "folder":
+            try files.removeItem(atPath: path)
+            try files.createDirectory(atPath: path, withIntermediateDirectories: false)
+            try refused(job, run.run, 74, "the archive is a folder")
+        default:
+            try job.change("ALTER TABLE Tick RENAME TO Ticks; CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER)")
+            try refused(job, run.run, 65, "the table Tick has no column price any more")
+        }
+    }
+
+    @Test func aCrashedRunIsRefused() throws {
+        let job = try job(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90), rule: "batch: { rows: 50 }")
+        let program = try RunningProgram(job, "run")
+        #expect(job.hasBegunSlowDeletes())
+        program.send(SIGKILL)
+        _ = program.wait()
+        let run = try #require(try job.log().last?.run)
+        try refused(job, run, 65, "crashed, so its archive is not complete")
+    }
+
+    @Test func anUndoWhileARunIsAtWorkWaitsForItsTurn() throws {
+        let job = try job(rule: "batch: { rows: 50 }")
+        let run = try job.report()
+        try job.change(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90))
+        let program = try RunningProgram(job, "run")
+        #expect(job.hasBegunSlowDeletes())
+        let end = try job.retention("undo", run.run)
+        #expect(end.status == 75 && end.errors.contains("another run is using this store"), "\(end)")
+        program.send(SIGTERM)
+        _ = program.wait()
+    }
+}
