@@ -32,7 +32,7 @@ struct CommandTests {
         let report = try json(run.output)
         #expect(
             (report["totals"] as? [String: Int]) == [
-                "expired": 10, "deleted": 10, "residue": 0, "cascaded": 0, "deleted_by_triggers": 0,
+                "expired": 10, "deleted": 10, "residue": 0, "cascaded": 0, "deleted_by_triggers": 0, "archived": 0,
             ])
         #expect(run.errors.contains("info rule finished rule=gold entity=Price"))
         #expect(try rowCount(job) == 3)

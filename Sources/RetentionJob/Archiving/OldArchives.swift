@@ -29,8 +29,22 @@ package struct OldArchives {
         package var path: String
         package var isComplete: Bool
         fileprivate var name: String
-        fileprivate var device: UInt64
-        fileprivate var inode: UInt64
+        fileprivate var mark: FileMark
+    }
+
+    /// Tells a file from one that takes its place: a number is given again soon, the time of the last change is not.
+    fileprivate struct FileMark: Hashable {
+        private var device: UInt64
+        private var inode: UInt64
+        private var changedSeconds: Int
+        private var changedNanoseconds: Int
+
+        init(_ facts: stat) {
+            device = UInt64(facts.st_dev)
+            inode = UInt64(facts.st_ino)
+            changedSeconds = facts.st_ctim.tv_sec
+            changedNanoseconds = facts.st_ctim.tv_nsec
+        }
     }
 
     /// What is in the folder.
@@ -103,7 +117,7 @@ package struct OldArchives {
         var facts = stat()
         // A second name, a link or a folder is nothing that a run made.
         guard lstat(path, &facts) == 0, facts.isRegularFile, facts.st_nlink == 1 else { return }
-        let number = FilePlace.Number(facts)
+        let mark = FileMark(facts)
         let isComplete: Bool?
         do {
             isComplete = try self.isComplete(run, path)
@@ -119,8 +133,7 @@ package struct OldArchives {
         if isPast {
             findings.expired.append(
                 Archive(
-                    run: run, path: path, isComplete: isComplete, name: name, device: number.device, inode: number.inode
-                ))
+                    run: run, path: path, isComplete: isComplete, name: name, mark: mark))
         }
         if !isComplete {
             findings.warnings.append(
@@ -172,7 +185,7 @@ package struct OldArchives {
             return problem("\(name) is beside it, so another program has it open or has changed it")
         }
         guard fstatat(place, archive.name, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile,
-            UInt64(facts.st_dev) == archive.device, UInt64(facts.st_ino) == archive.inode
+            FileMark(facts) == archive.mark
         else { return problem("another file is in its place") }
         // The archive last: without it nobody would know whose files they are.
         if let reason = removeFiles(of: archive, in: place) { return problem(reason) }

@@ -56,7 +56,7 @@ extension LedgerRun {
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard archive.isComplete else { return "not possible: the archive is not complete" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
-        let until = archive.until.map { " until \(Figures.instant($0))" } ?? ""
+        let until = archive.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
         let rest =
             archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""
         let begun = undoneBy.map { "; undo \($0.run) was stopped, and the same undo continues it" } ?? ""

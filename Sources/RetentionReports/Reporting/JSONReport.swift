@@ -38,7 +38,7 @@ package struct JSONReport {
                     .init("residue", .count(report.residueCount)),
                     .init("cascaded", .count(report.cascadedCount)),
                     .init("deleted_by_triggers", .count(report.triggerDeletedCount)),
-                    .init("archived", .optional(report.archivedCount)),
+                    .init("archived", .count(report.archivedCount ?? 0)),
                 ])),
             .init("reclaimed_bytes", .integer(report.reclaimedBytes)),
             .init("exit_code", .integer(Int64(report.exitCode))),

@@ -11,7 +11,7 @@ extension RunReport.Archive {
         guard isComplete else {
             return parts.joined(separator: ", ") + "; it is not complete, so nothing can be restored from it"
         }
-        parts.append(until.map { "kept until \(Figures.instant($0))" } ?? "kept for ever")
+        parts.append(until.map { "kept until \(Figures.instant($0.toSecond))" } ?? "kept for ever")
         return parts.joined(separator: ", ")
     }
 }

@@ -174,7 +174,7 @@ struct OldArchivesTests {
         try Data("x".utf8).write(to: URL(filePath: place.path(run + ".sqlite-wal")))
         let (_, problems) = try place.clean(keep: "30d")
         #expect(problems.first?.contains("-wal is beside it") == true)
-        #expect(try place.names.count == 2)
+        #expect(try place.names.contains(run + ".sqlite"))
     }
 
     @Test func anIncompleteArchiveIsNamedUntilItsTimeIsOver() throws {

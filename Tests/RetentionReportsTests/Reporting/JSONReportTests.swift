@@ -26,7 +26,7 @@ struct JSONReportTests {
         #expect(try names(member("pending", of: value)).prefix(4) == ["files", "saved", "ignored", "rejected"])
         #expect(
             try names(member("totals", of: value)) == [
-                "expired", "deleted", "residue", "cascaded", "deleted_by_triggers",
+                "expired", "deleted", "residue", "cascaded", "deleted_by_triggers", "archived",
             ])
         guard case .array(let rules)? = member("rules", of: value) else { return #expect(Bool(false)) }
         #expect(
