@@ -120,8 +120,9 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case relationshipDenied = "relationship_denied"
     case historyTracking = "history_tracking"
     case rollupIncomplete = "rollup_incomplete"
+    case holdUnusable = "hold_unusable"
     case unsupportedSchema = "unsupported_schema"
 
     /// Those that can be accepted.
-    package static let acceptable = allCases.filter { $0 != .unsupportedSchema }
+    package static let acceptable = allCases.filter { $0 != .unsupportedSchema && $0 != .holdUnusable }
 }

@@ -1,4 +1,5 @@
 package import PriceStore
+package import RetentionPolicy
 
 /// What the guards that need memory know of past runs of the same store.
 package struct RunMemory: Hashable, Sendable {
@@ -8,6 +9,8 @@ package struct RunMemory: Hashable, Sendable {
     package var longestGap: Duration?
     /// Whether the last run crashed, or failed after one that did: then the store is checked for damage.
     package var hasCrash: Bool
+    /// The holds that were in force in the last run.
+    package var holds: [Hold] = []
 
     package init(lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false) {
         self.lastRun = lastRun

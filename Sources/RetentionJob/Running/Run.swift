@@ -57,6 +57,8 @@ package final class Run {
             try savePending()
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
             report.rules = plan.steps.map(\.report)
+            report.takeHolds(of: plan)
+            for warning in plan.warningsOfHolds { warn("\(warning.title)", warning.text) }
             for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
             measureStore(before: plan)
             carryOut(plan)

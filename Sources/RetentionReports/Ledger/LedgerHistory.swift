@@ -1,5 +1,6 @@
 package import PriceStore
 package import RetentionJob
+import RetentionPolicy
 
 /// Past runs for reading.
 package struct LedgerHistory {
@@ -84,8 +85,18 @@ package struct LedgerHistory {
             return nil
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
-        return RunMemory(
+        var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier))
+        memory.holds = try holds(store: store, isEarlier)
+        return memory
+    }
+
+    /// The holds that were in force in the last run of a store. A line that is no hold is left out.
+    private func holds(store: String, _ isEarlier: Predicate) throws -> [Hold] {
+        let last = try rows(
+            LedgerRow.runEntity, where: .compare("store", .equal, .text(store)) && isEarlier,
+            order: [SortDescriptor("number", ascending: false)], limit: 1)
+        return last.first.map(LedgerRow.run)?.report.holdLines.compactMap { Hold(canonical: $0) } ?? []
     }
 
     /// Whether a run crashed and none since has got further than to fail.

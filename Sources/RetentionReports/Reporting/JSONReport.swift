@@ -46,6 +46,13 @@ package struct JSONReport {
             .init("store_bytes_before", report.storeBytesBefore.map { .integer($0) } ?? .null),
             .init("store_bytes", report.storeSizeBytes.map { .integer($0) } ?? .null),
             .init("ledger_hash", .optional(report.ledgerHash)),
+            .init("holds", .array(report.holds.map(hold))),
+            .init(
+                "released_holds",
+                .array(
+                    report.releasedHolds.map {
+                        .object([.init("name", .string($0.name)), .init("rows", .optional($0.rowCount))])
+                    })),
         ])
     }
 
@@ -56,6 +63,17 @@ package struct JSONReport {
             .init("ignored", .count(report.pending.ignored)),
             .init("rejected", .count(report.pending.rejected)),
             .init("problems", .strings(report.pending.problems)),
+        ])
+    }
+
+    private func hold(_ hold: RunReport.HoldReport) -> JSONText {
+        .object([
+            .init("name", .string(hold.name)),
+            .init("entity", .string(hold.entity)),
+            .init("reason", .string(hold.reason)),
+            .init("expires", .optional(hold.expires)),
+            .init("state", .string(hold.state.rawValue)),
+            .init("kept", .count(report.keptCount(of: hold.name))),
         ])
     }
 
@@ -105,6 +123,16 @@ package struct JSONReport {
                 .array(
                     rule.deletedByTriggers.sorted { $0.key < $1.key }.map {
                         .object([.init("entity", .string($0.key)), .init("rows", .count($0.value))])
+                    })),
+            .init("held", .count(rule.held)),
+            .init(
+                "kept_by_hold",
+                .array(
+                    rule.keptByHold.map {
+                        .object([
+                            .init("hold", .string($0.hold)), .init("rows", .count($0.rowCount)),
+                            .init("related", .count($0.relatedCount)),
+                        ])
                     })),
         ])
     }
