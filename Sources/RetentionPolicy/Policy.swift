@@ -10,6 +10,8 @@ package struct Policy: Sendable {
     package var timezone: CalendarZone = .utc
     /// Files to import before anything is deleted, in file order.
     package var pending: [PendingSource] = []
+    /// Rows that no rule deletes, in file order.
+    package var holds: [Hold] = []
     /// Where past runs are recorded.
     package var ledger: Ledger = .besideStore
     /// Where and how the log is written; nil: text on standard error.
@@ -37,6 +39,11 @@ package struct Policy: Sendable {
         self.file = file
         self.store = store
         self.rules = rules
+    }
+
+    /// The holds that are in force, as ``Hold/canonical`` has them.
+    package func holdLines(at clock: Instant) -> [String] {
+        holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical)
     }
 
     /// Two years.

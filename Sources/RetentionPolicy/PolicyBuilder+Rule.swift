@@ -59,7 +59,7 @@ extension PolicyBuilder {
     }
 
     /// All conditions of `where`, in file order.
-    private static func predicate(_ conditions: SettingGroup) -> Predicate {
+    static func predicate(_ conditions: SettingGroup) -> Predicate {
         conditions.keys.reduce(Predicate.all) { predicate, attribute in
             predicate && condition(on: attribute, conditions[attribute]?.value)
         }
@@ -85,7 +85,7 @@ extension PolicyBuilder {
         return .compare(attribute, comparison, value)
     }
 
-    private static let operators: [String: Predicate.Operator] = [
+    static let operators: [String: Predicate.Operator] = [
         "lt": .less, "le": .lessOrEqual, "gt": .greater, "ge": .greaterOrEqual, "ne": .notEqual,
     ]
 }

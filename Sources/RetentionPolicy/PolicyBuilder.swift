@@ -16,7 +16,12 @@ struct PolicyBuilder {
             guard case .group(let group) = setting.value else { return nil }
             return rule(group)
         }
-        checkNames(file.list("rules"))
+        checkNames(file.list("rules"), of: "rule")
+        let holds = file.list("holds").compactMap { setting -> Hold? in
+            guard case .group(let group) = setting.value else { return nil }
+            return hold(group)
+        }
+        checkNames(file.list("holds"), of: "hold")
         let pending = file.list("pending").compactMap { setting -> PendingSource? in
             guard case .group(let group) = setting.value else { return nil }
             return pendingSource(group)
@@ -29,6 +34,7 @@ struct PolicyBuilder {
         policy.marks = file.marks
         policy.timezone = reader.zone
         policy.pending = pending
+        policy.holds = holds
         switch file.group("ledger")?.text("path") ?? file.text("ledger") {
         case nil: policy.ledger = .besideStore
         case "none": policy.ledger = .none
@@ -84,13 +90,13 @@ struct PolicyBuilder {
         file["rules"] = rules
     }
 
-    private mutating func checkNames(_ rules: [Setting]) {
+    private mutating func checkNames(_ entries: [Setting], of kind: String) {
         var places: [String: Mark] = [:]
-        for rule in rules {
-            guard case .group(let group) = rule.value, let name = group.text("name"), let mark = group["name"]?.mark
+        for entry in entries {
+            guard case .group(let group) = entry.value, let name = group.text("name"), let mark = group["name"]?.mark
             else { continue }
             if let first = places[name] {
-                reader.report(mark, "another rule is named '\(name)' already, at line \(first.line); names are unique")
+                reader.report(mark, "another \(kind) is named '\(name)' already, at line \(first.line); names are unique")
             } else {
                 places[name] = mark
             }

@@ -26,6 +26,7 @@ extension PolicyKey {
         PolicyKey("limits", .group(fileLimits), "Limits of a whole run"),
         PolicyKey("defaults", .group(inheritable), "Keys that all rules inherit"),
         PolicyKey("rules", .list(.group(rule), atLeast: 1), required: true, "What is deleted, in this order"),
+        PolicyKey("holds", .list(.group(hold), atLeast: 0), "Rows that no rule deletes, in whatever way"),
         PolicyKey("expected_every", .age, "How often a run is expected; retention log --missed looks for gaps"),
         PolicyKey("on_failure", .command, "A command that gets the report of a run whose exit code is not 0"),
         PolicyKey("on_success", .command, "A command that gets the report of a run whose exit code is 0"),
@@ -66,6 +67,16 @@ extension PolicyKey {
         PolicyKey(
             "on_conflict", .word(PolicyWord.of(ConflictPolicy.self)),
             "What happens when a primary or unique key already exists; default fail"),
+    ]
+
+    static let hold: [PolicyKey] = [
+        PolicyKey("name", .ruleName, required: true, "The hold's name in reports and the ledger"),
+        PolicyKey("entity", .text, required: true, "The entity whose rows are held"),
+        PolicyKey("where", .named(.condition), "The rows that are held; default: all"),
+        PolicyKey("from", .date, "The first date that is held, by the date attribute of the rules; default: no bound"),
+        PolicyKey("until", .date, "The end of the dates that are held, exclusive; default: no bound"),
+        PolicyKey("reason", .text, required: true, "Why the rows are held, and who asked for it"),
+        PolicyKey("expires", .date, "When the hold ends; default: never"),
     ]
 
     static let log: [PolicyKey] = [

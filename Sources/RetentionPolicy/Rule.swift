@@ -122,10 +122,11 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case relationshipDenied = "relationship_denied"
     case historyTracking = "history_tracking"
     case rollupIncomplete = "rollup_incomplete"
+    case holdUnusable = "hold_unusable"
     case unsupportedSchema = "unsupported_schema"
     case notArchivable = "not_archivable"
     case held
 
     /// Those that can be accepted.
-    package static let acceptable = allCases.filter { $0 != .unsupportedSchema && $0 != .notArchivable }
+    package static let acceptable = allCases.filter { ![.unsupportedSchema, .notArchivable, .holdUnusable].contains($0) }
 }

@@ -194,8 +194,10 @@ struct SettingReader {
     }
 
     /// Looks for required keys that are missing, in a group and all groups inside; `defaults` need not be complete.
-    mutating func require(_ keys: [PolicyKey], in group: SettingGroup, of owner: String? = nil) {
-        let owner = group.text("name").map { "rule '\($0)'" } ?? owner
+    mutating func require(
+        _ keys: [PolicyKey], in group: SettingGroup, of owner: String? = nil, named kind: String = "rule"
+    ) {
+        let owner = group.text("name").map { "\(kind) '\($0)'" } ?? owner
         for key in keys where key.name != "defaults" {
             guard let setting = group[key.name] else {
                 if key.isRequired, !group.misspelt.contains(key.name) {
@@ -209,7 +211,9 @@ struct SettingReader {
             case (.list(.group(let keys), _), .list(let items)):
                 for (index, item) in items.enumerated() {
                     guard case .group(let group) = item.value else { continue }
-                    require(keys, in: group, of: "entry \(index + 1) of '\(key.name)'")
+                    require(
+                        keys, in: group, of: "entry \(index + 1) of '\(key.name)'",
+                        named: key.name == "holds" ? "hold" : "rule")
                 }
             default: break
             }

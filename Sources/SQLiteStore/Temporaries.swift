@@ -4,6 +4,10 @@ struct Temporaries {
     /// Tables that a rehearsal shadows, by lower-cased name.
     var shadows: [String: ShadowTable] = [:]
     var removedRows: RemovedRows?
+    /// The rows that must stay, for each kind of delete that was asked for.
+    var sparingRows: [SparingRows.Key: SparingRows] = [:]
+    /// The state of the store in which a survey looked for them last.
+    var sparingMark: ChangeMark?
     /// The table of the rows that the batch at work deletes, of each entity, by lower-cased name.
     var chosenRows: [String: String] = [:]
     /// Tables of keys that the statements at work refer to; see ``SQLiteConnection/keyCondition(_:_:_:)``.
@@ -28,6 +32,7 @@ struct Temporaries {
         if atWork === counters { counters?.forget() } else { counters = nil }
         // Their tables may be gone, and are made anew when they are needed.
         removedRows = nil
+        sparingRows = [:]
         objects?.unusedFiles = []
         objects = nil
     }

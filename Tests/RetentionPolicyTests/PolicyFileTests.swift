@@ -34,6 +34,38 @@ struct PolicyFileTests {
         #expect(policy.onSuccess == [PolicyFixtures.folder.path + "/bin/told"])
     }
 
+    @Test func readsHolds() throws {
+        let holds = try everything().holds
+        try #require(holds.count == 2)
+        #expect(holds[0].name == "tax-audit-2024" && holds[0].entity == "YahooGoldPricePoint")
+        #expect(
+            holds[0].filter
+                == .and([
+                    .compare("symbol", .equal, .text("XAUUSD")), .compare("volume", .greaterOrEqual, .integer(1)),
+                    .compare("volume", .less, .integer(5)), .isNotNull("note"),
+                ]))
+        #expect(holds[0].from?.rfc3339 == "2023-12-31T23:00:00Z" && holds[0].until?.rfc3339 == "2025-01-01T06:00:00Z")
+        #expect(holds[0].expires?.rfc3339 == "2026-12-31T23:00:00Z")
+        #expect(holds[0].reason == "tax audit, requested by the accountant")
+        #expect(holds[1].filter == .all && holds[1].from == nil && holds[1].until == nil && holds[1].expires == nil)
+    }
+
+    /// The ledger keeps what a hold covers as a line, of which the next run makes the hold again.
+    @Test func aHoldIsMadeAgainOfItsLine() throws {
+        for hold in try everything().holds {
+            let again = try #require(Hold(canonical: hold.canonical), "\(hold.canonical)")
+            #expect(again.canonical == hold.canonical && again.from == hold.from && again.until == hold.until)
+            #expect(again.name == hold.name && again.entity == hold.entity && again.reason.isEmpty)
+        }
+        var odd = Hold(name: "a", entity: "b \"c\\\n\u{85}\u{2028}ü", reason: "", marks: Marks(whole: Mark(line: 1, column: 1)))
+        odd.filter = .and([
+            .isIn("x: [1]", [.text("5"), .integer(5), .real(2.5), .text("no")]), .isNull("#"), .compare("y", .notEqual, .real(-0.125)),
+        ])
+        let again = try #require(Hold(canonical: odd.canonical), "\(odd.canonical)")
+        #expect(again.canonical == odd.canonical && again.entity == odd.entity)
+        #expect(!odd.canonical.contains("\n") && Hold(canonical: "") == nil && Hold(canonical: "{}") == nil)
+    }
+
     @Test func theLedgerKeepsTwoYearsByDefault() throws {
         func keep(_ ledger: String) throws -> MaxAge? {
             let text =

@@ -16,6 +16,8 @@ package enum Laws {
         compare("expiredCount", survey.expiredCount, expected.expiredCount)
         compare("expiredAloneCount", survey.expiredAloneCount, expected.expiredAloneCount)
         compare("keptByRuleCount", survey.keptByRuleCount, expected.keptByRuleCount)
+        compare("heldCount", survey.heldCount, expected.heldCount)
+        compare("keptByHold", survey.keptByHold, expected.keptByHold)
         compare("unreadable", counts(survey), counts(expected))
         compare("oldest", survey.oldest, expected.oldest)
         compare("newest", survey.newest, expected.newest)

@@ -41,7 +41,34 @@ extension RandomRules {
     ) -> [SurveyRequest] {
         var rules: [SurveyRequest] = []
         for _ in 0..<pick([1, 1, 2, 3]) { rules.append(rule(after: rules.last, encodings, relationships)) }
-        return rules
+        let holds = holds()
+        return rules.map { rule in
+            var rule = rule
+            rule.holds = holds
+            return rule
+        }
+    }
+
+    /// None to two holds, which are those of all rules.
+    private mutating func holds() -> [HeldRows] {
+        guard chance(50) else { return [] }
+        return (0..<pick([1, 1, 2])).map { number in
+            // The last table is often one whose rows go with others.
+            let table = chance(40) ? ruleTables[ruleTables.count - 1] : pick(ruleTables)
+            var rows = Predicate.all
+            if chance(50) { rows = condition(table) }
+            if chance(40) {
+                let date = DateAttribute(
+                    name: table.date, encoding: encoding, zone: zone, earliest: Instant(iso8601: "1971-01-01") ?? .distantPast)
+                let day: Int64 = 86_400_000_000
+                let until = cutoff.advanced(byMicroseconds: pick([-3, 0, 1]) * day)
+                rows = rows
+                    && .mayBeDated(
+                        date, from: chance(60) ? until.advanced(byMicroseconds: -pick([1, 10, 400]) * day) : nil,
+                        until: chance(70) ? until : nil)
+            }
+            return HeldRows(name: "hold\(number)", entity: table.name, rows: rows)
+        }
     }
 
     private mutating func rule(

@@ -170,7 +170,9 @@ extension ReferenceJudge {
 extension SurveyRequest {
     /// The attributes by which the rule chooses its rows.
     package var attributes: Set<String> {
-        Set([date.name] + filter.attributes + (keepLast?.groupedBy ?? []))
+        Set(
+            [date.name] + filter.attributes + (keepLast?.groupedBy ?? [])
+                + holds.filter { $0.entity == entity }.flatMap(\.rows.allAttributeNames))
     }
 }
 
@@ -181,7 +183,7 @@ extension Predicate {
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .and(let parts), .or(let parts): parts.flatMap(\.attributes)
         case .notTrue(let part), .not(let part): part.attributes
-        case .all, .date, .notKept, .key, .between, .begins, .contains, .dateCompare, .objectIDs: []
+        case .all, .date, .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .objectIDs: []
         }
     }
 }
@@ -190,7 +192,7 @@ extension Relationship {
     fileprivate var isOwn: Bool { source == destination }
 
     /// The relationship with the delete rule that a request gives it.
-    fileprivate func ruled(by request: SurveyRequest) -> Relationship {
+    func ruled(by request: SurveyRequest) -> Relationship {
         guard destination == request.entity else { return self }
         let rule: DeleteRule
         switch request.relationships {

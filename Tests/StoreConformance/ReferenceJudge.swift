@@ -38,7 +38,7 @@ package struct ReferenceJudge {
         var verdict = Verdict()
         guard let table = original.tables[request.entity] else { return verdict }
         let kept = keptRows(request, table)
-        var expired: Set<Int64> = []
+        var would: Set<Int64> = []
         var unreadable: [Survey.Unreadable: Int] = [:]
         var readableOfEntity: [(id: Int64, reading: ReferenceDate.Reading)] = []
         var matching: [(id: Int64, reading: ReferenceDate.Reading)] = []
@@ -53,9 +53,10 @@ package struct ReferenceJudge {
                 guard matches else { continue }
                 matching.append((row.id, reading))
                 guard reading.isExpired else { continue }
-                if kept.contains(row.id) { verdict.survey.keptByRuleCount += 1 } else { expired.insert(row.id) }
+                if kept.contains(row.id) { verdict.survey.keptByRuleCount += 1 } else { would.insert(row.id) }
             }
         }
+        let expired = spare(would, request, into: &verdict.survey)
         let isThere = Set(current.tables[request.entity]?.rows.map(\.id) ?? [])
         verdict.deleted = expired.intersection(isThere)
         verdict.survey.readableCount = matching.count
@@ -130,7 +131,7 @@ package struct ReferenceJudge {
     }
 
     /// True, false, or nil for unknown. Only what a `where` can say.
-    private func truth(_ predicate: Predicate, _ row: ReferenceStore.Row, _ table: ReferenceStore.Table) -> Bool? {
+    func truth(_ predicate: Predicate, _ row: ReferenceStore.Row, _ table: ReferenceStore.Table) -> Bool? {
         func order(_ name: String, _ value: StoreValue) -> Int? {
             ReferenceValue.compare(
                 row[name], ReferenceValue.converted(value, table.affinity(name)), table.collation(name))
@@ -162,8 +163,10 @@ package struct ReferenceJudge {
             return truths.contains(true) ? true : truths.contains(nil) ? nil : false
         case .notTrue(let part): return truth(part, row, table) != true
         case .not(let part): return truth(part, row, table).map { !$0 }
+        case .date(let range): return range.before.map { truth(of: range.date, row, $0, isBefore: true) }
+        case .dateCompare(let date, .greaterOrEqual, let instant): return truth(of: date, row, instant, isBefore: false)
         // The generator makes none of these.
-        case .date, .notKept, .key, .between, .begins, .contains, .dateCompare, .objectIDs: return nil
+        case .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .objectIDs: return nil
         }
     }
 }

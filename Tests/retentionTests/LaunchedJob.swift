@@ -106,6 +106,23 @@ struct Report: Decodable {
         var rows: Int?
         var expired, keptByRule, deleted, cascaded, nullified, unreadable, residue, batches: Int
         var accepted: [String]
+        var held: Int?
+        var keptByHold: [KeptByHold]?
+    }
+
+    struct KeptByHold: Decodable, Equatable {
+        var hold: String
+        var rows, related: Int
+    }
+
+    struct Hold: Decodable {
+        var name, state: String
+        var kept: Int
+    }
+
+    struct ReleasedHold: Decodable, Equatable {
+        var name: String
+        var rows: Int?
     }
 
     struct Totals: Decodable, Equatable {
@@ -119,6 +136,9 @@ struct Report: Decodable {
     var exitCode: Int32?
     var failure, outcome: String?
     var pid: Int?
+    var warnings: [String]?
+    var holds: [Hold]?
+    var releasedHolds: [ReleasedHold]?
 
     static let decoder = {
         let decoder = JSONDecoder()

@@ -23,20 +23,31 @@ extension PostgresWriter {
             throw StoreError(error, store: name, doing: what)
         }
         if reach.overridesRules {
-            return try batch(what, isolation: "REPEATABLE READ") { try deleteOverridingRules(request, reach) }
+            return try batch(what, isolation: "REPEATABLE READ") {
+                let held = try heldCounts(request, reach)
+                let result = try deleteOverridingRules(request, reach)
+                try checkHeld(request, held, heldCounts(request, reach))
+                return result
+            }
         }
         // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
         let isPredicted = reach.isEntangled && request.technique == .whole
+        let isOneState: Bool
+        do { isOneState = try isPredicted || needsOneState(request, reach) } catch {
+            throw StoreError(error, store: name, doing: what)
+        }
         let before = known
         let result = try batch(
-            what, isolation: isPredicted ? "REPEATABLE READ" : "READ COMMITTED",
+            what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: BatchDelete.usesOnePlan(request, table)
         ) {
             let predicted = isPredicted ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
+            let held = try heldCounts(request, reach)
             var batch = try BatchDelete(request, self)
             if request.relationships == .deny { try refusePointing(request) }
             let continuation = try batch.run()
+            try checkHeld(request, held, heldCounts(request, reach))
             var result = BatchDeleteResult(
                 deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
             if let predicted {

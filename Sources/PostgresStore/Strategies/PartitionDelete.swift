@@ -14,6 +14,7 @@ extension PostgresConnection {
             return "`max_rows` limits the deleted rows, and more rows may arrive in a partition"
         }
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
+        if let hold = request.holds.first { return "the hold \(hold.name) may keep rows of a partition" }
         if request.keepLast != nil { return "`keep_last` chooses among the rows of a partition" }
         let column = try scope.attribute(request.date.name, store: name).name
         guard date.reading == .ordered else { return "the order of \(column) is not that of its dates" }

@@ -10,7 +10,7 @@ extension PostgresConnection {
     /// - Parameter guards: what stands in the way of looking at partitions by their own names; nil: there are none.
     func count(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
         let request = rows.request
-        let notKept = try request.notKept.map { try condition($0, rows.scope) } ?? .always
+        let notKept = try request.notSpared.map { try condition($0, rows.scope) } ?? .always
         let others = try notPreceding(request, rows.scope)
         if rows.filter == .always, notKept == .always, others == .always, let guards, guards.countObstacle == nil,
             let groups = try readGroupsByPartition(rows)

@@ -33,6 +33,7 @@ extension PostgresStore {
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try followRelationships(request, rows, into: &survey)
             }
+            try survey.survey.countHeld(request) { try count($0) }
             return survey
         }
         surveys[request] = findings

@@ -2,7 +2,9 @@ extension Entity {
     /// The relationships whose attributes a predicate uses: if one of them changes, the predicate may choose other
     /// rows.
     package func relationships(choosing predicate: Predicate) -> [Relationship] {
-        let chosenBy = Set(predicate.allAttributeNames.compactMap { attribute(named: $0) })
+        let held = predicate.holds.filter { $0.entity.lowercased() == name.lowercased() }
+        let names = predicate.allAttributeNames + held.flatMap(\.rows.allAttributeNames)
+        let chosenBy = Set(names.compactMap { attribute(named: $0) })
         // The inputs of a generated attribute are unknown.
         if chosenBy.contains(where: \.isGenerated) { return relationships }
         return relationships.filter { relationship in
@@ -23,7 +25,8 @@ extension Predicate {
     /// The names of all attributes that the predicate uses.
     package var allAttributeNames: [String] {
         switch self {
-        case .all, .key, .objectIDs: []
+        // A hold names attributes of its own entity.
+        case .all, .key, .objectIDs, .notHeld: []
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .between(let name, _, _), .begins(let name, _), .contains(let name, _): [name]
         case .and(let parts), .or(let parts): parts.flatMap(\.allAttributeNames)

@@ -56,6 +56,9 @@ public indirect enum Predicate: Hashable, Sendable {
     case dateCompare(DateAttribute, Operator, Instant)
     /// The row is not one of the newest rows that ``KeepLast`` protects.
     case notKept(KeepLast)
+    /// The row is not held, and no row is that a delete of it with this rule of relationships would take by a cascade. Nil:
+    /// rows that would go with it do not matter. Never unknown.
+    case notHeld([HeldRows], by: BatchDeleteRequest.RelationshipRule?)
     /// The key of the row is in a range; see ``KeyRange``.
     case key(KeyRange)
     /// The row is one of these. IDs of another entity or of another store are an error, not a condition that no row

@@ -12,6 +12,8 @@ public struct SurveyRequest: Hashable, Sendable {
     public var filter: Predicate
     /// The newest rows that the rule keeps, if any.
     public var keepLast: KeepLast?
+    /// Rows that must stay: no row goes that one of these holds, nor one with which such a row would go.
+    public var holds: [HeldRows] = []
     /// What the rules before this one delete, in order: their rows are counted there and not here.
     public var preceding: [BatchDeleteRequest]
     /// What happens to rows that refer to deleted rows.
@@ -59,14 +61,20 @@ public struct SurveyRequest: Hashable, Sendable {
         self.countsRelatedRows = countsRelatedRows
     }
 
-    /// What the rule deletes: readable rows before the cutoff that match the filter and are not kept.
+    /// What the rule deletes: readable rows before the cutoff that match the filter and are not spared.
     public var deletion: Predicate {
         let expired = Predicate.date(DateRange(date, before: cutoff)) && filter
-        return notKept.map { expired && $0 } ?? expired
+        return notSpared.map { expired && $0 } ?? expired
+    }
+
+    /// The condition that ``keepLast`` and ``holds`` add; nil without both.
+    public var notSpared: Predicate? {
+        let parts = [notKept, notHeld].compactMap(\.self)
+        return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
     }
 
     /// The condition that ``keepLast`` adds; nil without it.
-    public var notKept: Predicate? {
+    private var notKept: Predicate? {
         guard var keepLast else { return nil }
         keepLast.relevantBefore = cutoff
         return .notKept(keepLast)
@@ -156,6 +164,10 @@ public struct Survey: Hashable, Sendable {
     public var expiredAloneCount = 0
     /// Rows before the cutoff that `keepLast` spares.
     public var keptByRuleCount = 0
+    /// Rows before the cutoff that holds keep and `keepLast` does not, each once.
+    public var heldCount = 0
+    /// The same for each hold of the request, in its order.
+    public var keptByHold: [HeldCount] = []
     /// Unreadable rows, by kind.
     public var unreadable: [UnreadableRows] = []
     /// The oldest readable date.

@@ -36,6 +36,16 @@ public protocol StoreReader: AnyObject {
     /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
     func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
 
+    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows.
+    ///
+    /// - Parameters:
+    ///   - entity: whose rows a request names.
+    ///   - relationships: what the request does with rows that refer to them.
+    ///   - other: any entity, or the same.
+    func deletes(
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+    ) throws(StoreError) -> Bool
+
     /// How many readable rows of an entity that match a filter remain after several deletes, one after the other, with
     /// all related rows. Nothing is deleted.
     ///
@@ -94,6 +104,11 @@ extension StoreReader {
 
     /// Nil: the engine looks after its files itself.
     public func reclaimAdvice() throws(StoreError) -> String? { nil }
+
+    /// Whether the entities are the same, for a store where relationships delete no rows.
+    public func deletes(
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+    ) throws(StoreError) -> Bool { try self.entity(named: entity)?.name == self.entity(named: other)?.name }
 
     /// Counts the rows that no delete names, for a store where relationships delete no rows.
     public func countSpared(

@@ -5,6 +5,10 @@ package import RetentionPolicy
 package struct Plan: Sendable {
     /// A step for each rule that was selected; rules that `--rule` leaves out have none.
     package var steps: [Step]
+    /// The holds of the policy.
+    package var holds = HoldPlan()
+    /// The holds of the last run that are no longer in force.
+    package var releasedHolds: [ReleasedHold] = []
 
     package init(steps: [Step]) { self.steps = steps }
 
@@ -49,6 +53,9 @@ package struct Plan: Sendable {
 
         /// The request for the deletion; nil unless the step is planned.
         package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
+
+        /// Whether nothing but the date and `where` decides which rows expire: the oldest one is the first to go.
+        package var isByDateAlone: Bool { rule.keepLast == nil && survey.heldCount == 0 }
 
         /// The rule's delete as one request; nil unless the step is planned.
         package var wholeDelete: BatchDeleteRequest? { request.map { BatchDeleteRequest($0) } }
@@ -117,12 +124,14 @@ extension Plan.Step {
         report.expired = survey.expiredCount
         report.residue = survey.expiredCount
         report.keptByRule = survey.keptByRuleCount
+        report.held = survey.heldCount
+        report.keptByHold = survey.keptByHold
         report.unreadable = survey.unreadable
         report.oldest = survey.oldest
         report.newest = survey.newest
         report.newestExpired = survey.newestExpired
-        // What `keep_last` spares may be older than all that is overdue.
-        if survey.expiredCount > 0, rule.keepLast == nil { report.oldestOverdue = survey.oldest }
+        // What `keep_last` and holds spare may be older than all that is overdue.
+        if survey.expiredCount > 0, isByDateAlone { report.oldestOverdue = survey.oldest }
         if case .planned = disposition, let outline { report.take(outline) }
         report.externalFiles = survey.externalFiles
         report.advice = advice

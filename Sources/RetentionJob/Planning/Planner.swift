@@ -54,6 +54,7 @@ package struct Planner {
         let rules = policy.rules.filter { options.ruleNames.isEmpty || options.ruleNames.contains($0.name) }
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
+        plan.holds = try HoldPlan(policy, clock: clock, reader: reader)
         var withheld: [Int: Refusal] = [:]
         while true {
             var deletes = plan.steps.compactMap(\.wholeDelete)
@@ -61,7 +62,7 @@ package struct Planner {
                 let began = uptime()
                 var step = try step(
                     for: rule, preceding: deletes, withheld: withheld[index], hasRowsSinceLastRun: hasRowsSinceLastRun,
-                    reader: reader)
+                    holds: plan.holds, reader: reader)
                 step.elapsed = uptime() - began
                 if let delete = step.wholeDelete { deletes.append(delete) }
                 plan.steps.append(step)
@@ -71,14 +72,39 @@ package struct Planner {
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
+        plan.releasedHolds = try releasedHolds(plan, reader: reader)
         return plan
+    }
+
+    /// The holds of the last run that are no longer in force, with the rows that the rules delete for that reason.
+    private func releasedHolds(_ plan: Plan, reader: any StoreReader) throws -> [ReleasedHold] {
+        let lines = Set(policy.holdLines(at: clock))
+        return try memory.holds.filter { !lines.contains($0.canonical) }.compactMap { hold in
+            guard let held = try HoldPlan.rows(of: hold, policy, reader) else {
+                return ReleasedHold(name: hold.name, rowCount: nil)
+            }
+            var rowCount = 0
+            var before: [BatchDeleteRequest] = []
+            for step in plan.steps {
+                guard let request = step.request, let delete = step.wholeDelete else { continue }
+                let earlier = before.filter { $0.fetchRequest.entity == request.entity }.map(\.fetchRequest.predicate)
+                before.append(delete)
+                guard step.survey.expiredCount > 0 else { continue }
+                var rows = delete.fetchRequest.besides(earlier)
+                rows.predicate = rows.predicate && .notTrue(request.notHeld(by: [held]))
+                rowCount += try reader.count(rows)
+            }
+            // A hold that was only changed may cover as much as before.
+            if rowCount == 0, policy.holds.contains(where: { $0.name == hold.name && !$0.hasEnded(at: clock) }) { return nil }
+            return ReleasedHold(name: hold.name, rowCount: rowCount)
+        }
     }
 
     // MARK: One rule
 
     private func step(
         for rule: Rule, preceding: [BatchDeleteRequest], withheld: Refusal?, hasRowsSinceLastRun: Bool,
-        reader: any StoreReader
+        holds: HoldPlan, reader: any StoreReader
     ) throws -> Plan.Step {
         let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
         var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
@@ -92,10 +118,16 @@ package struct Planner {
         guard let entity = try reader.entity(named: rule.entity) else {
             throw StoreError(.unknownName, store: reader.name, message: "there is no entity \(rule.entity)")
         }
+        if let refusal = try holds.refusal(of: rule, entity, in: reader) {
+            step.disposition = .refused(refusal)
+            return step
+        }
         let incoming = try SchemaAdvice.incomingRelationships(of: entity, in: reader)
         let accepted = rule.accept.union(options.accept)
 
         var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: preceding)
+        let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
+        request.holds = try holds.holds(on: rule, entity, hasTriggers: !triggers.isEmpty, in: reader)
         request.ignoresUnknownHistory = accepted.contains(.historyTracking)
         var survey = try answer(request, reader)
         var archiveObstacle = try self.archiveObstacle(of: request, survey, reader)

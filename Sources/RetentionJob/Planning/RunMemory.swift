@@ -1,5 +1,5 @@
 package import PriceStore
-import RetentionPolicy
+package import RetentionPolicy
 
 /// What the guards that need memory know of past runs of the same store.
 package struct RunMemory: Hashable, Sendable {
@@ -11,6 +11,8 @@ package struct RunMemory: Hashable, Sendable {
     package var hasCrash: Bool
     /// What undos have restored, the newest first.
     package var restorations: [Restored]
+    /// The holds that were in force in the last run.
+    package var holds: [Hold] = []
 
     /// Rows that an undo has restored, or may have.
     package struct Restored: Hashable, Sendable {

@@ -26,8 +26,33 @@ package enum StoreCheck {
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }
+        if includingAdvice { found += try holds(policy, reader, clock: clock) }
         found += tooManyRules(policy)
         return found.sorted { $0.mark < $1.mark }
+    }
+
+    /// What is wrong with holds, when they end, and which of them concern which rule. A run refuses the rules that an
+    /// unusable hold may concern, and carries the others out.
+    private static func holds(_ policy: Policy, _ reader: any StoreReader, clock: Instant) throws -> [Diagnostic] {
+        let holds = try HoldPlan(policy, clock: clock, reader: reader)
+        var found = holds.unusable.map { unusable in
+            Diagnostic(
+                at: unusable.hold.marks.value("entity"),
+                "the hold '\(unusable.hold.name)' cannot be evaluated, and rules will be refused (hold_unusable): "
+                    + unusable.reason)
+        }
+        found += holds.warnings.map { Diagnostic(.warning, at: $0.hold.marks.value("name"), $0.text) }
+        for rule in policy.rules {
+            guard let entity = try reader.entity(named: rule.entity) else { continue }
+            let names = try holds.holds(on: rule, entity, hasTriggers: false, in: reader).map(\.name)
+            guard !names.isEmpty else { continue }
+            found.append(
+                Diagnostic(
+                    .advice, at: rule.marks.value("name"),
+                    "\(names.count == 1 ? "the hold" : "the holds") \(names.joined(separator: ", ")) "
+                        + "\(names.count == 1 ? "keeps" : "keep") rows from this rule"))
+        }
+        return found
     }
 
     /// Rules of one entity that may match the same rows: the survey of each contains the deletes of all rules before

@@ -66,6 +66,31 @@ package struct RunReport: Sendable {
         }
     }
 
+    /// What became of one hold of the policy.
+    package struct HoldReport: Hashable, Sendable {
+        package enum State: String, Hashable, Sendable {
+            /// It keeps rows.
+            case inForce = "in_force"
+            /// It is over.
+            case ended
+            /// It cannot be evaluated, and rules are refused for it.
+            case unusable
+        }
+        package var name: String
+        package var entity: String
+        package var reason: String
+        package var expires: Instant?
+        package var state: State
+
+        package init(name: String, entity: String, reason: String, expires: Instant?, state: State) {
+            self.name = name
+            self.entity = entity
+            self.reason = reason
+            self.expires = expires
+            self.state = state
+        }
+    }
+
     /// What became of one rule.
     package struct RuleReport: Sendable {
         package var name: String
@@ -83,6 +108,10 @@ package struct RunReport: Sendable {
         package var rows: Int?
         package var expired = 0
         package var keptByRule = 0
+        /// Rows that the rule would delete if there were no hold, each once.
+        package var held = 0
+        /// What each hold keeps of them; a row under two holds counts for both.
+        package var keptByHold: [Survey.HeldCount] = []
         package var deleted = 0
         /// Rows of all tables that were archived before they were deleted; nil: the rule is not archived.
         package var archived: Int?
@@ -180,6 +209,12 @@ package struct RunReport: Sendable {
     package var archive: Archive?
     /// What was restored; nil: it is no undo.
     package var undo: Undo?
+    /// The holds of the policy, in file order; empty until the store was looked at.
+    package var holds: [HoldReport] = []
+    /// The holds of the last run that are no longer in force.
+    package var releasedHolds: [ReleasedHold] = []
+    /// The holds that are in force, as the ledger records them: ``RetentionPolicy/Hold/canonical``.
+    package var holdLines: [String] = []
     /// The size of the store before the first delete, in bytes; nil: nothing had to be deleted.
     package var storeBytesBefore: Int64?
     package var reclaimedBytes: Int64 = 0
@@ -221,6 +256,12 @@ package struct RunReport: Sendable {
     package var cascadedCount: Int { rules.reduce(0) { $0 + $1.cascaded } }
     /// Rows that triggers deleted in all rules.
     package var triggerDeletedCount: Int { rules.reduce(0) { $0 + $1.deletedByTriggers.values.reduce(0, +) } }
+    /// Rows that holds keep from rules; a row counts for each rule that would delete it.
+    package var heldCount: Int { rules.reduce(0) { $0 + $1.held } }
+    /// What a hold keeps from all rules.
+    package func keptCount(of hold: String) -> Int {
+        rules.reduce(0) { sum, rule in rule.keptByHold.reduce(sum) { $1.hold == hold ? $0 + $1.rowCount : $0 } }
+    }
     /// Residue of all rules.
     package var residueCount: Int { rules.reduce(0) { $0 + $1.residue } }
 }

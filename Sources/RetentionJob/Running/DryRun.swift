@@ -36,8 +36,11 @@ package struct DryRun {
                 let plan = try setup.plan(rehearsal, memory: memory, countsAllRows: true)
                 try setup.checkArchive(for: plan, in: rehearsal)
                 report.rules = plan.steps.map(\.predictedReport)
-                for sentence in plan.warningsOfUnreadable {
-                    let warning = "no date can be read: \(sentence)"
+                report.takeHolds(of: plan)
+                let warnings =
+                    plan.warningsOfHolds + plan.warningsOfUnreadable.map { (title: "no date can be read", text: $0) }
+                for (title, sentence) in warnings {
+                    let warning = "\(title): \(sentence)"
                     report.warnings.append(warning)
                     logger.warning("dry run", metadata: ["reason": "\(warning)"])
                 }

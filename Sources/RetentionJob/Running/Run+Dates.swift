@@ -7,8 +7,8 @@ extension Run {
         let isAlone = !preceding.contains {
             $0.request != nil && $0.request?.entity == step.request?.entity
         }
-        // The oldest readable row is the oldest deleted one, unless another rule or `keep_last` affects it.
-        if isAlone, step.rule.keepLast == nil { return step.survey.oldest }
+        // The oldest readable row is the oldest deleted one, unless another rule, `keep_last` or a hold affects it.
+        if isAlone, step.isByDateAlone { return step.survey.oldest }
         return try step.wholeDelete.flatMap { delete throws(StoreError) in try oldest(delete.fetchRequest, of: step) }
     }
 
@@ -37,7 +37,7 @@ extension Run {
                 report.rules[$0].deleted > 0 && plan.steps[$0].surveyRequest?.entity == survey.entity
             }
             // The plan already contains it.
-            if isUntouched, step.rule.keepLast == nil { continue }
+            if isUntouched, step.isByDateAlone { continue }
             let request = FetchRequest(entity: survey.entity, predicate: survey.deletion)
             report.rules[index].oldestOverdue = (try? oldest(request, of: step)) ?? nil
         }

@@ -60,6 +60,8 @@ package final class Run {
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
+            report.takeHolds(of: plan)
+            for warning in plan.warningsOfHolds { warn("\(warning.title)", warning.text) }
             for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
             measureStore(before: plan)
             carryOut(plan)

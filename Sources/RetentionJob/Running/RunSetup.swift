@@ -46,6 +46,7 @@ package struct RunSetup {
             runID: runID, mode: mode, asOf: asOf, started: clock(), config: policy.file.path,
             configSHA256: policy.file.sha256, store: policy.store.written, engine: engine)
         report.hasPendingSources = !policy.pending.isEmpty
+        report.holdLines = policy.holdLines(at: report.started)
         return report
     }
 

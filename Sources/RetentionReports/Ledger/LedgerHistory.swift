@@ -92,9 +92,11 @@ package struct LedgerHistory {
             return nil
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
-        return RunMemory(
+        var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
             restorations: try restorations(store: store, isEarlier))
+        memory.holds = try holds(store: store, isEarlier)
+        return memory
     }
 
     /// What undos of a store have restored, the newest first. One that has not ended may have restored rows.
@@ -134,6 +136,15 @@ package struct LedgerHistory {
                 let rule = LedgerRow.rule(row)
                 return rule.accepted.contains(code) && rule.outcome != .refused ? rule.name : nil
             })
+    }
+
+    /// The holds that were in force in the last run of a store. A line that is no hold is left out.
+    private func holds(store: String, _ isEarlier: Predicate) throws -> [Hold] {
+        let last = try rows(
+            LedgerRow.runEntity, where: .compare("store", .equal, .text(store)) && isEarlier
+                && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
+            order: [SortDescriptor("number", ascending: false)], limit: 1)
+        return last.first.map(LedgerRow.run)?.report.holdLines.compactMap { Hold(canonical: $0) } ?? []
     }
 
     /// Whether a run crashed and none since has got further than to fail.

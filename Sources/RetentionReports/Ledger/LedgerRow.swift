@@ -19,7 +19,7 @@ enum LedgerRow {
         texts: [
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
             "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
-            "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables",
+            "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables", "holds",
         ])
 
     /// The whole entity of the rules of runs.
@@ -33,7 +33,7 @@ enum LedgerRow {
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
-            "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers",
+            "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers", "kept_by_hold",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -59,6 +59,7 @@ enum LedgerRow {
             "sudo_user": .optional(process.sudoUser),
             "outcome": .text(LedgerRun.Outcome.running.rawValue), "clock_believed": .integer(1),
         ]
+        if !report.holdLines.isEmpty { values["holds"] = .text(report.holdLines.joined(separator: "\n")) }
         values.set("as_of", report.asOf)
         values.set("started", report.started)
         if let undo = report.undo {
@@ -126,6 +127,7 @@ enum LedgerRow {
                 rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
         }
         values["archived"] = rule.archived.map { .count($0) } ?? .null
+        values["kept_by_hold"] = .lines(rule.keptByHold.map { "\($0.rowCount) \($0.relatedCount) \($0.hold)" })
         values.set("cutoff", rule.cutoff)
         values.set("oldest", rule.oldest)
         values.set("newest", rule.newest)
@@ -156,6 +158,7 @@ enum LedgerRow {
         report.reclaimedBytes = Int64(row.count("reclaimed_bytes") ?? 0)
         report.warnings = row.lines("warnings")
         report.failure = row.string("failure")
+        report.holdLines = row.lines("holds")
         report.storeSizeBytes = row.count("store_bytes").map(Int64.init)
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
         report.archive = archive(row)
@@ -211,6 +214,12 @@ enum LedgerRow {
         for line in row.lines("deleted_by_triggers") {
             let parts = line.split(separator: " ", maxSplits: 1)
             if parts.count == 2, let count = Int(parts[0]) { rule.deletedByTriggers[String(parts[1])] = count }
+        }
+        rule.keptByHold = row.lines("kept_by_hold").compactMap { line in
+            let parts = line.split(separator: " ", maxSplits: 2)
+            guard parts.count == 3, let rows = Int(parts[0]), let related = Int(parts[1]) else { return nil }
+            return .init(
+                hold: String(parts[2]), rowCount: min(max(0, rows), 1 << 48), relatedCount: min(max(0, related), 1 << 48))
         }
         rule.unreadable = (row.string("unreadable_kinds") ?? "").split(separator: ",").compactMap { kind in
             let parts = kind.split(separator: ":")

@@ -82,6 +82,13 @@ package struct MetricsText {
         }
         rules("residue_rows", "Expired rows that remained after the last run.") { String($0.residue) }
         rules("unreadable_rows", "Rows whose date cannot be used.") { String($0.unreadableCount) }
+        gauge(
+            "rule_held_rows", "Expired rows that a hold keeps.",
+            report.rules.flatMap { rule in
+                rule.keptByHold.map {
+                    ([("rule", rule.name), ("entity", rule.entity), ("hold", $0.hold)], String($0.rowCount))
+                }
+            })
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {
             $0.residue == 0 ? "0" : $0.overdue.map(Figures.seconds)
         }

@@ -58,7 +58,7 @@ package struct ReviewPage {
             <code>\(HTMLText.escaped(String(plan.configSHA256.prefix(8))))</code></p>
             </header>
             <main>
-            \([facts, rules, agePlots, care, past].filter { !$0.isEmpty }.joined(separator: "\n"))
+            \([facts, rules, holds, agePlots, care, past].filter { !$0.isEmpty }.joined(separator: "\n"))
             </main>
             </body>
             </html>
@@ -158,6 +158,29 @@ package struct ReviewPage {
                 )
             })
         return "<section aria-labelledby=\"rules\">\n<h2 id=\"rules\">Rules</h2>\n\(table)\n</section>"
+    }
+
+    /// The holds of the policy; empty: it has none.
+    private var holds: String {
+        guard !plan.holds.isEmpty else { return "" }
+        let table = HTMLText.table(
+            "Rows that no rule deletes",
+            [
+                ("Hold", false), ("State", false), ("Entity", false), ("Expired rows kept", true), ("Ends (UTC)", false),
+                ("Reason", false),
+            ],
+            plan.holds.map { hold in
+                let isBad = hold.state != .inForce
+                let state = hold.state == .inForce ? "in force" : hold.state.rawValue
+                return (
+                    [
+                        HTMLText.escaped(hold.name), isBad ? "<span class=\"bad\">\(state)</span>" : state,
+                        HTMLText.escaped(hold.entity), Figures.grouped(plan.keptCount(of: hold.name)),
+                        hold.expires.map(HTMLText.time) ?? "", HTMLText.escaped(hold.reason),
+                    ], isBad ? "bad" : nil
+                )
+            })
+        return "<section aria-labelledby=\"holds\">\n<h2 id=\"holds\">Holds</h2>\n\(table)\n</section>"
     }
 
     private var agePlots: String {

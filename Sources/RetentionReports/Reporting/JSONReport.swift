@@ -49,6 +49,13 @@ package struct JSONReport {
             .init("ledger_hash", .optional(report.ledgerHash)),
             .init("archive", report.archive?.json ?? .null),
             .init("undo", report.undo?.json ?? .null),
+            .init("holds", .array(report.holds.map(hold))),
+            .init(
+                "released_holds",
+                .array(
+                    report.releasedHolds.map {
+                        .object([.init("name", .string($0.name)), .init("rows", .optional($0.rowCount))])
+                    })),
         ])
     }
 
@@ -59,6 +66,17 @@ package struct JSONReport {
             .init("ignored", .count(report.pending.ignored)),
             .init("rejected", .count(report.pending.rejected)),
             .init("problems", .strings(report.pending.problems)),
+        ])
+    }
+
+    private func hold(_ hold: RunReport.HoldReport) -> JSONText {
+        .object([
+            .init("name", .string(hold.name)),
+            .init("entity", .string(hold.entity)),
+            .init("reason", .string(hold.reason)),
+            .init("expires", .optional(hold.expires)),
+            .init("state", .string(hold.state.rawValue)),
+            .init("kept", .count(report.keptCount(of: hold.name))),
         ])
     }
 
@@ -110,6 +128,16 @@ package struct JSONReport {
                         .object([.init("entity", .string($0.key)), .init("rows", .count($0.value))])
                     })),
             .init("archived", .optional(rule.archived)),
+            .init("held", .count(rule.held)),
+            .init(
+                "kept_by_hold",
+                .array(
+                    rule.keptByHold.map {
+                        .object([
+                            .init("hold", .string($0.hold)), .init("rows", .count($0.rowCount)),
+                            .init("related", .count($0.relatedCount)),
+                        ])
+                    })),
         ])
     }
 }

@@ -181,6 +181,9 @@ package struct TextReport {
         if rule.keptByRule > 0 {
             lines += note(name, "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by keep_last", .plain)
         }
+        for kept in rule.keptByHold where kept.rowCount > 0 {
+            lines += note(name, Self.kept(kept), .plain)
+        }
         if rule.cascaded > 0 {
             let verb = isDryRun ? "would be cascaded" : "cascaded"
             lines += note(name, "\(Figures.count(rule.cascaded, "related row")) \(verb)", .plain)
@@ -199,6 +202,17 @@ package struct TextReport {
         }
         lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
         return lines
+    }
+
+    /// What a hold keeps, and why where it is not the rows themselves that are held.
+    private static func kept(_ count: Survey.HeldCount) -> String {
+        let related =
+            count.relatedCount == 0
+            ? ""
+            : count.relatedCount == count.rowCount
+                ? ", because rows under the hold would be deleted with \(count.rowCount == 1 ? "it" : "them")"
+                : ", \(Figures.grouped(count.relatedCount)) of them because rows under the hold would be deleted with them"
+        return "\(Figures.count(count.rowCount, "expired row")) kept by the hold \(count.hold)\(related)"
     }
 
     /// The effects of the store's own triggers.

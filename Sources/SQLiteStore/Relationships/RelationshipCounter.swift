@@ -58,7 +58,7 @@ final class RelationshipCounter {
             let isOld = zip(scope.key, table.keySQL).map { "\($0) = OLD.\($1)" }.joined(separator: " AND ")
             let kind =
                 entity == table.name
-                ? "EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(isOld) AND (\(named.literalArguments)))" : "0"
+                ? "EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(isOld) AND (\(named.literalArguments("retention_argument"))))" : "0"
             try db.execute(
                 sql: """
                     CREATE TEMP TRIGGER retention_cascade_\(index) BEFORE DELETE ON \(target.sql)
@@ -144,19 +144,21 @@ struct Reach {
 }
 
 extension SQLFragment {
-    /// The text with every parameter replaced by a call that yields it, for a trigger. Question marks inside quoted
-    /// names and texts are no parameters.
-    fileprivate var literalArguments: String {
+    /// The text with every parameter replaced by a call of a function that yields it, for a trigger. Question marks inside
+    /// quoted names and texts are no parameters.
+    ///
+    /// - Parameter first: the number of the first argument.
+    func literalArguments(_ function: String, from first: Int = 0) -> String {
         var result = ""
         var quote: Character?
-        var index = 0
+        var index = first
         for character in text {
             if let open = quote {
                 if character == open { quote = nil }
             } else if character == "\"" || character == "'" {
                 quote = character
             } else if character == "?" {
-                result += "retention_argument(\(index))"
+                result += "\(function)(\(index))"
                 index += 1
                 continue
             }

@@ -62,6 +62,8 @@ extension SQLiteConnection {
         case .notKept(let keepLast):
             return try keptRows(keepLast, entity: scope, db)
                 .notKept(keepLast, dateSQL(keepLast.date, scope, db), scope, store: name)
+        case .notHeld(let holds, let rule):
+            return try notHeld(holds, by: rule, scope, db)
         case .key(let range):
             return keyCondition(range, scope)
         case .objectIDs(let ids):

@@ -9,7 +9,9 @@ extension SQLiteStore {
             defer { changes.temporaryRowCount += db.totalChangesCount - changesBefore }
             let found = try snapshot(db) { () throws -> Findings in
                 let mark = try changeMark(db)
+                forgetSparingRows(unless: mark)
                 var found = try findings(of: request, db)
+                try found.survey.countHeld(request) { try count($0) }
                 found.mark = mark
                 return found
             }
@@ -113,9 +115,9 @@ extension SQLiteConnection {
         let inRange =
             try countOthers(request, rows, into: &survey, db) ?? count(select("count(*)", rows, rows.expired), db)
         if inRange > 0 {
-            let notKept = try request.notKept.map { try condition($0, rows.scope, db) } ?? .always
-            let alone = SQLFragment.all([rows.expired, notKept])
-            survey.expiredAloneCount = notKept == .always ? inRange : try count(select("count(*)", rows, alone), db)
+            let notSpared = try request.notSpared.map { try condition($0, rows.scope, db) } ?? .always
+            let alone = SQLFragment.all([rows.expired, notSpared])
+            survey.expiredAloneCount = notSpared == .always ? inRange : try count(select("count(*)", rows, alone), db)
             survey.keptByRuleCount = inRange - survey.expiredAloneCount
             let others = try notPreceding(request, rows.scope, db)
             let counted = SQLFragment.all([alone, others])
@@ -151,7 +153,7 @@ extension SQLiteConnection {
     private func countOthers(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws -> Int? {
-        guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notKept == nil,
+        guard rows.scope.isTable, rows.group == .always, rows.filter == .always, request.notSpared == nil,
             let oldest = survey.oldest, let newest = survey.newest, oldest < request.cutoff,
             // The newer rows must be clearly fewer.
             Double(newest.microseconds) - Double(request.cutoff.microseconds)

@@ -12,13 +12,13 @@ extension SQLiteConnection {
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let scope = rows.scope
-        let notKept = try request.notKept.map { try condition($0, scope, db) } ?? .always
+        let notSpared = try request.notSpared.map { try condition($0, scope, db) } ?? .always
         let others = try notPreceding(request, scope, db)
         // By the date index, so that it shows whether the text's order is the order of the dates.
         let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
         let rowID = scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
         var query = SQLFragment("SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), ")
-        let conditions = [rows.filter, notKept, others]
+        let conditions = [rows.filter, notSpared, others]
         // One number for all: each column costs a large part of what a row costs.
         if conditions.contains(where: { $0.text != SQLFragment.always.text }) {
             query += .joined(

@@ -1,0 +1,148 @@
+public import PriceStore
+
+/// The rows that must stay for the sake of holds: held ones, and those with which a held one would go by a cascade.
+extension PostgresConnection {
+    /// The condition that a row is not held, and that no held row goes with it.
+    func notHeld(
+        _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope
+    ) throws -> SQLFragment {
+        var parts = try holds.compactMap { hold in try held(hold, scope).map { "(" + $0 + ") IS FALSE" } }
+        if let rule, let rows = try sparingRows(holds, rule, scope) {
+            parts.append("NOT ((\(RowScope.alias).tableoid, \(RowScope.alias).ctid) IN (" + rows + "))")
+        }
+        return .all(parts)
+    }
+
+    /// The condition that a row of a scope is held; nil: the hold is about other rows.
+    private func held(_ hold: HeldRows, _ scope: RowScope) throws -> SQLFragment? {
+        let table = try requireTable(hold.entity)
+        switch try kinship(of: table, to: scope.table) {
+        case .none: return nil
+        case .same, .ancestor: return try condition(hold.rows, scope)
+        case .descendant(let numbers):
+            let list = SQLFragment.bound(ServerArray.text(numbers.map { "\($0)" }), "oid[]")
+            return .all(["\(RowScope.alias).tableoid = ANY (" + list + ")", try condition(hold.rows, scope)])
+        }
+    }
+
+    /// How the rows of a table are those of another one.
+    fileprivate enum Kinship {
+        case none
+        case same
+        /// It has all rows of the other one.
+        case ancestor
+        /// The other one has all of its rows: the numbers of the tables that hold them.
+        case descendant([Int])
+    }
+
+    /// Partitions, children and chunks are tables of their own, which a hold or a rule may name.
+    fileprivate func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
+        if table.number == other.number { return .same }
+        if try descendants(of: table).contains(other.number) { return .ancestor }
+        guard try descendants(of: other).contains(table.number) else { return .none }
+        return .descendant([table.number] + (try descendants(of: table)))
+    }
+
+    private func descendants(of table: PostgresTable) throws -> [Int] {
+        guard !table.isSingle else { return [] }
+        return try rows(
+            "WITH RECURSIVE tree (oid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = "
+                + .bound("\(table.number)", "oid")
+                + " UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid) SELECT oid::int8 FROM tree"
+        ).compactMap { $0[0].flatMap { Int($0) } }
+    }
+
+    /// A query for the places of rows with which a held row would go; nil: no cascade leads to a held entity.
+    ///
+    /// It is found the other way round: from the held rows to all that lead to them. One statement asks it once.
+    private func sparingRows(
+        _ holds: [HeldRows], _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope
+    ) throws -> SQLFragment? {
+        let keys = try reach(of: scope.table, rule).cascading
+        var first: [SQLFragment] = []
+        for key in keys {
+            let (parent, child) = (try self.scope(key.destination), try self.scope(key.source))
+            for hold in holds {
+                guard let held = try held(hold, child) else { continue }
+                first.append(
+                    "SELECT parent.tableoid, parent.ctid FROM \(child.from) JOIN \(parent.source) AS parent ON "
+                        + "\(Self.refers(key, RowScope.alias)) WHERE (" + held + ") IS NOT FALSE")
+            }
+        }
+        guard !first.isEmpty else { return nil }
+        let next = try keys.map { key in
+            "SELECT parent.tableoid AS t, parent.ctid AS c FROM \(try self.scope(key.source).source) AS child "
+                + "JOIN \(try self.scope(key.destination).source) AS parent ON \(Self.refers(key, "child")) "
+                + "WHERE child.tableoid = found.t AND child.ctid = found.c"
+        }
+        return "WITH RECURSIVE sparing (t, c) AS ((" + .joined(first, by: " UNION ", empty: .never)
+            + ") UNION SELECT wave.t, wave.c FROM sparing AS found CROSS JOIN LATERAL ("
+            + next.joined(separator: " UNION ALL ") + ") AS wave) SELECT t, c FROM sparing"
+    }
+
+    private static func refers(_ key: Relationship, _ child: String) -> String {
+        zip(key.sourceAttributes, key.destinationAttributes).map {
+            "\(child).\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
+        }.joined(separator: " AND ")
+    }
+
+    // MARK: In a transaction
+
+    /// Whether a delete must see one state of the database throughout, because a cascade could reach held rows that others add
+    /// meanwhile: the server then refuses to delete what the transaction does not see, and the batch is repeated.
+    func needsOneState(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> Bool {
+        let holds = request.fetchRequest.predicate.holds
+        guard !holds.isEmpty else { return false }
+        if try firesTriggers(reach) { return true }
+        return try !reach.cascading.isEmpty && holds.contains { try reaches($0, reach) }
+    }
+
+    /// Whether cascades of a delete can take rows of a hold's entity.
+    private func reaches(_ hold: HeldRows, _ reach: ReachOfDelete) throws -> Bool {
+        let table = try requireTable(hold.entity)
+        return try reach.losing.dropFirst(reach.leadsBack ? 0 : 1).contains {
+            if case .none = try kinship(of: table, to: $0) { false } else { true }
+        }
+    }
+
+    private func firesTriggers(_ reach: ReachOfDelete) throws -> Bool {
+        if reach.losing.contains(where: { !$0.entity.deleteTriggers.isEmpty }) { return true }
+        return try reach.nullifying.contains { try table($0.source)?.entity.updateTriggers.isEmpty == false }
+    }
+
+    /// How many rows each hold has, where the store's own triggers may delete some; empty: none fires.
+    func heldCounts(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> [Int] {
+        let holds = request.fetchRequest.predicate.holds
+        guard !holds.isEmpty, try firesTriggers(reach) else { return [] }
+        return try holds.map { hold in
+            let scope = RowScope(try requireTable(hold.entity))
+            return try count(
+                "SELECT count(*) FROM \(scope.from) WHERE (" + (try condition(hold.rows, scope)) + ") IS NOT FALSE")
+        }
+    }
+
+    /// Throws if a hold has fewer rows than before: a trigger of the store has deleted or changed some. The caller undoes the batch.
+    func checkHeld(_ request: DeleteWork, _ before: [Int], _ after: [Int]) throws {
+        for (hold, counts) in zip(request.fetchRequest.predicate.holds, zip(before, after)) where counts.1 < counts.0 {
+            throw StoreError(
+                .constraint, store: name,
+                message: "a trigger of the store deletes or changes \(counts.0 - counts.1) rows of \(hold.entity) that the hold "
+                    + "\(hold.name) keeps: nothing of this batch is deleted")
+        }
+    }
+}
+
+extension PostgresStore {
+    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows.
+    public func deletes(
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+    ) throws(StoreError) -> Bool {
+        try run("following the foreign keys of \(entity)") {
+            guard let own = try table(entity), let table = try table(other) else { return false }
+            let rule = relationships == .deny ? .asDeclared : relationships
+            return try reach(of: own, rule).losing.contains {
+                if case .none = try kinship(of: table, to: $0) { false } else { true }
+            }
+        }
+    }
+}

@@ -1,0 +1,104 @@
+/// Rows that no delete may take, whatever names them: a rule, or a cascade from the rows of a rule.
+///
+/// A row for which the condition is unknown is held too: what cannot be ruled out stays.
+public struct HeldRows: Hashable, Sendable {
+    /// The hold's name, for messages and counts.
+    public let name: String
+    /// The entity whose rows are held, with its sub-entities; spelled as the store spells it.
+    public let entity: String
+    /// The condition of the held rows. Rows for which it is false are not held.
+    public let rows: Predicate
+
+    /// Makes a description of held rows.
+    public init(name: String, entity: String, rows: Predicate) {
+        self.name = name
+        self.entity = entity
+        self.rows = rows
+    }
+}
+
+extension Predicate {
+    /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read.
+    ///
+    /// - Parameters:
+    ///   - from: the first instant; nil: no lower end.
+    ///   - until: the end, exclusive; nil: no upper end.
+    package static func mayBeDated(_ date: DateAttribute, from: Instant?, until: Instant?) -> Predicate {
+        let notBefore = from.map { Predicate.notTrue(.date(DateRange(date, before: $0))) } ?? .all
+        return notBefore && (until.map { .notTrue(.dateCompare(date, .greaterOrEqual, $0)) } ?? .all)
+    }
+
+    /// The holds that the predicate spares, each once.
+    package var holds: [HeldRows] {
+        switch self {
+        case .notHeld(let holds, _): holds
+        case .and(let parts), .or(let parts): parts.flatMap(\.holds)
+        case .not(let part), .notTrue(let part): part.holds
+        default: []
+        }
+    }
+}
+
+extension SurveyRequest {
+    /// The condition that ``holds`` add; nil without them.
+    public var notHeld: Predicate? { holds.isEmpty ? nil : notHeld(by: holds) }
+
+    /// The condition that a row is not held by some holds, nor goes with it a row that is.
+    ///
+    /// - Parameter followsCascades: whether rows are meant that would go with it; false: only the row itself.
+    package func notHeld(by holds: [HeldRows], followsCascades: Bool = true) -> Predicate {
+        // Rows that arrive after `deny` was checked follow the schema.
+        .notHeld(holds, by: followsCascades ? (relationships == .deny ? .asDeclared : relationships) : nil)
+    }
+
+    /// What the rule would delete if there were no hold.
+    package var deletionWithoutHolds: Predicate {
+        var request = self
+        request.holds = []
+        return request.deletion
+    }
+}
+
+extension Survey {
+    /// What holds keep of a rule's rows.
+    public struct HeldCount: Hashable, Sendable {
+        /// The hold's name.
+        public var hold: String
+        /// Rows that the rule would delete if there were no hold, and that this one keeps. A row under two holds counts for both.
+        public var rowCount: Int
+        /// Those of them that are kept because a row under the hold would go with them.
+        public var relatedCount: Int
+
+        /// Makes a count; engines do.
+        public init(hold: String, rowCount: Int, relatedCount: Int = 0) {
+            self.hold = hold
+            self.rowCount = rowCount
+            self.relatedCount = relatedCount
+        }
+    }
+
+    /// Counts what holds keep, in the state of the store in which the survey was made. Rows that holds keep do not count as
+    /// kept by the rule.
+    package mutating func countHeld(_ request: SurveyRequest, count: (FetchRequest) throws -> Int) rethrows {
+        guard !request.holds.isEmpty, unsupported == nil else { return }
+        keptByHold = request.holds.map { HeldCount(hold: $0.name, rowCount: 0) }
+        guard keptByRuleCount > 0 else { return }
+        let would = request.deletionWithoutHolds
+        func number(_ holds: [HeldRows], followsCascades: Bool = true) throws -> Int {
+            try count(
+                FetchRequest(
+                    entity: request.entity,
+                    predicate: would && .notTrue(request.notHeld(by: holds, followsCascades: followsCascades)),
+                    includesSubentities: request.includesSubentities))
+        }
+        heldCount = try number(request.holds)
+        keptByRuleCount = max(0, keptByRuleCount - heldCount)
+        guard heldCount > 0 else { return }
+        for (index, hold) in request.holds.enumerated() {
+            let all = try request.holds.count == 1 ? heldCount : number([hold])
+            guard all > 0 else { continue }
+            keptByHold[index].rowCount = all
+            keptByHold[index].relatedCount = try all - number([hold], followsCascades: false)
+        }
+    }
+}

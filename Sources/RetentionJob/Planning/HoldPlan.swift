@@ -1,0 +1,198 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// What the holds of a policy are in a store: which of them keep rows, and which cannot be evaluated.
+package struct HoldPlan: Sendable {
+    /// A hold that keeps rows, as the engine is told.
+    package struct InForce: Sendable {
+        package var hold: Hold
+        package var rows: HeldRows
+        /// Whether the store has a row that it covers.
+        package var hasRows: Bool
+    }
+
+    /// A hold that cannot be evaluated.
+    package struct Unusable: Sendable {
+        package var hold: Hold
+        /// The entity that it is about; nil: the store has no such entity, so that it may be about any.
+        package var entity: String?
+        /// Why, as a clause.
+        package var reason: String
+    }
+
+    package private(set) var inForce: [InForce] = []
+    package private(set) var unusable: [Unusable] = []
+    /// Holds that are over.
+    package private(set) var ended: [Hold] = []
+    /// What the operator should know: each with its hold, a title and a sentence without a full stop.
+    package private(set) var warnings: [(hold: Hold, title: String, text: String)] = []
+
+    /// Before a hold ends, there is a warning for so long.
+    private static let notice: Int64 = 30 * 86_400_000_000
+
+    /// No hold.
+    package init() {}
+
+    /// Looks the holds of a policy up in its store.
+    ///
+    /// - Parameter clock: the system clock; `--as-of` ends no hold.
+    package init(_ policy: Policy, clock: Instant, reader: any StoreReader) throws(StoreError) {
+        for hold in policy.holds {
+            if hold.hasEnded(at: clock), let expires = hold.expires {
+                ended.append(hold)
+                warnings.append(
+                    (
+                        hold, "hold ended",
+                        "the hold '\(hold.name)' ended at \(Figures.instant(expires)) and keeps nothing; remove it from the policy"
+                    ))
+                continue
+            }
+            if let expires = hold.expires, expires <= clock.advanced(byMicroseconds: Self.notice) {
+                warnings.append(
+                    (
+                        hold, "hold ends soon",
+                        "the hold '\(hold.name)' ends at \(Figures.instant(expires)); after that the rules delete what it keeps"
+                    ))
+            }
+            switch try Self.look(for: hold, policy, reader) {
+            case .failure(let found): unusable.append(found)
+            case .success(let found):
+                inForce.append(found)
+                guard !found.hasRows else { continue }
+                warnings.append(
+                    (hold, "hold matches nothing", "the hold '\(hold.name)' matches no row of \(found.rows.entity)"))
+            }
+        }
+    }
+
+    // MARK: One hold
+
+    private enum Found {
+        case success(InForce)
+        case failure(Unusable)
+    }
+
+    private static func look(for hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> Found {
+        guard let entity = try reader.entity(named: hold.entity) else {
+            let hint = NearestName.suggestion(for: hold.entity, in: try reader.entityNames(), otherwise: "")
+            return .failure(
+                Unusable(hold: hold, entity: nil, reason: "the store has no entity '\(hold.entity)'\(hint)"))
+        }
+        func unusable(_ reason: String) -> Found {
+            .failure(Unusable(hold: hold, entity: entity.name, reason: reason))
+        }
+        guard entity.kind == .table else {
+            // Which tables its rows come from is not known.
+            return .failure(
+                Unusable(hold: hold, entity: nil, reason: "\(entity.name) is \(entity.kind == .view ? "a view" : "a virtual table")"))
+        }
+        if let name = hold.filter.allAttributeNames.first(where: { entity.attribute(named: $0) == nil }) {
+            let hint = NearestName.suggestion(for: name, in: entity.attributes.map(\.name), otherwise: "")
+            return unusable("\(entity.name) has no attribute '\(name)'\(hint)")
+        }
+        var rows = hold.filter
+        if hold.from != nil || hold.until != nil {
+            let dates = try dates(of: entity, policy, reader)
+            guard !dates.isEmpty else {
+                return unusable("'from' and 'until' need the date attribute of a rule, and no rule names one of \(entity.name)")
+            }
+            let parts = dates.map { Predicate.mayBeDated($0, from: hold.from, until: hold.until) }
+            rows = rows && (parts.count == 1 ? parts[0] : .or(parts))
+        }
+        let held = HeldRows(name: hold.name, entity: entity.name, rows: rows)
+        do {
+            let found = try reader.count(FetchRequest(entity: entity.name, predicate: rows, fetchLimit: 1))
+            return .success(InForce(hold: hold, rows: held, hasRows: found > 0))
+        } catch  where error.kind == .unsupported || error.kind == .unknownName {
+            return unusable(error.message)
+        }
+    }
+
+    /// The date attributes by which rules delete rows of an entity, each as its rule reads it.
+    private static func dates(
+        of entity: Entity, _ policy: Policy, _ reader: any StoreReader
+    ) throws(StoreError) -> [DateAttribute] {
+        var found: [DateAttribute] = []
+        for rule in policy.rules {
+            guard let own = try reader.entity(named: rule.entity), let date = rule.date(zone: policy.timezone),
+                entity.attribute(named: date.name) != nil, !found.contains(date)
+            else { continue }
+            // Sub-entities inherit attributes; so do the parts of a table that are tables of their own.
+            let isOwn =
+                try entity.model != nil
+                ? own.name == entity.name || own.model?.subentities.contains(entity.name) == true
+                : reader.deletes(from: own.name, .nullify, canReach: entity.name)
+            if isOwn { found.append(date) }
+        }
+        return found
+    }
+
+    /// The rows that a hold of another policy covers, as the rules of this one read dates; nil: that cannot be evaluated.
+    package static func rows(of hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> HeldRows? {
+        guard case .success(let found) = try look(for: hold, policy, reader) else { return nil }
+        return found.rows
+    }
+
+    // MARK: One rule
+
+    /// Why a rule cannot run, if a hold that may concern it cannot be evaluated.
+    package func refusal(
+        of rule: Rule, _ entity: Entity, in reader: any StoreReader
+    ) throws(StoreError) -> Refusal? {
+        for found in unusable {
+            if let other = found.entity, try !reader.deletes(from: entity.name, rule.relationships.request, canReach: other) {
+                continue
+            }
+            return Refusal(
+                .holdUnusable,
+                reason: "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' cannot be evaluated, and may "
+                    + "keep rows that the rule would delete: \(found.reason)",
+                wayPast: "this cannot be accepted; correct the hold, or remove it from the policy", isAcceptable: false)
+        }
+        return nil
+    }
+
+    /// The holds that may keep rows which a rule deletes, or which its deletes take along.
+    ///
+    /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
+    package func holds(
+        on rule: Rule, _ entity: Entity, hasTriggers: Bool, in reader: any StoreReader
+    ) throws(StoreError) -> [HeldRows] {
+        var found: [HeldRows] = []
+        for held in inForce.map(\.rows) {
+            if !hasTriggers, try !reader.deletes(from: entity.name, rule.relationships.request, canReach: held.entity) {
+                continue
+            }
+            found.append(held)
+        }
+        return found
+    }
+}
+
+extension Plan {
+    /// The holds as they are reported.
+    var holdReports: [(hold: Hold, report: RunReport.HoldReport)] {
+        func report(_ hold: Hold, _ state: RunReport.HoldReport.State) -> (hold: Hold, report: RunReport.HoldReport) {
+            (
+                hold,
+                RunReport.HoldReport(
+                    name: hold.name, entity: hold.entity, reason: hold.reason, expires: hold.expires, state: state)
+            )
+        }
+        return holds.inForce.map { report($0.hold, .inForce) } + holds.unusable.map { report($0.hold, .unusable) }
+            + holds.ended.map { report($0, .ended) }
+    }
+
+    /// The warnings about holds: each a title and a sentence.
+    var warningsOfHolds: [(title: String, text: String)] {
+        holds.warnings.map { ($0.title, $0.text) } + releasedHolds.map { ("hold released", $0.text) }
+    }
+}
+
+extension RunReport {
+    /// Takes over what the plan says of holds.
+    mutating func takeHolds(of plan: Plan) {
+        holds = plan.holdReports.sorted { $0.hold.marks.whole < $1.hold.marks.whole }.map(\.report)
+        releasedHolds = plan.releasedHolds
+    }
+}

@@ -1,0 +1,19 @@
+import PriceStore
+
+extension PolicyBuilder {
+    /// The hold of a group; nil if too much is missing.
+    mutating func hold(_ group: SettingGroup) -> Hold? {
+        if let from = group.instant("from"), let until = group.instant("until"), until <= from,
+            let mark = group["until"]?.mark
+        {
+            reader.report(mark, "'until' must be after 'from'; otherwise the hold covers nothing")
+        }
+        guard let name = group.text("name"), let entity = group.text("entity") else { return nil }
+        var hold = Hold(name: name, entity: entity, reason: group.text("reason") ?? "", marks: group.marks)
+        hold.filter = group.group("where").map(Self.predicate) ?? .all
+        hold.from = group.instant("from")
+        hold.until = group.instant("until")
+        hold.expires = group.instant("expires")
+        return hold
+    }
+}

@@ -1,0 +1,255 @@
+import GRDB
+import PriceStore
+
+/// The rows that must stay for the sake of holds: those with which a held row would go by a cascade.
+///
+/// A delete cannot spare them while SQLite follows its foreign keys, so they are looked for the other way round: from the held rows
+/// to all that lead to them. Their keys are in the temporary tables of a ``RemovedRows``, which may spill to a file.
+struct SparingRows {
+    /// Whose deletes they concern.
+    struct Key: Hashable {
+        var entity: String
+        var relationships: BatchDeleteRequest.RelationshipRule
+        var holds: [HeldRows]
+    }
+
+    let rows: RemovedRows
+    /// Which state of the store they are of, as the changes of others go; nil: of none.
+    var version: Int?
+}
+
+extension SQLiteConnection {
+    /// The condition that a row is not held, and that no held row goes with it.
+    func notHeld(
+        _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope, _ db: Database
+    ) throws -> SQLFragment {
+        var parts = try holds.compactMap { hold in
+            try held(hold, scope, db).map { SQLFragment("(") + $0 + ") IS FALSE" }
+        }
+        if let rule, let table = try sparingRows(holds, rule, scope, db) {
+            parts.append(
+                SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(table) AS spared WHERE \(scope.key.areKey(of: "spared")))"))
+        }
+        return .all(parts)
+    }
+
+    /// The condition that a row of a scope is held; nil: the hold is about other rows.
+    func held(_ hold: HeldRows, _ scope: RowScope, _ db: Database) throws -> SQLFragment? {
+        let own = try self.scope(hold.entity, db).table
+        guard own.isSame(as: scope.table) else { return nil }
+        let held = RowScope(own, source: scope.source)
+        return .all([held.membership, try condition(hold.rows, held, db)])
+    }
+
+    /// The temporary table with the keys of rows of a scope with which a held row would go; nil: no cascade leads to a held entity.
+    private func sparingRows(
+        _ holds: [HeldRows], _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope, _ db: Database
+    ) throws -> String? {
+        let way = try CascadeWay(scope, rule, self, db)
+        let reached = try holds.filter { way.reaches(try self.scope($0.entity, db).table) }
+        guard !reached.isEmpty else { return nil }
+        let key = SparingRows.Key(entity: scope.table.name.lowercased(), relationships: rule, holds: reached)
+        let version = try pragma("data_version", db)
+        let known = temporaries.sparingRows[key]
+        let rows = known?.rows ?? RemovedRows()
+        if known?.version != version {
+            // In the same tables: triggers may name them.
+            for table in rows.tables.values { try execute(SQLFragment("DELETE FROM temp.\(table)"), db) }
+            try way.find(reached, rows)
+            temporaries.sparingRows[key] = SparingRows(rows: rows, version: version)
+        }
+        return try removedTable(scope.table, rows, db)
+    }
+
+    /// Makes sure that the rows are looked for again which must stay, if anything was changed since a survey.
+    func forgetSparingRows(unless mark: ChangeMark) {
+        guard temporaries.sparingMark != mark else { return }
+        temporaries.sparingMark = mark
+        for key in temporaries.sparingRows.keys { temporaries.sparingRows[key]?.version = nil }
+    }
+}
+
+extension SQLiteTable {
+    /// Whether rows of this table can be rows of another one's entity.
+    func isSame(as other: SQLiteTable) -> Bool {
+        guard let own = managed, let managed = other.managed else { return name == other.name }
+        return own.table == managed.table && !Set(own.numbers).isDisjoint(with: managed.numbers)
+    }
+}
+
+/// The way that cascades take from the rows of an entity, and back.
+private struct CascadeWay {
+    private let scope: RowScope
+    private let connection: SQLiteConnection
+    private let db: Database
+    private let request: BatchDeleteRequest
+    /// The names of the tables that lose rows by a cascade, in lower case.
+    private var tables: Set<String> = []
+
+    init(
+        _ scope: RowScope, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection, _ db: Database
+    ) throws {
+        self.scope = scope
+        self.connection = connection
+        self.db = db
+        request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: scope.table.name), relationships: rule)
+        if let graph = try connection.graph(request, RemovedRows(), step: 0, db) {
+            tables = Set(graph.reachedTables().map { $0.lowercased() })
+        } else {
+            let reach = try Reach(of: scope.table.name, rule, connection, db)
+            tables = Set(reach.cascading.map { $0.lowercased() })
+        }
+    }
+
+    /// Whether a cascade can delete rows of a table.
+    func reaches(_ table: SQLiteTable) -> Bool {
+        tables.contains((table.managed?.table ?? table.name).lowercased())
+    }
+
+    /// Notes the held rows that cascades can reach, and all rows that lead to them.
+    func find(_ holds: [HeldRows], _ rows: RemovedRows) throws {
+        var wave = 0
+        var frontier: [String: SQLiteTable] = [:]
+        for hold in holds {
+            let held = try connection.scope(hold.entity, db)
+            guard !held.table.keySQL.isEmpty else {
+                throw StoreError(
+                    .unsupported, store: connection.name,
+                    message: "rows of \(held.table.name) have no key, so that the rows which must stay with them cannot be noted")
+            }
+            let table = try connection.removedTable(held.table, rows, db)
+            try connection.execute(
+                SQLFragment(
+                    "INSERT OR IGNORE INTO temp.\(table) SELECT \(held.key.joined(separator: ", ")), 0, 0 FROM \(held.from()) WHERE (")
+                    + (try connection.condition(hold.rows, held, db)) + ") IS NOT FALSE", db)
+            frontier[(held.table.managed?.table ?? held.table.name).lowercased()] = held.table
+        }
+        let graph = try connection.graph(request, rows, step: 0, db)
+        while !frontier.isEmpty {
+            var reached: [String: SQLiteTable] = [:]
+            for (name, table) in frontier.sorted(by: { $0.key < $1.key }) {
+                let parents =
+                    try graph.map { try modelParents($0, of: name, wave) } ?? keyParents(of: table, rows, wave)
+                for parent in parents {
+                    let into = try connection.removedTable(parent.table, rows, db)
+                    try connection.execute(
+                        SQLFragment("INSERT OR IGNORE INTO temp.\(into) SELECT \(parent.columns), 0, \(wave + 1)" + parent.rows), db)
+                    guard db.changesCount > 0 else { continue }
+                    reached[(parent.table.managed?.table ?? parent.table.name).lowercased()] = parent.table
+                }
+            }
+            frontier = reached
+            wave += 1
+        }
+    }
+
+    /// Rows of a table (as `parent`) with which others go, for an INSERT: the key's columns, and what follows them.
+    private struct Parents {
+        var table: SQLiteTable
+        var columns: String
+        var rows: String
+    }
+
+    /// Where the foreign keys of a table lead whose rows go with others.
+    private func keyParents(of table: SQLiteTable, _ rows: RemovedRows, _ wave: Int) throws -> [Parents] {
+        let child = try connection.scope(table.name, db)
+        let noted = try connection.removedTable(child.table, rows, db)
+        return try child.table.entity.relationships.filter { request.deleteRule(of: $0) == .cascade }.compactMap { key in
+            let parent = try connection.scope(key.destination, db)
+            guard reaches(parent.table) || parent.table.name == scope.table.name else { return nil }
+            let isChild = child.table.keySQL.enumerated().map { "child.\($0.element) = +held.k\($0.offset)" }
+            let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
+                "parent.\($1.quotedIdentifier) = child.\($0.quotedIdentifier)"
+            }
+            return Parents(
+                table: parent.table, columns: parent.table.keySQL.map { "parent.\($0)" }.joined(separator: ", "),
+                rows: " FROM temp.\(noted) AS held CROSS JOIN \(child.source) AS child CROSS JOIN \(parent.source) AS parent "
+                    + "WHERE \((isChild + refers).joined(separator: " AND ")) AND held.wave = \(wave)")
+        }
+    }
+
+    /// Where the relationships of a model come from that delete rows of a table.
+    private func modelParents(_ graph: ObjectGraph, of name: String, _ wave: Int) throws -> [Parents] {
+        try graph.leading(to: name).compactMap { link in
+            guard reachesTable(link.table) || link.table == graph.entity.table else { return nil }
+            guard let entity = graph.schema.entities.values.first(where: { $0.table == link.table }),
+                let table = try connection.catalog.table(entity.name, db)
+            else { return nil }
+            return Parents(table: table, columns: "parent.Z_PK", rows: link.rows + " AND held.wave = \(wave)")
+        }
+    }
+
+    private func reachesTable(_ name: String) -> Bool { tables.contains(name.lowercased()) }
+}
+
+extension ObjectGraph {
+    /// The tables that lose rows by a cascade from rows of the entity; some more where entities share a table.
+    func reachedTables() -> Set<String> {
+        var reached: Set<String> = []
+        var waiting = [entity.table]
+        if relationships == .cascade {
+            for link in schema.oneWayLinks(to: entity.table) where reached.insert(link.table).inserted {
+                waiting.append(link.table)
+            }
+        }
+        while let table = waiting.popLast() {
+            for link in links(of: table) where rule(of: link) == .cascade {
+                if reached.insert(link.destinationTable).inserted { waiting.append(link.destinationTable) }
+            }
+        }
+        return reached
+    }
+
+    /// The rows with which noted rows of a table go: for each relationship the table of these rows, and their
+    /// `FROM … WHERE …`, as `parent`. The noted ones are `held`.
+    fileprivate func leading(to name: String) throws -> [(table: String, rows: String)] {
+        var found: [(String, String)] = []
+        for table in schema.tables {
+            for link in links(of: table) where link.destinationTable.lowercased() == name && rule(of: link) == .cascade {
+                let noted = try connection.removedObjects(link.destinationTable, removed, db)
+                let parent = "main.\(link.table.quotedIdentifier) AS parent"
+                let child = "main.\(link.destinationTable.quotedIdentifier) AS child"
+                let isMember = link.coversTable ? "" : " AND parent.Z_ENT IN (\(link.numbers.sqlList))"
+                switch link.storage {
+                case .own(let reference):
+                    found.append(
+                        (
+                            link.table,
+                            " FROM temp.\(noted) AS held CROSS JOIN \(parent) WHERE "
+                                + "parent.\(reference.column.quotedIdentifier) = held.k0\(isMember)"
+                        ))
+                case .other(let reference):
+                    found.append(
+                        (
+                            link.table,
+                            " FROM temp.\(noted) AS held CROSS JOIN \(child) CROSS JOIN \(parent) WHERE child.Z_PK = held.k0 "
+                                + "AND parent.Z_PK = child.\(reference.column.quotedIdentifier)\(isMember)"
+                        ))
+                case .pairs(let pairs, let own, let other):
+                    for (own, other) in zip(own, other) {
+                        found.append(
+                            (
+                                link.table,
+                                " FROM temp.\(noted) AS held CROSS JOIN main.\(pairs.quotedIdentifier) AS pair CROSS JOIN \(parent) "
+                                    + "WHERE pair.\(other.quotedIdentifier) = held.k0 "
+                                    + "AND parent.Z_PK = pair.\(own.quotedIdentifier)\(isMember)"
+                            ))
+                    }
+                }
+            }
+        }
+        guard relationships == .cascade else { return found }
+        for link in schema.oneWayLinks(to: entity.table) where link.table.lowercased() == name {
+            guard case .own(let reference) = link.storage else { continue }
+            let noted = try connection.removedObjects(link.table, removed, db)
+            found.append(
+                (
+                    entity.table,
+                    " FROM temp.\(noted) AS held CROSS JOIN main.\(link.table.quotedIdentifier) AS child "
+                        + "CROSS JOIN main.\(entity.table.quotedIdentifier) AS parent WHERE child.Z_PK = held.k0 "
+                        + "AND parent.Z_PK = child.\(reference.column.quotedIdentifier)"
+                ))
+        }
+        return found
+    }
+}

@@ -1,0 +1,96 @@
+import GRDB
+import GRDBSQLite
+public import PriceStore
+
+/// Refuses to let held rows go, whatever deletes them: temporary triggers on tables from which cascades take rows, or the store's own
+/// triggers may.
+///
+/// The condition of a delete spares held rows already. What it cannot know is what a trigger of the store does meanwhile.
+final class HeldRowsGuard {
+    /// What the conditions in the triggers are compared with: a trigger cannot have parameters.
+    fileprivate let arguments: [StoreValue]
+
+    private init(arguments: [StoreValue]) { self.arguments = arguments }
+
+    /// Puts the triggers in place; nil where the condition of the delete is enough.
+    static func make(
+        _ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database
+    ) throws -> HeldRowsGuard? {
+        let own = try connection.scope(of: request.fetchRequest, db).table
+        let others = try connection.tablesLosingRows(request, db)
+        var guarded: [(scope: RowScope, hold: HeldRows, condition: SQLFragment)] = []
+        for hold in request.fetchRequest.predicate.holds {
+            let scope = try connection.scope(hold.entity, db)
+            guard others.hasTriggers || others.names.contains(scope.table.tableName.lowercased()) || !scope.table.isSame(as: own)
+            else { continue }
+            guarded.append((scope, hold, try connection.condition(hold.rows, scope, db)))
+        }
+        guard !guarded.isEmpty else { return nil }
+        let all = SQLFragment.joined(guarded.map(\.condition), by: " ", empty: .never)
+        let result = HeldRowsGuard(arguments: all.arguments.map(StoreValue.init))
+        // A rollback can bring triggers back that were removed with an older guard: this function takes its place.
+        try db.addFunctions(of: result, [("retention_held_argument", 1, argument)])
+        var first = 0
+        for (index, entry) in guarded.enumerated() {
+            let keys = entry.scope.table.keySQL
+            let isOld = zip(entry.scope.key, keys).map { "\($0) = OLD.\($1)" }.joined(separator: " AND ")
+            let condition = entry.condition.literalArguments("retention_held_argument", from: first)
+            first += entry.condition.arguments.count
+            let message = "the hold \(entry.hold.name) keeps a row of \(entry.hold.entity) that would be deleted"
+            try db.execute(
+                sql: """
+                    CREATE TEMP TRIGGER retention_held_\(index) BEFORE DELETE ON \(entry.scope.table.sql)
+                    WHEN EXISTS (SELECT 1 FROM \(entry.scope.from()) WHERE \(isOld) AND (\(condition)) IS NOT FALSE)
+                    BEGIN SELECT RAISE(ABORT, \(message.quotedText)); END
+                    """)
+        }
+        return result
+    }
+}
+
+private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let held = functionObject(context, HeldRowsGuard.self) else { return }
+    let index = Int(sqlite3_value_int64(values?[0]))
+    guard held.arguments.indices.contains(index) else { return }
+    held.arguments[index].become(resultOf: context)
+}
+
+extension SQLiteConnection {
+    /// The tables from which cascades of a delete take rows, in lower case, and whether the store's own triggers fire.
+    fileprivate func tablesLosingRows(
+        _ request: BatchDeleteRequest, _ db: Database
+    ) throws -> (names: Set<String>, hasTriggers: Bool) {
+        let own = try scope(of: request.fetchRequest, db).table
+        if let graph = try graph(request, RemovedRows(), step: 0, db) {
+            // Which triggers a Core Data store has is not looked up: it has none of Core Data's.
+            return (Set(graph.reachedTables().map { $0.lowercased() }), true)
+        }
+        let reach = try Reach(of: own.name, request.relationships, self, db)
+        let losing = try ([own.name] + reach.cascading).compactMap { try catalog.table($0, db)?.entity }
+        let changed = try reach.nullifying.keys.compactMap { try catalog.table($0, db)?.entity }
+        return (
+            Set(reach.cascading.map { $0.lowercased() }),
+            losing.contains { !$0.deleteTriggers.isEmpty } || changed.contains { !$0.updateTriggers.isEmpty }
+        )
+    }
+}
+
+extension SQLiteStore {
+    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows.
+    public func deletes(
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+    ) throws(StoreError) -> Bool {
+        try run("following the relationships of \(entity)") { db in
+            guard let own = try catalog.table(entity, db), let table = try catalog.table(other, db) else { return false }
+            if table.isSame(as: own) { return true }
+            let rule = relationships == .deny ? .asDeclared : relationships
+            let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: own.name), relationships: rule)
+            return try tablesLosingRows(request, db).names.contains(table.tableName.lowercased())
+        }
+    }
+}
+
+extension String {
+    /// The text as an SQL literal: in single quotes, quotes doubled.
+    fileprivate var quotedText: String { "'" + replacing("'", with: "''") + "'" }
+}

@@ -1,0 +1,186 @@
+@preconcurrency import Glibc
+import PostgresCluster
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import PostgresStore
+
+/// Rows under a hold stay, whatever deletes: the rule itself, cascades, dropped partitions and chunks, triggers of the store.
+@Suite(.needsPostgres)
+struct HeldRowsTests {
+    private static func request(_ entity: String, _ holds: HeldRows..., cutoff: String = "2026-03-10") -> SurveyRequest {
+        var request = SurveyRequest(entity: entity, date: .of("at"), cutoff: at(cutoff))
+        request.holds = holds
+        return request
+    }
+
+    private static func hold(_ entity: String, _ rows: Predicate, name: String = "audit") -> HeldRows {
+        HeldRows(name: name, entity: entity, rows: rows)
+    }
+
+    // MARK: Parts of a table
+
+    private static let months = """
+        CREATE TABLE q (id int, at timestamptz) PARTITION BY RANGE (at);
+        CREATE TABLE q_01 PARTITION OF q FOR VALUES FROM ('2026-01-01') TO ('2026-02-01');
+        CREATE TABLE q_02 PARTITION OF q FOR VALUES FROM ('2026-02-01') TO ('2026-03-01');
+        CREATE TABLE q_03 PARTITION OF q FOR VALUES FROM ('2026-03-01') TO ('2026-04-01');
+        CREATE INDEX ON q (at);
+        INSERT INTO q SELECT n, timestamptz '2026-01-01' + n * interval '1 hour' FROM generate_series(0, 2000) n;
+        """
+
+    @Test(arguments: [nil, "range", "windows", "whole"] as [String?])
+    func noPartitionGoesWithAHeldRow(_ technique: String?) throws {
+        let database = try TestDatabase(Self.months)
+        let hold = Self.hold("q", .compare("id", .equal, .integer(5)))
+        let request = Self.request("q", hold)
+        let survey = try database.reader().findings(request)
+        #expect(survey.heldCount == 1 && survey.technique != .partitions)
+        #expect(survey.techniqueObstacles[.partitions]?.contains("the hold audit") == true)
+        let execution = try Laws.carryOut(
+            request, technique: technique, batchRows: technique == "whole" ? nil : 500, on: database.writer())
+        #expect(execution.total.deletedCount == survey.expiredCount)
+        #expect(try database.run("SELECT min(id), count(*) FROM q WHERE at < '2026-03-10'") == ["5|1"])
+    }
+
+    /// A part of a table is a table of its own.
+    @Test func aHoldMayNameAPartitionAndARuleToo() throws {
+        let database = try TestDatabase(Self.months)
+        let reader = try database.reader()
+        #expect(try reader.deletes(from: "q", .asDeclared, canReach: "q_02"))
+        #expect(try reader.deletes(from: "q_02", .asDeclared, canReach: "q"))
+        #expect(try !reader.deletes(from: "q_01", .asDeclared, canReach: "q_02"))
+        let onPart = Self.request("q", Self.hold("q_02", .all))
+        #expect(try reader.survey(onPart).heldCount == 672)
+        _ = try Laws.carryOut(onPart, batchRows: 500, on: database.writer())
+        #expect(try database.run("SELECT count(*) FROM q WHERE at < '2026-03-01'") == ["672"])
+        let onWhole = Self.request("q_02", Self.hold("q", .compare("id", .less, .integer(800))))
+        _ = try Laws.carryOut(onWhole, batchRows: 500, on: database.writer())
+        #expect(try database.run("SELECT min(id), max(id) FROM q_02") == ["744|799"])
+    }
+
+    @Test(.needsTimescale) func noChunkGoesWithAHeldRow() throws {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (id int, at timestamptz NOT NULL);
+            SELECT create_hypertable('q', by_range('at', interval '7 days'));
+            INSERT INTO q SELECT n, timestamptz '2026-01-01' + n * interval '1 hour' FROM generate_series(0, 719) n;
+            ALTER TABLE q SET (timescaledb.compress); SELECT compress_chunk(c) FROM show_chunks('q', older_than => '2026-01-10'::timestamptz) c;
+            """)
+        let request = Self.request(
+            "q", Self.hold("q", .mayBeDated(.of("at"), from: at("2026-01-03"), until: at("2026-01-04"))),
+            cutoff: "2026-01-17")
+        let (survey, execution) = try database.dryAndReal(request)
+        #expect(survey.heldCount == 24 && execution.total.deletedCount == 360)
+        #expect(try database.run("SELECT count(*) FROM q WHERE at < '2026-01-17'") == ["24"])
+    }
+
+    @Test(.needsCitus) func shardsKeepTheirHeldRows() throws {
+        let database = try TestDatabase.citus(
+            """
+            CREATE TABLE q (id int, at timestamptz NOT NULL, PRIMARY KEY (id, at));
+            SELECT create_distributed_table('q', 'id', shard_count => 4);
+            INSERT INTO q SELECT n, timestamptz '2026-01-01' + n * interval '1 hour' FROM generate_series(0, 719) n;
+            """)
+        let request = Self.request("q", Self.hold("q", .compare("id", .less, .integer(10))), cutoff: "2026-01-17")
+        let (survey, execution) = try database.dryAndReal(request)
+        #expect(survey.heldCount == 10 && execution.total.deletedCount == 374)
+        #expect(try database.run("SELECT count(*) FROM q WHERE at < '2026-01-17'") == ["10"])
+    }
+
+    // MARK: Rows that would go with others
+
+    private static func family(_ action: String = "ON DELETE CASCADE", _ more: String = "") -> String {
+        """
+        CREATE TABLE p (id int PRIMARY KEY, at timestamptz);
+        CREATE INDEX ON p (at);
+        CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p \(action), kind text);
+        CREATE TABLE g (id int PRIMARY KEY, c int REFERENCES c ON DELETE CASCADE);
+        INSERT INTO p VALUES (1, '2026-01-01'), (2, '2026-01-02'), (3, '2026-01-03'), (4, '2026-01-04'), (5, '2026-06-01');
+        INSERT INTO c VALUES (1, 1, 'a'), (2, 2, 'a'), (3, 3, 'kept'), (4, 4, 'a'), (5, 3, 'a');
+        INSERT INTO g VALUES (1, 2);
+        \(more)
+        """
+    }
+
+    private static let kept = hold("c", .compare("kind", .equal, .text("kept")))
+
+    private func carryOut(_ request: SurveyRequest, _ database: TestDatabase) throws -> Findings {
+        let survey = try database.reader().findings(request)
+        let execution = try Laws.carryOut(
+            request, batchRows: survey.technique == .whole ? nil : 1, on: database.writer())
+        #expect(execution.total.deletedCount == survey.expiredCount)
+        #expect(execution.total.cascadedCount == survey.cascadedCount)
+        return survey
+    }
+
+    @Test func aRowStaysWithWhichAHeldOneWouldGoAndAllThatBelongsToIt() throws {
+        let database = try TestDatabase(Self.family())
+        let survey = try carryOut(Self.request("p", Self.kept), database)
+        #expect(survey.expiredCount == 3 && survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["3 5"])
+        #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM c") == ["3 5"])
+    }
+
+    @Test func atAnyDepthAndUpATree() throws {
+        let database = try TestDatabase(Self.family("ON DELETE CASCADE", "ALTER TABLE p ADD up int REFERENCES p ON DELETE CASCADE; UPDATE p SET up = 1 WHERE id = 2;"))
+        _ = try carryOut(Self.request("p", Self.hold("g", .all)), database)
+        #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["1 2 5"])
+    }
+
+    @Test func aRulesOwnCascadeIsOneToo() throws {
+        let database = try TestDatabase(Self.family("ON DELETE RESTRICT"))
+        var request = Self.request("p", Self.kept)
+        request.relationships = .cascade
+        _ = try carryOut(request, database)
+        #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["3 5"])
+    }
+
+    @Test func aHeldRowMayLoseAReference() throws {
+        let database = try TestDatabase(Self.family("ON DELETE SET NULL"))
+        let survey = try carryOut(Self.request("p", Self.kept), database)
+        #expect(survey.expiredCount == 4 && survey.heldCount == 0)
+        #expect(try database.run("SELECT count(*), count(p) FROM c") == ["5|0"])
+    }
+
+    /// A held row that another session adds while a batch waits for it: the batch is made again, and spares it.
+    @Test func aHeldRowThatArrivesDuringABatchIsSpared() async throws {
+        let database = try TestDatabase(Self.family())
+        let request = Self.request("p", Self.kept)
+        let other = try database.connection()
+        try other.execute("BEGIN")
+        // The parent is locked until the commit, so that the batch has begun when the row comes.
+        try other.execute("INSERT INTO c VALUES (6, 2, 'kept')")
+        let address = database.address
+        let deleted = Task.detached {
+            let writer = try PostgresWriter(address, zone: .utc, patience: .seconds(20))
+            return try Laws.carryOut(request, batchRows: nil, on: writer).total.deletedCount
+        }
+        let watch = try database.connection()
+        var isWaiting = false
+        for _ in 0..<1000 where !isWaiting {
+            isWaiting = try watch.exists(SQLFragment("SELECT 1 FROM pg_locks WHERE NOT granted"))
+            if !isWaiting { usleep(10_000) }
+        }
+        #expect(isWaiting)
+        try other.execute("COMMIT")
+        #expect(try await deleted.value == 2)
+        #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["2 3 5"])
+        #expect(try database.run("SELECT count(*) FROM c WHERE kind = 'kept'") == ["2"])
+    }
+
+    @Test func aTriggerThatDeletesThemUndoesTheBatch() throws {
+        let database = try TestDatabase(
+            Self.family(
+                "ON DELETE SET NULL",
+                """
+                CREATE FUNCTION sweep() RETURNS trigger LANGUAGE plpgsql AS
+                'BEGIN DELETE FROM c WHERE kind = ''kept''; RETURN NULL; END';
+                CREATE TRIGGER sweep AFTER DELETE ON p FOR EACH ROW EXECUTE FUNCTION sweep();
+                """))
+        let error = storeError { _ = try Laws.carryOut(Self.request("p", Self.kept), batchRows: 1, on: database.writer()) }
+        #expect(error?.kind == .constraint && error?.message.contains("the hold audit keeps") == true, "\(error as Any)")
+        #expect(try database.run("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM c)") == ["5|5"])
+    }
+}

@@ -1,0 +1,181 @@
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import TestSupport
+import Testing
+
+/// Which holds are in force, which cannot be evaluated, and what they mean for rules.
+@Suite struct HoldPlanTests {
+    private static let day: Int64 = 86_400
+
+    private static func hold(_ name: String = "audit", _ change: (inout Hold) -> Void = { _ in }) -> Hold {
+        var hold = Hold(name: name, entity: "price", reason: "an audit", marks: Marks(whole: Mark(line: 3, column: 5)))
+        change(&hold)
+        return hold
+    }
+
+    private static func instant(daysAgo: Int64) -> Instant { Instant(unixSeconds: 1_795_219_200 - daysAgo * day) }
+
+    private func policy(_ file: PriceFile, _ holds: [Hold], _ rules: [Rule]) -> Policy {
+        var policy = file.policy()
+        policy.rules = rules
+        policy.holds = holds
+        return policy
+    }
+
+    private func plan(
+        _ file: PriceFile, _ holds: [Hold], _ rules: [Rule] = [.prices()], memory: RunMemory = RunMemory()
+    ) throws -> Plan {
+        try Planner(
+            policy: policy(file, holds, rules), asOf: PriceFile.now, clock: PriceFile.now, memory: memory,
+            countsAllRows: true
+        ).plan(reader: try file.reader())
+    }
+
+    private func refusals(_ plan: Plan) -> [RefusalCode?] {
+        plan.steps.map { if case .refused(let refusal) = $0.disposition { refusal.code } else { nil } }
+    }
+
+    @Test func rowsUnderAHoldAreNotExpired() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        try file.addPrices(daysOld: 0..<50, symbol: "EUR")
+        let hold = Self.hold {
+            $0.filter = .compare("symbol", .equal, .text("XAU"))
+            $0.from = Self.instant(daysAgo: 80)
+            $0.until = Self.instant(daysAgo: 60)
+        }
+        let step = try #require(try plan(file, [hold]).steps.first)
+        // Days 61 to 80 of the one symbol.
+        #expect(step.survey.expiredCount == 69 + 19 - 20 && step.survey.heldCount == 20)
+        #expect(step.report.keptByHold == [.init(hold: "audit", rowCount: 20)] && step.report.keptByRule == 0)
+        // The oldest row is no longer the first that goes.
+        #expect(step.report.oldestOverdue == nil)
+    }
+
+    @Test func keepLastAndHoldsAreCountedApart() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 40..<50)
+        let rule = Rule.prices { $0.keepLast = Rule.KeepLastSetting(count: 2, per: []) }
+        let hold = Self.hold { $0.until = Self.instant(daysAgo: 47) }
+        let step = try #require(try plan(file, [hold], [rule]).steps.first)
+        #expect(step.survey.keptByRuleCount == 2 && step.survey.heldCount == 2 && step.survey.expiredCount == 6)
+    }
+
+    // MARK: Holds that cannot be evaluated
+
+    @Test func anUnknownEntityRefusesEveryRule() throws {
+        let file = try PriceFile("CREATE TABLE other (id INTEGER PRIMARY KEY, at INTEGER)")
+        try file.addPrices(daysOld: [0, 50])
+        let rules = [Rule.prices(), .prices("others") { $0.entity = "other" }]
+        let found = try plan(file, [Self.hold { $0.entity = "prices" }], rules)
+        #expect(refusals(found) == [.holdUnusable, .holdUnusable])
+        let message = try #require(found.steps[0].report.message)
+        #expect(message.contains("the store has no entity 'prices'; did you mean 'price'?"), "\(message)")
+        #expect(message.contains("This cannot be accepted"))
+        let checked = try StoreCheck.diagnostics(
+            policy: policy(file, [Self.hold { $0.entity = "prices" }], rules), reader: try file.reader(), clock: PriceFile.now)
+        let errors = checked.filter { $0.severity == .error }
+        #expect(errors.count == 1 && errors.first?.message.contains("hold_unusable") == true, "\(checked)")
+        // A run refuses the rules and not the whole policy.
+        #expect(
+            try StoreCheck.diagnostics(
+                policy: policy(file, [Self.hold { $0.entity = "prices" }], rules), reader: try file.reader(),
+                clock: PriceFile.now, includingAdvice: false
+            ).isEmpty)
+    }
+
+    /// One hold and what is wrong with it.
+    static let mistakes: [(change: @Sendable (inout Hold) -> Void, text: String)] = [
+        ({ $0.filter = .compare("symbl", .equal, .text("XAU")) }, "price has no attribute 'symbl'; did you mean 'symbol'?"),
+        ({ $0.entity = "other"; $0.from = HoldPlanTests.instant(daysAgo: 9) }, "no rule names one of other"),
+        ({ $0.entity = "seen" }, "seen is a view"),
+    ]
+
+    @Test(arguments: mistakes.indices) func whatCannotBeEvaluatedRefusesTheRulesThatItMayConcern(_ index: Int) throws {
+        let file = try PriceFile(
+            """
+            CREATE TABLE other (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price ON DELETE CASCADE, at INTEGER);
+            CREATE TABLE third (id INTEGER PRIMARY KEY, at INTEGER); CREATE VIEW seen AS SELECT * FROM price
+            """)
+        try file.addPrices(daysOld: [0, 50])
+        let mistake = Self.mistakes[index]
+        let found = try plan(file, [Self.hold("audit", mistake.change)], [.prices(), .prices("third") { $0.entity = "third" }])
+        // The rows of a view may be anybody's.
+        #expect(refusals(found) == [.holdUnusable, index == 2 ? .holdUnusable : nil])
+        #expect(found.steps[0].report.message?.contains(mistake.text) == true, "\(found.steps[0].report.message ?? "")")
+    }
+
+    // MARK: Its end
+
+    @Test func aHoldThatIsOverKeepsNothingAndSaysSo() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let found = try plan(file, [Self.hold { $0.expires = PriceFile.now }])
+        #expect(found.steps[0].survey.expiredCount == 1 && found.holds.ended.count == 1)
+        #expect(found.holds.warnings.map(\.title) == ["hold ended"])
+    }
+
+    @Test(arguments: [(31, []), (30, ["hold ends soon"]), (1, ["hold ends soon"])] as [(Int64, [String])])
+    func thereIsAWarningThirtyDaysBefore(days: Int64, titles: [String]) throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let found = try plan(file, [Self.hold { $0.expires = Self.instant(daysAgo: -days) }])
+        #expect(found.steps[0].survey.heldCount == 1 && found.holds.warnings.map(\.title) == titles)
+    }
+
+    @Test func aHoldThatMatchesNothingSaysSo() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let found = try plan(file, [Self.hold { $0.filter = .compare("symbol", .equal, .text("XAG")) }])
+        #expect(found.holds.warnings.map(\.text) == ["the hold 'audit' matches no row of price"])
+        #expect(refusals(found) == [nil])
+    }
+
+    @Test func checkSaysWhichHoldsConcernARule() throws {
+        let file = try PriceFile("CREATE TABLE other (id INTEGER PRIMARY KEY, at INTEGER)")
+        try file.addPrices(daysOld: [0, 50])
+        try file.execute("INSERT INTO other VALUES (1, 1795219200)")
+        let found = try StoreCheck.diagnostics(
+            policy: policy(
+                file, [Self.hold("a"), Self.hold("b"), Self.hold("c") { $0.entity = "other" }],
+                [.prices(), .prices("others") { $0.entity = "other" }]),
+            reader: try file.reader(), clock: PriceFile.now)
+        let texts = found.filter { $0.message.contains("the hold") }.map { "\($0.severity): \($0.message)" }
+        #expect(texts == ["advice: the holds a, b keep rows from this rule", "advice: the hold c keeps rows from this rule"])
+    }
+
+    // MARK: A hold that is gone
+
+    private func memory(_ holds: Hold...) -> RunMemory {
+        var memory = RunMemory()
+        memory.holds = holds
+        return memory
+    }
+
+    @Test func theNextRunCountsWhatAHoldReleases() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: 0..<100)
+        let old = Self.hold { $0.until = Self.instant(daysAgo: 60) }
+        func released(_ holds: Hold..., rules: [Rule] = [.prices()]) throws -> [ReleasedHold] {
+            try plan(file, holds, rules, memory: memory(old)).releasedHolds
+        }
+        #expect(try released() == [ReleasedHold(name: "audit", rowCount: 39)])
+        #expect(try released(old).isEmpty)
+        // The reason is no part of what is held.
+        #expect(try released(Self.hold { $0.until = old.until; $0.reason = "another" }).isEmpty)
+        #expect(try released(Self.hold { $0.until = Self.instant(daysAgo: 90) }) == [ReleasedHold(name: "audit", rowCount: 30)])
+        #expect(try released(Self.hold()).isEmpty)
+        #expect(try released(Self.hold { $0.until = old.until; $0.expires = PriceFile.now }).map(\.rowCount) == [39])
+        // A row that two rules delete is counted once.
+        #expect(try released(rules: [.prices(), .prices("again", line: 20)]).map(\.rowCount) == [39])
+    }
+
+    @Test func aHoldThatCanNoLongerBeEvaluatedIsReportedWithoutACount() throws {
+        let file = try PriceFile()
+        try file.addPrices(daysOld: [0, 50])
+        let found = try plan(file, [], memory: memory(Self.hold { $0.entity = "gone" }))
+        #expect(found.releasedHolds == [ReleasedHold(name: "audit", rowCount: nil)])
+        #expect(found.releasedHolds[0].text.contains("cannot be counted"))
+    }
+}

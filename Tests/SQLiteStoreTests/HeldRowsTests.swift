@@ -1,0 +1,228 @@
+import GRDB
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import SQLiteStore
+
+/// Rows under a hold stay, whatever deletes: the rule itself, cascades, triggers of the store.
+struct HeldRowsTests {
+    private static let date = DateAttribute(
+        name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
+
+    private static func request(_ entity: String, _ holds: HeldRows...) -> SurveyRequest {
+        var request = SurveyRequest(entity: entity, date: date, cutoff: Instant(unixSeconds: 100_000_000))
+        request.holds = holds
+        return request
+    }
+
+    private static func hold(_ entity: String, _ rows: Predicate, name: String = "audit") -> HeldRows {
+        HeldRows(name: name, entity: entity, rows: rows)
+    }
+
+    // MARK: The rows of the rule
+
+    /// 2,000 rows of two symbols, most of them expired.
+    private static func prices(_ more: String = "") throws -> TemporaryStore {
+        try TemporaryStore(
+            "PRAGMA journal_mode = WAL", "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)",
+            "CREATE INDEX p_at ON p (at)",
+            """
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+            INSERT INTO p SELECT i, 50000 * i, iif(i % 10, 'EUR', 'XAU') FROM n
+            """, more)
+    }
+
+    @Test(arguments: Technique.allCases) func noTechniqueDeletesThem(_ technique: Technique) throws {
+        let store = try Self.prices(technique == .keys ? "DROP TABLE p" : "")
+        if technique == .keys {
+            try store.change {
+                try $0.execute(
+                    sql: """
+                        CREATE TABLE p (id INTEGER, at INTEGER, symbol TEXT, PRIMARY KEY (id)) WITHOUT ROWID;
+                        WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 2000)
+                        INSERT INTO p SELECT i, 50000 * i, iif(i % 10, 'EUR', 'XAU') FROM n
+                        """)
+            }
+        }
+        let request = Self.request("p", Self.hold("p", .compare("symbol", .equal, .text("XAU"))))
+        let survey = try store.reader().findings(request)
+        #expect(survey.expiredCount == 1800 && survey.heldCount == 199 && survey.keptByRuleCount == 0)
+        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 199)])
+        guard survey.possibleTechniques.contains(technique) else {
+            #expect(technique == .keys || technique == .windows || technique == .range || technique == .sorted)
+            return
+        }
+        let execution = try Laws.carryOut(
+            request, technique: technique.rawValue, batchRows: technique.isInBatches ? 300 : nil, on: store.writer())
+        #expect(execution.total.deletedCount == 1800 && execution.isComplete)
+        #expect(try store.rows("SELECT symbol, count(*) FROM p GROUP BY 1") == ["XAU|200"])
+    }
+
+    /// What cannot be ruled out is held.
+    @Test func rowsOfWhichTheConditionIsUnknownAreHeld() throws {
+        let store = try Self.prices("UPDATE p SET symbol = NULL WHERE id <= 5")
+        let equal = Self.request("p", Self.hold("p", .compare("symbol", .equal, .text("XAU"))))
+        #expect(try store.reader().survey(equal).heldCount == 204)
+        let other = Self.request("p", Self.hold("p", .compare("symbol", .notEqual, .text("EUR"))))
+        #expect(try store.reader().survey(other).heldCount == 204)
+        let both = Self.request(
+            "p", Self.hold("p", .compare("symbol", .equal, .text("XAU")) && .compare("id", .greater, .integer(1000))))
+        #expect(try store.reader().survey(both).heldCount == 99)
+    }
+
+    @Test func theDatesOfAHoldAreFromInclusiveAndUntilExclusive() throws {
+        let store = try Self.prices()
+        func count(_ from: Int64?, _ until: Int64?) throws -> Int {
+            let rows = Predicate.mayBeDated(
+                Self.date, from: from.map { Instant(unixSeconds: $0) }, until: until.map { Instant(unixSeconds: $0) })
+            return try store.reader().survey(Self.request("p", Self.hold("p", rows))).heldCount
+        }
+        #expect(try count(50_000_000, 60_000_000) == 200)
+        #expect(try count(50_000_001, 60_000_000) == 199)
+        #expect(try count(50_000_000, 60_000_001) == 201)
+        #expect(try count(nil, 5_000_000) == 99)
+        #expect(try count(50_000_000, nil) == 1000)
+    }
+
+    @Test func aRowUnderTwoHoldsCountsForBoth() throws {
+        let store = try Self.prices()
+        let survey = try store.reader().survey(
+            Self.request(
+                "p", Self.hold("p", .compare("symbol", .equal, .text("XAU"))),
+                Self.hold("p", .compare("id", .lessOrEqual, .integer(100)), name: "old")))
+        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 199), .init(hold: "old", rowCount: 100)])
+        #expect(survey.heldCount == 289 && survey.expiredCount == 1710)
+    }
+
+    // MARK: Rows that would go with others
+
+    /// Points 1 to 4 are expired; each has a note, and note 2 has a word.
+    private static func family(_ action: String = "ON DELETE CASCADE", _ more: String = "") throws -> TemporaryStore {
+        try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES p ON DELETE CASCADE)",
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p \(action), kind TEXT)",
+            "CREATE TABLE g (id INTEGER PRIMARY KEY, c INTEGER REFERENCES c ON DELETE CASCADE)",
+            "INSERT INTO p VALUES (1, 50000000, NULL), (2, 50000000, NULL), (3, 60000000, NULL), (4, 60000000, NULL), "
+                + "(5, 200000000, NULL)",
+            "INSERT INTO c VALUES (1, 1, 'a'), (2, 2, 'a'), (3, 3, 'kept'), (4, 4, 'a'), (5, 3, 'a')",
+            "INSERT INTO g VALUES (1, 2)", more)
+    }
+
+    /// The dry run says what the run does, batch by batch.
+    private func carryOut(_ request: SurveyRequest, _ store: TemporaryStore) throws -> Findings {
+        let survey = try store.reader().findings(request)
+        let execution = try Laws.carryOut(
+            request, batchRows: survey.technique.isInBatches ? 1 : nil, on: store.writer())
+        #expect(execution.total.deletedCount == survey.expiredCount)
+        #expect(execution.total.cascadedCount == survey.cascadedCount)
+        #expect(execution.total.nullifiedCount == survey.nullifiedCount)
+        #expect(try store.rows("PRAGMA foreign_key_check").isEmpty)
+        return survey
+    }
+
+    @Test func aRowStaysWithWhichAHeldOneWouldGoAndAllThatBelongsToIt() throws {
+        let store = try Self.family()
+        let survey = try carryOut(Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept")))), store)
+        #expect(survey.expiredCount == 3 && survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(try store.rows("SELECT id FROM p") == ["3", "5"])
+        #expect(try store.rows("SELECT id FROM c") == ["3", "5"])
+    }
+
+    @Test func atAnyDepth() throws {
+        let store = try Self.family()
+        _ = try carryOut(Self.request("p", Self.hold("g", .all)), store)
+        #expect(try store.rows("SELECT id FROM p") == ["2", "5"])
+        #expect(try store.rows("SELECT id FROM g") == ["1"])
+    }
+
+    @Test func aTreeStaysUpFromAHeldRow() throws {
+        let store = try Self.family(
+            "ON DELETE CASCADE", "UPDATE p SET up = id - 1 WHERE id IN (2, 3, 4); DELETE FROM c; DELETE FROM g")
+        let survey = try carryOut(Self.request("p", Self.hold("p", .compare("id", .equal, .integer(3)))), store)
+        #expect(survey.expiredCount == 1 && survey.keptByHold == [.init(hold: "audit", rowCount: 3, relatedCount: 2)])
+        #expect(try store.rows("SELECT id FROM p") == ["1", "2", "3", "5"])
+    }
+
+    @Test func aRulesOwnCascadeIsOneToo() throws {
+        let store = try Self.family("ON DELETE RESTRICT")
+        var request = Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept"))))
+        request.relationships = .cascade
+        _ = try carryOut(request, store)
+        #expect(try store.rows("SELECT id FROM p") == ["3", "5"])
+    }
+
+    /// A reference that is set to NULL deletes nothing.
+    @Test func aHeldRowMayLoseAReference() throws {
+        let store = try Self.family("ON DELETE SET NULL")
+        let survey = try carryOut(Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept")))), store)
+        #expect(survey.expiredCount == 4 && survey.heldCount == 0)
+        #expect(try store.rows("SELECT count(*), count(p) FROM c") == ["5|0"])
+    }
+
+    /// Held rows that others add between the survey and a batch, or between two batches.
+    @Test func heldRowsThatArriveDuringTheRunAreSpared() throws {
+        let store = try Self.family()
+        let request = Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept"))))
+        let writer = try store.writer()
+        #expect(try writer.survey(request).expiredCount == 3)
+        try store.change { try $0.execute(sql: "INSERT INTO c VALUES (6, 2, 'kept')") }
+        let deletion = try writer.deletion(of: request)
+        _ = try deletion.deleteNext(DeletionBounds(rows: 1))
+        try store.change { try $0.execute(sql: "INSERT INTO c VALUES (7, 4, 'kept')") }
+        while try deletion.deleteNext(DeletionBounds(rows: 1)).hasMore {}
+        #expect(try store.rows("SELECT id FROM p") == ["2", "3", "4", "5"])
+        #expect(try deletion.remainingCount(besides: []) == 0)
+    }
+
+    /// A trigger of the store may delete anything: then the rule fails, and nothing of the batch is gone.
+    @Test(arguments: ["p", "c"]) func aTriggerThatDeletesThemUndoesTheBatch(_ entity: String) throws {
+        let store = try Self.family(
+            "ON DELETE SET NULL",
+            "CREATE TRIGGER sweep AFTER DELETE ON p BEGIN DELETE FROM \(entity) WHERE \(entity == "c" ? "kind = 'kept'" : "id = 4"); END")
+        let rows = entity == "c" ? Predicate.compare("kind", .equal, .text("kept")) : .compare("id", .equal, .integer(4))
+        let writer = try store.writer()
+        let request = Self.request("p", Self.hold(entity, rows))
+        _ = try writer.survey(request)
+        #expect {
+            try writer.deletion(of: request).deleteNext(DeletionBounds())
+        } throws: {
+            ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("the hold audit keeps a row of \(entity)")
+        }
+        #expect(try store.rows("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM c)") == ["5|5"])
+        // Nothing of it is left on the connection.
+        try store.change { try $0.execute(sql: "DROP TRIGGER sweep") }
+        #expect(try writer.execute(BatchDeleteRequest(request)).deletedCount == (entity == "c" ? 4 : 3))
+    }
+
+    // MARK: Core Data
+
+    @Test func theObjectsOfAModelStayWithTheirHeldOnes() throws {
+        let store = try CoreDataStoreTests.store(history: true)
+        try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZTEXT = 'kept' WHERE Z_PK = 2") }
+        var request = CoreDataStoreTests.survey("Point")
+        request.holds = [Self.hold("Note", .compare("text", .equal, .text("kept")))]
+        let survey = try store.reader().findings(request)
+        #expect(survey.expiredCount == 3 && survey.cascadedCount == 3)
+        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        let writer = try store.writer()
+        _ = try writer.survey(request)
+        try store.change { try $0.execute(sql: "UPDATE ZNOTE SET ZTEXT = 'kept' WHERE Z_PK = 3") }
+        let execution = try Laws.carryOut(request, batchRows: 1, on: writer)
+        #expect(execution.total.deletedCount == 2 && execution.total.cascadedCount == 2)
+        #expect(try store.rows("SELECT Z_PK FROM ZPOINT") == ["2", "3", "5", "6"])
+        #expect(try store.rows("SELECT Z_PK FROM ZNOTE") == ["2", "3", "5", "6"])
+    }
+
+    @Test func deletesSayWhichEntitiesTheyReach() throws {
+        let store = try Self.family("ON DELETE SET NULL")
+        let reader = try store.reader()
+        #expect(try reader.deletes(from: "p", .asDeclared, canReach: "P"))
+        #expect(try !reader.deletes(from: "p", .asDeclared, canReach: "c"))
+        #expect(try reader.deletes(from: "p", .cascade, canReach: "g"))
+        #expect(try !reader.deletes(from: "c", .asDeclared, canReach: "p"))
+        let objects = try CoreDataStoreTests.store().reader()
+        #expect(try objects.deletes(from: "Point", .asDeclared, canReach: "Note"))
+        #expect(try !objects.deletes(from: "Note", .asDeclared, canReach: "Point"))
+    }
+}

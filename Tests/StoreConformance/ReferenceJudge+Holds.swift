@@ -1,0 +1,58 @@
+import PriceStore
+
+extension ReferenceJudge {
+    /// The rows of a request's entity that some holds keep, in the store as it was.
+    ///
+    /// - Parameter followsCascades: whether rows count with which a held row would go.
+    func rows(keptBy holds: [HeldRows], _ request: SurveyRequest, followsCascades: Bool = true) -> Set<Int64> {
+        var kept: [String: Set<Int64>] = [:]
+        for hold in holds {
+            guard let table = original.tables[hold.entity] else { continue }
+            // What is unknown is held too.
+            let rows = table.rows.filter { truth(hold.rows, $0, table) != false }
+            kept[hold.entity, default: []].formUnion(rows.map(\.id))
+        }
+        let keys = followsCascades ? original.relationships.map { $0.ruled(by: request) } : []
+        var isGrowing = true
+        while isGrowing {
+            isGrowing = false
+            for key in keys where key.deleteRule == .cascade {
+                guard let parent = original.tables[key.destination], let child = original.tables[key.source] else { continue }
+                let children = child.rows.filter { kept[key.source]?.contains($0.id) == true }
+                for target in parent.rows where kept[key.destination]?.contains(target.id) != true {
+                    let isPointedAt = children.contains { row in
+                        zip(key.sourceAttributes, key.destinationAttributes).allSatisfy {
+                            ReferenceValue.compare(target[$1], row[$0], parent.collation($1)) == 0
+                        }
+                    }
+                    guard isPointedAt else { continue }
+                    kept[key.destination, default: []].insert(target.id)
+                    isGrowing = true
+                }
+            }
+        }
+        return kept[request.entity] ?? []
+    }
+
+    /// Takes the rows that holds keep from those that a rule would delete, and counts them.
+    func spare(_ would: Set<Int64>, _ request: SurveyRequest, into survey: inout Survey) -> Set<Int64> {
+        let held = would.intersection(rows(keptBy: request.holds, request))
+        survey.heldCount = held.count
+        survey.keptByHold = request.holds.map { hold in
+            let all = would.intersection(rows(keptBy: [hold], request))
+            let own = all.intersection(rows(keptBy: [hold], request, followsCascades: false))
+            return .init(hold: hold.name, rowCount: all.count, relatedCount: all.count - own.count)
+        }
+        return would.subtracting(held)
+    }
+
+    /// What a condition on a date says of a row: true or false.
+    func truth(of date: DateAttribute, _ row: ReferenceStore.Row, _ instant: Instant, isBefore: Bool) -> Bool {
+        guard let reading = ReferenceDate(row[date.name], date, cutoff: instant).reading else { return false }
+        if isBefore { return reading.isExpired }
+        if date.encoding.isNumeric, case .real(let number) = row[date.name] {
+            return number >= date.encoding.lowerBound(instant).real
+        }
+        return reading.start >= instant
+    }
+}

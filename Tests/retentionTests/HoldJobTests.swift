@@ -1,0 +1,92 @@
+import Foundation
+import Testing
+
+/// Holds in the running program: what they keep is reported, a dry run says what the run does, and the ledger remembers them.
+struct HoldJobTests {
+    private static let holds = """
+        holds:
+          - { name: tax, entity: Price, where: { symbol: XAUUSD }, from: \(Sample.date(80)), until: \(Sample.date(50)), reason: tax audit }
+          - { name: notes, entity: Note, reason: a dispute }
+        """
+
+    /// 6 gold rows and 4 euro rows, 8 of them older than 30 days; a note hangs on a euro row.
+    private func job(_ holds: String = Self.holds, head: String = "") throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            Sample.price
+                + "CREATE TABLE Note(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price ON DELETE CASCADE);"
+                + "CREATE INDEX Note_price ON Note(price);"
+                + Sample.rows(2, daysAgo: 90) + Sample.rows(3, daysAgo: 60) + Sample.rows(1, daysAgo: 1)
+                + Sample.rows(3, daysAgo: 60, symbol: "EURUSD") + Sample.rows(1, daysAgo: 1, symbol: "EURUSD")
+                + "INSERT INTO Note(price) SELECT max(id) - 1 FROM Price;",
+            policy: Sample.policy(Sample.rule(), head: head + "\n" + holds))
+        return job
+    }
+
+    private func setHolds(_ holds: String, of job: LaunchedJob, head: String = "") throws {
+        try job.folder.write(Sample.policy(Sample.rule(), head: head + "\n" + holds), to: "retention.yaml")
+    }
+
+    @Test func whatHoldsKeepIsTheSameInTheDryRunTheRunTheMetricsAndThePage() throws {
+        let job = try job(head: "metrics: { textfile: \"retention.prom\" }")
+        let dry = try job.report("--dry-run")
+        #expect(dry.rules[0].expired == 4 && dry.rules[0].held == 4 && dry.rules[0].keptByRule == 0)
+        #expect(dry.rules[0].keptByHold == [.init(hold: "tax", rows: 3, related: 0), .init(hold: "notes", rows: 1, related: 1)])
+        #expect(dry.holds?.map(\.kept) == [3, 1] && dry.holds?.map(\.state) == ["in_force", "in_force"])
+        let page = try job.retention("report", "--html", "-")
+        let text = try job.retention("run", "--dry-run").output
+        #expect(text.contains("gold: 3 expired rows kept by the hold tax\n"), "\(text)")
+        #expect(text.contains("gold: 1 expired row kept by the hold notes, because rows under the hold"), "\(text)")
+        let run = try job.report()
+        #expect(run.rules[0].deleted == 4 && run.rules[0].held == 4 && run.rules[0].keptByHold == dry.rules[0].keptByHold)
+        #expect(run.exitCode == 0 && run.rules[0].residue == 0 && run.rules[0].cascaded == 0)
+        #expect(try job.number("SELECT count(*) FROM Price") == 6 && job.number("SELECT count(*) FROM Note") == 1)
+        let figures = try job.text("retention.prom")
+        #expect(figures.contains("rule=\"gold\",entity=\"Price\",hold=\"tax\"} 3"), "\(figures)")
+        if page.status == 0 { #expect(page.output.contains("<h2 id=\"holds\">Holds</h2>")) }
+        #expect(
+            try job.rows("SELECT kept_by_hold FROM run_rule", in: "retention.ledger.sqlite") == ["3 0 tax\n1 1 notes"])
+        #expect(try job.retention("log", "--verify").status == 0)
+    }
+
+    @Test func removingAHoldIsReportedByTheDryRunAndTheNextRun() throws {
+        let job = try job()
+        #expect(try job.report().releasedHolds == [])
+        try setHolds("", of: job)
+        let dry = try job.report("--dry-run")
+        #expect(dry.releasedHolds == [.init(name: "tax", rows: 3), .init(name: "notes", rows: 1)])
+        #expect(dry.warnings?.contains { $0.contains("the hold 'tax' of the last run is removed") } == true)
+        let run = try job.report()
+        #expect(run.releasedHolds == dry.releasedHolds && run.rules[0].deleted == 4 && run.rules[0].cascaded == 1)
+        #expect(try job.report().releasedHolds == [])
+    }
+
+    @Test func withoutALedgerNobodyRemembersAHold() throws {
+        let job = try job(head: "ledger: none")
+        _ = try job.report()
+        try setHolds("", of: job, head: "ledger: none")
+        #expect(try job.report("--dry-run").releasedHolds == [])
+    }
+
+    @Test func aHoldThatCannotBeEvaluatedRefusesItsRules() throws {
+        let job = try job("holds: [{ name: tax, entity: Price, where: { symbl: XAUUSD }, reason: tax audit }]")
+        let check = try job.retention("check")
+        #expect(check.status == 78 && check.output.contains("hold_unusable"), "\(check)")
+        for arguments in [["--dry-run"], [], ["--accept", "too_many_rows"]] {
+            let report = try job.report(arguments)
+            #expect(report.exitCode == 65 && report.rules[0].refusal == "hold_unusable")
+            #expect(report.holds?.map(\.state) == ["unusable"])
+        }
+        #expect(try job.number("SELECT count(*) FROM Price") == 10)
+        #expect(try job.retention("run", "--accept", "hold_unusable").status == 64)
+    }
+
+    @Test func aHoldEndsAndSaysSoBeforeAndAfter() throws {
+        let job = try job("holds: [{ name: tax, entity: Price, reason: tax audit, expires: \(Sample.date(-10)) }]")
+        let soon = try job.report("--dry-run")
+        #expect(soon.rules[0].held == 8 && soon.warnings?.contains { $0.hasPrefix("hold ends soon: ") } == true)
+        try setHolds("holds: [{ name: tax, entity: Price, reason: tax audit, expires: \(Sample.date(0)) }]", of: job)
+        let over = try job.report()
+        #expect(over.rules[0].deleted == 8 && over.holds?.map(\.state) == ["ended"])
+        #expect(over.warnings?.contains { $0.hasPrefix("hold ended: ") } == true)
+    }
+}
