@@ -152,7 +152,7 @@ struct UndoTests {
     @Test func aKilledUndoIsContinuedAndTheRulesAreHeldMeanwhile() throws {
         let job = try job(
             """
-            CREATE VIEW Slow AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 20000) SELECT max(n) AS n FROM c;
+            CREATE VIEW Slow AS WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 5000) SELECT max(n) AS n FROM c;
             CREATE TABLE Note(n); INSERT INTO Note VALUES (0);
             \(Sample.rows(3000, daysAgo: 90))
             """, rule: "batch: { rows: 200 }")

@@ -92,7 +92,9 @@ package final class Undo {
         undo.rules = restoration.rules
         undo.tables = restoration.tables.map(RunReport.Undo.Table.init)
         report.undo = undo
-        if hasCrash { for table in undo.tables { try writer.verify(entity: table.name) } }
+        if hasCrash {
+            for table in undo.tables where try writer.entity(named: table.name) != nil { try writer.verify(entity: table.name) }
+        }
         try recorder?.begin(report)
         logger.info(
             "undo started",
@@ -115,6 +117,7 @@ package final class Undo {
         setup.observer?.runDidBegin(rule: "undo", expiredCount: archivedCount)
         defer { setup.observer?.runDidEnd() }
         var batch = Rule.BatchSetting()
+        batch.rows = 1000
         batch.targetAlone = .milliseconds(100)
         var pacing = Pacing(batch)
         let pauses = BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue })

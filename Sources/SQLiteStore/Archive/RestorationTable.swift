@@ -23,6 +23,8 @@ struct RestorationTable {
     let relationships: [Relationship]
     /// Whether the store can change a value that is written: its type differs from the archive's, or a trigger may.
     let mayDiffer: Bool
+    /// What counts the changes of an object of a Core Data store, in SQL.
+    private let version: String
     /// What stands before `INTO` and after `UPDATE`, so that the table's own way of solving conflicts deletes nothing.
     let conflict: String
 
@@ -88,7 +90,12 @@ struct RestorationTable {
         }
         let hasTriggers = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema WHERE type = 'trigger'") ?? 0
         mayDiffer = !isSame || hasTriggers > 0
-        relationships = try connection.catalog.table(table, db)?.entity.relationships ?? []
+        let model = try connection.catalog.coreData(db)
+        relationships =
+            try model.map { $0.references(ofTable: shape.name) } ?? connection.catalog.table(table, db)?.entity.relationships ?? []
+        // Programs that have the object in memory notice by it that the row is another one.
+        let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
+        version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
         conflict = shape.definition.uppercased().contains("CONFLICT") ? " OR ABORT" : ""
     }
 
@@ -140,22 +147,42 @@ struct RestorationTable {
     /// The key of an archived row.
     func keyQuery() -> String { "SELECT \(list(key)) FROM \(source) WHERE \(rowID) = ?1" }
 
-    /// Sets the references of a row, by the number of the row in the archive, to their old values where they are as the
-    /// delete left them.
-    var referenceUpdate: String {
-        let row = "(SELECT %@ FROM \(source) AS r WHERE r.\(rowID) = ?1)"
-        func value(_ column: String) -> String { row.replacing("%@", with: "r." + column.quotedIdentifier) }
+    /// References of a row that are restored together.
+    struct ReferenceUpdate {
+        /// The relationship; nil: a column that belongs to none.
+        var relationship: Relationship?
+        /// Sets them to their old values where they are as the delete left them, by the number of the row in the archive.
+        var sql: String
+    }
+
+    /// One update for each relationship: a reference that is not restored must not be written, because SQLite would check it.
+    var referenceUpdates: [ReferenceUpdate] {
+        var updates: [ReferenceUpdate] = []
+        var rest = columns
+        for relationship in relationships {
+            let names = Set(relationship.sourceAttributes.map { $0.lowercased() })
+            let own = columns.filter { names.contains($0.lowercased()) }
+            guard !own.isEmpty else { continue }
+            updates.append(ReferenceUpdate(relationship: relationship, sql: referenceUpdate(of: own)))
+            rest.removeAll(where: own.contains)
+        }
+        return updates + rest.map { ReferenceUpdate(relationship: nil, sql: referenceUpdate(of: [$0])) }
+    }
+
+    private func referenceUpdate(of columns: [String]) -> String {
+        func value(_ column: String) -> String {
+            "(SELECT r.\(column.quotedIdentifier) FROM \(source) AS r WHERE r.\(rowID) = ?1)"
+        }
         let changes = columns.map { column in
-            (column, Self.same(column.quotedIdentifier, value("new_" + column)))
+            (column.quotedIdentifier, "old_" + column, Self.same(column.quotedIdentifier, value("new_" + column)))
         }
-        let assignments = changes.map { column, isUnchanged in
-            "\(column.quotedIdentifier) = CASE WHEN \(isUnchanged) THEN \(value("old_" + column)) ELSE \(column.quotedIdentifier) END"
+        let assignments = changes.map { column, old, isUnchanged in
+            "\(column) = CASE WHEN \(isUnchanged) THEN \(value(old)) ELSE \(column) END"
         }
-        let needs = changes.map { column, isUnchanged in
-            "\(isUnchanged) AND NOT \(Self.same(value("old_" + column), value("new_" + column)))"
-        }
+        let needs = changes.map { column, old, isUnchanged in "\(isUnchanged) AND NOT \(Self.same(column, value(old)))" }
         let keys = key.map { "\($0.quotedIdentifier) = \(value($0))" }.joined(separator: " AND ")
-        return "UPDATE\(conflict) \(target) SET \(assignments.joined(separator: ", ")) WHERE \(keys) AND (\(needs.joined(separator: " OR ")))"
+        return "UPDATE\(conflict) \(target) SET \(assignments.joined(separator: ", "))\(version) "
+            + "WHERE \(keys) AND (\(needs.joined(separator: " OR ")))"
     }
 
     /// Counts the rows with references that the update would change, with the archived rows of a table in the place of rows
@@ -175,5 +202,31 @@ struct RestorationTable {
         let exists = rows == nil ? "m.\(first) IS NOT NULL" : "coalesce(m.\(first), a.\(first)) IS NOT NULL"
         return "SELECT count(*) FROM \(source) AS r LEFT JOIN \(target) AS m ON \(keys("m"))\(join) "
             + "WHERE r.\(rowID) BETWEEN ?1 AND ?2 AND \(exists) AND (\(needs.joined(separator: " OR ")))"
+    }
+}
+
+extension CoreDataSchema {
+    /// The columns of a table that refer to objects.
+    fileprivate func references(ofTable table: String) -> [Relationship] {
+        func relationship(_ columns: [String], to destination: String) -> Relationship? {
+            guard let column = columns.last else { return nil }
+            return Relationship(
+                source: table, sourceAttributes: [column], destination: destination, destinationAttributes: ["Z_PK"],
+                deleteRule: .noAction, isIndexed: false)
+        }
+        return links.values.joined().flatMap { link in
+            var found: [Relationship?] = []
+            switch link.storage {
+            case .own(let reference) where link.table == table:
+                found.append(relationship([reference.column], to: link.destinationTable))
+            case .pairs(let pairs, let own, let other) where pairs == table:
+                found += [relationship(own, to: link.table), relationship(other, to: link.destinationTable)]
+            default: break
+            }
+            if link.destinationTable == table, let pointing = link.pointing {
+                found.append(relationship([pointing.column], to: link.table))
+            }
+            return found.compactMap { $0 }
+        }
     }
 }

@@ -323,22 +323,30 @@ final class SQLiteRestoration: Restoration {
         _ portion: AttachedArchive.Portion, _ part: inout RestorationPart, _ db: Database
     ) throws {
         let table = archive.tables[portion.table]
-        let statement = try db.cachedStatement(sql: table.referenceUpdate)
-        let blocked = blockedReferences(portion, table)
+        let updates = try table.referenceUpdates.map { update in
+            (
+                statement: try db.cachedStatement(sql: update.sql),
+                blocked: try blocked(table, update.relationship).map { try db.cachedStatement(sql: $0) }
+            )
+        }
         for row in portion.rows.reversed() {
-            if let blocked, try Bool.fetchOne(db.cachedStatement(sql: blocked), arguments: [row]) ?? false { continue }
-            var count = 0
-            let isDone = try inSavepoint(db) {
-                try statement.execute(arguments: [row])
-                count = db.changesCount
-                return !hasOpenReferences(db)
+            var isChanged = false
+            for update in updates {
+                if let blocked = update.blocked, try Bool.fetchOne(blocked, arguments: [row]) ?? false { continue }
+                var count = 0
+                let isDone = try inSavepoint(db) {
+                    try update.statement.execute(arguments: [row])
+                    count = db.changesCount
+                    return !hasOpenReferences(db)
+                }
+                isChanged = isChanged || isDone && count > 0
             }
-            if isDone, count > 0 { part.note(table.table) { $0.referenceCount += 1 } }
+            if isChanged { part.note(table.table) { $0.referenceCount += 1 } }
         }
     }
 
-    /// Whether a reference belongs to a row that was skipped, or refers to one; nil: none was skipped.
-    private func blockedReferences(_ portion: AttachedArchive.Portion, _ table: RestorationTable) -> String? {
+    /// Whether a reference belongs to a row that was skipped, or refers to one, in SQL; nil: none was skipped.
+    private func blocked(_ table: RestorationTable, _ relationship: Relationship?) -> String? {
         var conditions: [String] = []
         for (number, rows) in archive.tables.enumerated()
         where rows.kind == .rows && rows.table == table.table && tablesWithSkips.contains(number) {
@@ -348,8 +356,7 @@ final class SQLiteRestoration: Restoration {
                     + "WHERE s.number = \(number) AND \(keys))")
         }
         let columns = Set(table.columns.map { $0.lowercased() })
-        for relationship in table.relationships
-        where relationship.sourceAttributes.allSatisfy({ columns.contains($0.lowercased()) }) {
+        if let relationship, relationship.sourceAttributes.allSatisfy({ columns.contains($0.lowercased()) }) {
             let old = relationship.sourceAttributes.map { "r." + ("old_" + $0).quotedIdentifier }
             conditions += skippedParents(relationship).map { isSkipped(old, relationship, $0) }
         }

@@ -66,4 +66,38 @@ struct CoreDataArchiveTests {
         #expect(try files.reader().archiveObstacle(of: request)?.contains("files") == true)
         #expect(try CoreDataStoreTests.store().reader().archiveObstacle(of: request) == nil)
     }
+
+    @Test(arguments: [ModelDescription.DeleteRule.cascade, .nullify])
+    func objectsAreRestoredWithTheirKeysAndReferences(_ rule: ModelDescription.DeleteRule) throws {
+        let store = try CoreDataStoreTests.store(rule: rule)
+        let tables = ["SELECT * FROM ZPOINT ORDER BY 1", "SELECT Z_PK, Z_ENT, ZTEXT, ZPOINT FROM ZNOTE ORDER BY 1", "SELECT * FROM Z_PRIMARYKEY"]
+        let before = try tables.map(store.rows)
+        _ = try run(store)
+        let versions = try store.rows("SELECT Z_OPT FROM ZNOTE ORDER BY Z_PK")
+        let request = RestorationRequest(archive: store.folder.path + "/RUN.sqlite", run: "RUN")
+        let restoration = try store.writer().restoration(of: request)
+        while try restoration.restoreNext(rows: 3).hasMore {}
+        #expect(try tables.map(store.rows) == before)
+        if rule == .nullify {
+            // Whoever has a note in memory notices that it has changed.
+            #expect(try store.rows("SELECT Z_OPT FROM ZNOTE ORDER BY Z_PK LIMIT 4") != Array(versions.prefix(4)))
+        }
+        #expect(try store.reader().restorable(request).allSatisfy { $0.restorableCount == 0 && $0.conflictCount == 0 })
+    }
+
+    @Test func objectsOfASkippedObjectAreNotGivenToTheOneWithItsKey() throws {
+        let store = try CoreDataStoreTests.store(rule: .cascade)
+        _ = try run(store)
+        try store.change { try $0.execute(sql: "INSERT INTO ZPOINT (Z_PK, Z_ENT, Z_OPT, ZAT) SELECT 2, Z_ENT, 1, 810000000 FROM ZPOINT LIMIT 1") }
+        let restoration = try store.writer().restoration(
+            of: RestorationRequest(archive: store.folder.path + "/RUN.sqlite", run: "RUN"))
+        var skipped: [SkippedRow] = []
+        while true {
+            let part = try restoration.restoreNext(rows: 100)
+            skipped += part.skipped
+            guard part.hasMore else { break }
+        }
+        #expect(skipped.map(\.table) == ["ZPOINT", "ZNOTE"] && skipped.map(\.key) == [[.integer(2)], [.integer(2)]])
+        #expect(try store.rows("SELECT Z_PK FROM ZNOTE ORDER BY 1") == ["1", "3", "4", "5", "6"])
+    }
 }

@@ -96,6 +96,21 @@ struct RestorationTests {
         #expect(try archived.undo(rows: rows).total.referenceCount == 0)
     }
 
+    @Test func aReferenceIsRestoredBesideOneThatRefersToNothing() throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER);
+            CREATE TABLE note (id INTEGER PRIMARY KEY, a INTEGER REFERENCES price ON DELETE SET NULL,
+                b INTEGER REFERENCES price ON DELETE SET NULL);
+            PRAGMA foreign_keys = OFF;
+            INSERT INTO price VALUES (1, 1); INSERT INTO note VALUES (20, 1, 777);
+            """)
+        let before = try archived.contents()
+        try archived.delete("price")
+        try archived.undo()
+        #expect(try archived.contents() == before)
+    }
+
     @Test func aReferenceThatSomebodySetSinceStays() throws {
         let archived = try ArchivedStore(Self.family)
         try archived.delete("price")
