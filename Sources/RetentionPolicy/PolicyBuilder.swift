@@ -96,7 +96,8 @@ struct PolicyBuilder {
             guard case .group(let group) = entry.value, let name = group.text("name"), let mark = group["name"]?.mark
             else { continue }
             if let first = places[name] {
-                reader.report(mark, "another \(kind) is named '\(name)' already, at line \(first.line); names are unique")
+                reader.report(
+                    mark, "another \(kind) is named '\(name)' already, at line \(first.line); names are unique")
             } else {
                 places[name] = mark
             }

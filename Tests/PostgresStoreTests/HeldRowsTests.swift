@@ -9,7 +9,8 @@ import Testing
 /// Rows under a hold stay, whatever deletes: the rule itself, cascades, dropped partitions and chunks, triggers of the store.
 @Suite(.needsPostgres)
 struct HeldRowsTests {
-    private static func request(_ entity: String, _ holds: HeldRows..., cutoff: String = "2026-03-10") -> SurveyRequest {
+    private static func request(_ entity: String, _ holds: HeldRows..., cutoff: String = "2026-03-10") -> SurveyRequest
+    {
         var request = SurveyRequest(entity: entity, date: .of("at"), cutoff: at(cutoff))
         request.holds = holds
         return request
@@ -124,7 +125,10 @@ struct HeldRowsTests {
     }
 
     @Test func atAnyDepthAndUpATree() throws {
-        let database = try TestDatabase(Self.family("ON DELETE CASCADE", "ALTER TABLE p ADD up int REFERENCES p ON DELETE CASCADE; UPDATE p SET up = 1 WHERE id = 2;"))
+        let database = try TestDatabase(
+            Self.family(
+                "ON DELETE CASCADE",
+                "ALTER TABLE p ADD up int REFERENCES p ON DELETE CASCADE; UPDATE p SET up = 1 WHERE id = 2;"))
         _ = try carryOut(Self.request("p", Self.hold("g", .all)), database)
         #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["1 2 5"])
     }
@@ -179,8 +183,11 @@ struct HeldRowsTests {
                 'BEGIN DELETE FROM c WHERE kind = ''kept''; RETURN NULL; END';
                 CREATE TRIGGER sweep AFTER DELETE ON p FOR EACH ROW EXECUTE FUNCTION sweep();
                 """))
-        let error = storeError { _ = try Laws.carryOut(Self.request("p", Self.kept), batchRows: 1, on: database.writer()) }
-        #expect(error?.kind == .constraint && error?.message.contains("the hold audit keeps") == true, "\(error as Any)")
+        let error = storeError {
+            _ = try Laws.carryOut(Self.request("p", Self.kept), batchRows: 1, on: database.writer())
+        }
+        #expect(
+            error?.kind == .constraint && error?.message.contains("the hold audit keeps") == true, "\(error as Any)")
         #expect(try database.run("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM c)") == ["5|5"])
     }
 }

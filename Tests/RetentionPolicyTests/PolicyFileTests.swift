@@ -57,9 +57,11 @@ struct PolicyFileTests {
             #expect(again.canonical == hold.canonical && again.from == hold.from && again.until == hold.until)
             #expect(again.name == hold.name && again.entity == hold.entity && again.reason.isEmpty)
         }
-        var odd = Hold(name: "a", entity: "b \"c\\\n\u{85}\u{2028}ü", reason: "", marks: Marks(whole: Mark(line: 1, column: 1)))
+        var odd = Hold(
+            name: "a", entity: "b \"c\\\n\u{85}\u{2028}ü", reason: "", marks: Marks(whole: Mark(line: 1, column: 1)))
         odd.filter = .and([
-            .isIn("x: [1]", [.text("5"), .integer(5), .real(2.5), .text("no")]), .isNull("#"), .compare("y", .notEqual, .real(-0.125)),
+            .isIn("x: [1]", [.text("5"), .integer(5), .real(2.5), .text("no")]), .isNull("#"),
+            .compare("y", .notEqual, .real(-0.125)),
         ])
         let again = try #require(Hold(canonical: odd.canonical), "\(odd.canonical)")
         #expect(again.canonical == odd.canonical && again.entity == odd.entity)

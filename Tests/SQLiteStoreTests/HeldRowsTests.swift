@@ -179,8 +179,10 @@ struct HeldRowsTests {
     @Test(arguments: ["p", "c"]) func aTriggerThatDeletesThemUndoesTheBatch(_ entity: String) throws {
         let store = try Self.family(
             "ON DELETE SET NULL",
-            "CREATE TRIGGER sweep AFTER DELETE ON p BEGIN DELETE FROM \(entity) WHERE \(entity == "c" ? "kind = 'kept'" : "id = 4"); END")
-        let rows = entity == "c" ? Predicate.compare("kind", .equal, .text("kept")) : .compare("id", .equal, .integer(4))
+            "CREATE TRIGGER sweep AFTER DELETE ON p BEGIN DELETE FROM \(entity) WHERE \(entity == "c" ? "kind = 'kept'" : "id = 4"); END"
+        )
+        let rows =
+            entity == "c" ? Predicate.compare("kind", .equal, .text("kept")) : .compare("id", .equal, .integer(4))
         let writer = try store.writer()
         let request = Self.request("p", Self.hold(entity, rows))
         _ = try writer.survey(request)

@@ -59,10 +59,12 @@ extension RandomRules {
             if chance(50) { rows = condition(table) }
             if chance(40) {
                 let date = DateAttribute(
-                    name: table.date, encoding: encoding, zone: zone, earliest: Instant(iso8601: "1971-01-01") ?? .distantPast)
+                    name: table.date, encoding: encoding, zone: zone,
+                    earliest: Instant(iso8601: "1971-01-01") ?? .distantPast)
                 let day: Int64 = 86_400_000_000
                 let until = cutoff.advanced(byMicroseconds: pick([-3, 0, 1]) * day)
-                rows = rows
+                rows =
+                    rows
                     && .mayBeDated(
                         date, from: chance(60) ? until.advanced(byMicroseconds: -pick([1, 10, 400]) * day) : nil,
                         until: chance(70) ? until : nil)

@@ -17,7 +17,9 @@ extension ReferenceJudge {
         while isGrowing {
             isGrowing = false
             for key in keys where key.deleteRule == .cascade {
-                guard let parent = original.tables[key.destination], let child = original.tables[key.source] else { continue }
+                guard let parent = original.tables[key.destination], let child = original.tables[key.source] else {
+                    continue
+                }
                 let children = child.rows.filter { kept[key.source]?.contains($0.id) == true }
                 for target in parent.rows where kept[key.destination]?.contains(target.id) != true {
                     let isPointedAt = children.contains { row in

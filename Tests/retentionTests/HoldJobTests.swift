@@ -30,14 +30,18 @@ struct HoldJobTests {
         let job = try job(head: "metrics: { textfile: \"retention.prom\" }")
         let dry = try job.report("--dry-run")
         #expect(dry.rules[0].expired == 4 && dry.rules[0].held == 4 && dry.rules[0].keptByRule == 0)
-        #expect(dry.rules[0].keptByHold == [.init(hold: "tax", rows: 3, related: 0), .init(hold: "notes", rows: 1, related: 1)])
+        #expect(
+            dry.rules[0].keptByHold == [
+                .init(hold: "tax", rows: 3, related: 0), .init(hold: "notes", rows: 1, related: 1),
+            ])
         #expect(dry.holds?.map(\.kept) == [3, 1] && dry.holds?.map(\.state) == ["in_force", "in_force"])
         let page = try job.retention("report", "--html", "-")
         let text = try job.retention("run", "--dry-run").output
         #expect(text.contains("gold: 3 expired rows kept by the hold tax\n"), "\(text)")
         #expect(text.contains("gold: 1 expired row kept by the hold notes, because rows under the hold"), "\(text)")
         let run = try job.report()
-        #expect(run.rules[0].deleted == 4 && run.rules[0].held == 4 && run.rules[0].keptByHold == dry.rules[0].keptByHold)
+        #expect(
+            run.rules[0].deleted == 4 && run.rules[0].held == 4 && run.rules[0].keptByHold == dry.rules[0].keptByHold)
         #expect(run.exitCode == 0 && run.rules[0].residue == 0 && run.rules[0].cascaded == 0)
         #expect(try job.number("SELECT count(*) FROM Price") == 6 && job.number("SELECT count(*) FROM Note") == 1)
         let figures = try job.text("retention.prom")

@@ -126,7 +126,8 @@ extension PostgresConnection {
         for (hold, counts) in zip(request.fetchRequest.predicate.holds, zip(before, after)) where counts.1 < counts.0 {
             throw StoreError(
                 .constraint, store: name,
-                message: "a trigger of the store deletes or changes \(counts.0 - counts.1) rows of \(hold.entity) that the hold "
+                message:
+                    "a trigger of the store deletes or changes \(counts.0 - counts.1) rows of \(hold.entity) that the hold "
                     + "\(hold.name) keeps: nothing of this batch is deleted")
         }
     }

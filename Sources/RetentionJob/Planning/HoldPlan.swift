@@ -84,7 +84,9 @@ package struct HoldPlan: Sendable {
         guard entity.kind == .table else {
             // Which tables its rows come from is not known.
             return .failure(
-                Unusable(hold: hold, entity: nil, reason: "\(entity.name) is \(entity.kind == .view ? "a view" : "a virtual table")"))
+                Unusable(
+                    hold: hold, entity: nil,
+                    reason: "\(entity.name) is \(entity.kind == .view ? "a view" : "a virtual table")"))
         }
         if let name = hold.filter.allAttributeNames.first(where: { entity.attribute(named: $0) == nil }) {
             let hint = NearestName.suggestion(for: name, in: entity.attributes.map(\.name), otherwise: "")
@@ -94,7 +96,8 @@ package struct HoldPlan: Sendable {
         if hold.from != nil || hold.until != nil {
             let dates = try dates(of: entity, policy, reader)
             guard !dates.isEmpty else {
-                return unusable("'from' and 'until' need the date attribute of a rule, and no rule names one of \(entity.name)")
+                return unusable(
+                    "'from' and 'until' need the date attribute of a rule, and no rule names one of \(entity.name)")
             }
             let parts = dates.map { Predicate.mayBeDated($0, from: hold.from, until: hold.until) }
             rows = rows && (parts.count == 1 ? parts[0] : .or(parts))
@@ -128,7 +131,8 @@ package struct HoldPlan: Sendable {
     }
 
     /// The rows that a hold of another policy covers, as the rules of this one read dates; nil: that cannot be evaluated.
-    package static func rows(of hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> HeldRows? {
+    package static func rows(of hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> HeldRows?
+    {
         guard case .success(let found) = try look(for: hold, policy, reader) else { return nil }
         return found.rows
     }
@@ -140,12 +144,15 @@ package struct HoldPlan: Sendable {
         of rule: Rule, _ entity: Entity, in reader: any StoreReader
     ) throws(StoreError) -> Refusal? {
         for found in unusable {
-            if let other = found.entity, try !reader.deletes(from: entity.name, rule.relationships.request, canReach: other) {
+            if let other = found.entity,
+                try !reader.deletes(from: entity.name, rule.relationships.request, canReach: other)
+            {
                 continue
             }
             return Refusal(
                 .holdUnusable,
-                reason: "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' cannot be evaluated, and may "
+                reason:
+                    "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' cannot be evaluated, and may "
                     + "keep rows that the rule would delete: \(found.reason)",
                 wayPast: "this cannot be accepted; correct the hold, or remove it from the policy", isAcceptable: false)
         }

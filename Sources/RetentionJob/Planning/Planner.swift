@@ -95,7 +95,9 @@ package struct Planner {
                 rowCount += try reader.count(rows)
             }
             // A hold that was only changed may cover as much as before.
-            if rowCount == 0, policy.holds.contains(where: { $0.name == hold.name && !$0.hasEnded(at: clock) }) { return nil }
+            if rowCount == 0, policy.holds.contains(where: { $0.name == hold.name && !$0.hasEnded(at: clock) }) {
+                return nil
+            }
             return ReleasedHold(name: hold.name, rowCount: rowCount)
         }
     }

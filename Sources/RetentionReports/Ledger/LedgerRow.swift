@@ -219,7 +219,8 @@ enum LedgerRow {
             let parts = line.split(separator: " ", maxSplits: 2)
             guard parts.count == 3, let rows = Int(parts[0]), let related = Int(parts[1]) else { return nil }
             return .init(
-                hold: String(parts[2]), rowCount: min(max(0, rows), 1 << 48), relatedCount: min(max(0, related), 1 << 48))
+                hold: String(parts[2]), rowCount: min(max(0, rows), 1 << 48),
+                relatedCount: min(max(0, related), 1 << 48))
         }
         rule.unreadable = (row.string("unreadable_kinds") ?? "").split(separator: ",").compactMap { kind in
             let parts = kind.split(separator: ":")

@@ -166,7 +166,8 @@ package struct ReviewPage {
         let table = HTMLText.table(
             "Rows that no rule deletes",
             [
-                ("Hold", false), ("State", false), ("Entity", false), ("Expired rows kept", true), ("Ends (UTC)", false),
+                ("Hold", false), ("State", false), ("Entity", false), ("Expired rows kept", true),
+                ("Ends (UTC)", false),
                 ("Reason", false),
             ],
             plan.holds.map { hold in

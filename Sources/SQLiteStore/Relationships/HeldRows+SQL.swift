@@ -28,7 +28,8 @@ extension SQLiteConnection {
         }
         if let rule, let table = try sparingRows(holds, rule, scope, db) {
             parts.append(
-                SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(table) AS spared WHERE \(scope.key.areKey(of: "spared")))"))
+                SQLFragment(
+                    "NOT EXISTS (SELECT 1 FROM temp.\(table) AS spared WHERE \(scope.key.areKey(of: "spared")))"))
         }
         return .all(parts)
     }
@@ -115,12 +116,15 @@ private struct CascadeWay {
             guard !held.table.keySQL.isEmpty else {
                 throw StoreError(
                     .unsupported, store: connection.name,
-                    message: "rows of \(held.table.name) have no key, so that the rows which must stay with them cannot be noted")
+                    message:
+                        "rows of \(held.table.name) have no key, so that the rows which must stay with them cannot be noted"
+                )
             }
             let table = try connection.removedTable(held.table, rows, db)
             try connection.execute(
                 SQLFragment(
-                    "INSERT OR IGNORE INTO temp.\(table) SELECT \(held.key.joined(separator: ", ")), 0, 0 FROM \(held.from()) WHERE (")
+                    "INSERT OR IGNORE INTO temp.\(table) SELECT \(held.key.joined(separator: ", ")), 0, 0 FROM \(held.from()) WHERE ("
+                )
                     + (try connection.condition(hold.rows, held, db)) + ") IS NOT FALSE", db)
             frontier[(held.table.managed?.table ?? held.table.name).lowercased()] = held.table
         }
@@ -133,7 +137,9 @@ private struct CascadeWay {
                 for parent in parents {
                     let into = try connection.removedTable(parent.table, rows, db)
                     try connection.execute(
-                        SQLFragment("INSERT OR IGNORE INTO temp.\(into) SELECT \(parent.columns), 0, \(wave + 1)" + parent.rows), db)
+                        SQLFragment(
+                            "INSERT OR IGNORE INTO temp.\(into) SELECT \(parent.columns), 0, \(wave + 1)" + parent.rows),
+                        db)
                     guard db.changesCount > 0 else { continue }
                     reached[(parent.table.managed?.table ?? parent.table.name).lowercased()] = parent.table
                 }
@@ -154,7 +160,8 @@ private struct CascadeWay {
     private func keyParents(of table: SQLiteTable, _ rows: RemovedRows, _ wave: Int) throws -> [Parents] {
         let child = try connection.scope(table.name, db)
         let noted = try connection.removedTable(child.table, rows, db)
-        return try child.table.entity.relationships.filter { request.deleteRule(of: $0) == .cascade }.compactMap { key in
+        return try child.table.entity.relationships.filter { request.deleteRule(of: $0) == .cascade }.compactMap {
+            key in
             let parent = try connection.scope(key.destination, db)
             guard reaches(parent.table) || parent.table.name == scope.table.name else { return nil }
             let isChild = child.table.keySQL.enumerated().map { "child.\($0.element) = +held.k\($0.offset)" }
@@ -163,7 +170,8 @@ private struct CascadeWay {
             }
             return Parents(
                 table: parent.table, columns: parent.table.keySQL.map { "parent.\($0)" }.joined(separator: ", "),
-                rows: " FROM temp.\(noted) AS held CROSS JOIN \(child.source) AS child CROSS JOIN \(parent.source) AS parent "
+                rows:
+                    " FROM temp.\(noted) AS held CROSS JOIN \(child.source) AS child CROSS JOIN \(parent.source) AS parent "
                     + "WHERE \((isChild + refers).joined(separator: " AND ")) AND held.wave = \(wave)")
         }
     }
@@ -205,7 +213,8 @@ extension ObjectGraph {
     fileprivate func leading(to name: String) throws -> [(table: String, rows: String)] {
         var found: [(String, String)] = []
         for table in schema.tables {
-            for link in links(of: table) where link.destinationTable.lowercased() == name && rule(of: link) == .cascade {
+            for link in links(of: table) where link.destinationTable.lowercased() == name && rule(of: link) == .cascade
+            {
                 let noted = try connection.removedObjects(link.destinationTable, removed, db)
                 let parent = "main.\(link.table.quotedIdentifier) AS parent"
                 let child = "main.\(link.destinationTable.quotedIdentifier) AS child"

@@ -21,7 +21,9 @@ final class HeldRowsGuard {
         var guarded: [(scope: RowScope, hold: HeldRows, condition: SQLFragment)] = []
         for hold in request.fetchRequest.predicate.holds {
             let scope = try connection.scope(hold.entity, db)
-            guard others.hasTriggers || others.names.contains(scope.table.tableName.lowercased()) || !scope.table.isSame(as: own)
+            guard
+                others.hasTriggers || others.names.contains(scope.table.tableName.lowercased())
+                    || !scope.table.isSame(as: own)
             else { continue }
             guarded.append((scope, hold, try connection.condition(hold.rows, scope, db)))
         }
@@ -81,7 +83,9 @@ extension SQLiteStore {
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
     ) throws(StoreError) -> Bool {
         try run("following the relationships of \(entity)") { db in
-            guard let own = try catalog.table(entity, db), let table = try catalog.table(other, db) else { return false }
+            guard let own = try catalog.table(entity, db), let table = try catalog.table(other, db) else {
+                return false
+            }
             if table.isSame(as: own) { return true }
             let rule = relationships == .deny ? .asDeclared : relationships
             let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: own.name), relationships: rule)

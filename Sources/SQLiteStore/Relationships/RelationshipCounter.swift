@@ -58,7 +58,8 @@ final class RelationshipCounter {
             let isOld = zip(scope.key, table.keySQL).map { "\($0) = OLD.\($1)" }.joined(separator: " AND ")
             let kind =
                 entity == table.name
-                ? "EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(isOld) AND (\(named.literalArguments("retention_argument"))))" : "0"
+                ? "EXISTS (SELECT 1 FROM \(scope.from()) WHERE \(isOld) AND (\(named.literalArguments("retention_argument"))))"
+                : "0"
             try db.execute(
                 sql: """
                     CREATE TEMP TRIGGER retention_cascade_\(index) BEFORE DELETE ON \(target.sql)

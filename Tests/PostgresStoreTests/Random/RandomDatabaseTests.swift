@@ -43,7 +43,8 @@ struct RandomDatabaseTests {
             if !trial.random.main.rest.isEmpty { seen.insert("partitioned") }
         }
         let expected = [
-            "refused", "expired", "counted before", "cascaded", "nullified", "kept", "held", "held with others", "empties",
+            "refused", "expired", "counted before", "cascaded", "nullified", "kept", "held", "held with others",
+            "empties",
             "unreadable", "zone",
             "partitioned",
         ]

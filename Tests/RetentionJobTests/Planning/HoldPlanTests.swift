@@ -74,7 +74,8 @@ import Testing
         #expect(message.contains("the store has no entity 'prices'; did you mean 'price'?"), "\(message)")
         #expect(message.contains("This cannot be accepted"))
         let checked = try StoreCheck.diagnostics(
-            policy: policy(file, [Self.hold { $0.entity = "prices" }], rules), reader: try file.reader(), clock: PriceFile.now)
+            policy: policy(file, [Self.hold { $0.entity = "prices" }], rules), reader: try file.reader(),
+            clock: PriceFile.now)
         let errors = checked.filter { $0.severity == .error }
         #expect(errors.count == 1 && errors.first?.message.contains("hold_unusable") == true, "\(checked)")
         // A run refuses the rules and not the whole policy.
@@ -87,8 +88,15 @@ import Testing
 
     /// One hold and what is wrong with it.
     static let mistakes: [(change: @Sendable (inout Hold) -> Void, text: String)] = [
-        ({ $0.filter = .compare("symbl", .equal, .text("XAU")) }, "price has no attribute 'symbl'; did you mean 'symbol'?"),
-        ({ $0.entity = "other"; $0.from = HoldPlanTests.instant(daysAgo: 9) }, "no rule names one of other"),
+        (
+            { $0.filter = .compare("symbl", .equal, .text("XAU")) },
+            "price has no attribute 'symbl'; did you mean 'symbol'?"
+        ),
+        (
+            {
+                $0.entity = "other"; $0.from = HoldPlanTests.instant(daysAgo: 9)
+            }, "no rule names one of other"
+        ),
         ({ $0.entity = "seen" }, "seen is a view"),
     ]
 
@@ -100,7 +108,8 @@ import Testing
             """)
         try file.addPrices(daysOld: [0, 50])
         let mistake = Self.mistakes[index]
-        let found = try plan(file, [Self.hold("audit", mistake.change)], [.prices(), .prices("third") { $0.entity = "third" }])
+        let found = try plan(
+            file, [Self.hold("audit", mistake.change)], [.prices(), .prices("third") { $0.entity = "third" }])
         // The rows of a view may be anybody's.
         #expect(refusals(found) == [.holdUnusable, index == 2 ? .holdUnusable : nil])
         #expect(found.steps[0].report.message?.contains(mistake.text) == true, "\(found.steps[0].report.message ?? "")")
@@ -142,7 +151,10 @@ import Testing
                 [.prices(), .prices("others") { $0.entity = "other" }]),
             reader: try file.reader(), clock: PriceFile.now)
         let texts = found.filter { $0.message.contains("the hold") }.map { "\($0.severity): \($0.message)" }
-        #expect(texts == ["advice: the holds a, b keep rows from this rule", "advice: the hold c keeps rows from this rule"])
+        #expect(
+            texts == [
+                "advice: the holds a, b keep rows from this rule", "advice: the hold c keeps rows from this rule",
+            ])
     }
 
     // MARK: A hold that is gone
@@ -163,10 +175,23 @@ import Testing
         #expect(try released() == [ReleasedHold(name: "audit", rowCount: 39)])
         #expect(try released(old).isEmpty)
         // The reason is no part of what is held.
-        #expect(try released(Self.hold { $0.until = old.until; $0.reason = "another" }).isEmpty)
-        #expect(try released(Self.hold { $0.until = Self.instant(daysAgo: 90) }) == [ReleasedHold(name: "audit", rowCount: 30)])
+        #expect(
+            try released(
+                Self.hold {
+                    $0.until = old.until; $0.reason = "another"
+                }
+            ).isEmpty)
+        #expect(
+            try released(Self.hold { $0.until = Self.instant(daysAgo: 90) }) == [
+                ReleasedHold(name: "audit", rowCount: 30)
+            ])
         #expect(try released(Self.hold()).isEmpty)
-        #expect(try released(Self.hold { $0.until = old.until; $0.expires = PriceFile.now }).map(\.rowCount) == [39])
+        #expect(
+            try released(
+                Self.hold {
+                    $0.until = old.until; $0.expires = PriceFile.now
+                }
+            ).map(\.rowCount) == [39])
         // A row that two rules delete is counted once.
         #expect(try released(rules: [.prices(), .prices("again", line: 20)]).map(\.rowCount) == [39])
     }

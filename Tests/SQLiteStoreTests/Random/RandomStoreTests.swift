@@ -26,7 +26,8 @@ struct RandomStoreTests {
             seen.formUnion(try Trial(seed: seed).rules.kinds)
         }
         let expected = [
-            "refused", "expired", "counted before", "cascaded", "nullified", "kept", "held", "held with others", "empties",
+            "refused", "expired", "counted before", "cascaded", "nullified", "kept", "held", "held with others",
+            "empties",
             "unreadable", "zone",
         ]
         #expect(seen.isSuperset(of: expected))
