@@ -76,7 +76,7 @@ extension BatchDelete {
         try connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         if scope.table.isDistributed {
             // Without it a worker waits for a lock as long as it takes.
-            try connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
+            try connection.execute(CitusSQL.propagatesSettings)
             try connection.execute("SET LOCAL lock_timeout = \(connection.options.lockTimeout.milliseconds)")
         }
         let began = ContinuousClock.now
