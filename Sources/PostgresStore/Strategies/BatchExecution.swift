@@ -27,9 +27,10 @@ extension PostgresWriter {
         }
         // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
         let isPredicted = reach.isEntangled && request.technique == .whole
+        let needsOneState = isPredicted || request.requiresMaterialized
         let before = known
         let result = try batch(
-            what, isolation: isPredicted ? "REPEATABLE READ" : "READ COMMITTED",
+            what, isolation: needsOneState ? "REPEATABLE READ" : "READ COMMITTED",
             usesOnePlan: BatchDelete.usesOnePlan(request, table)
         ) {
             let predicted = isPredicted ? try foreseenCounts(request) : nil

@@ -17,6 +17,9 @@ final class PostgresDeletion: Deletion {
         work.technique = findings.technique
         // Dropping partitions changes the first and the last date.
         if findings.technique == .range { work.ends = findings.ends }
+        // What the plan refuses is deleted only if that was accepted.
+        work.requiresMaterialized = findings.hasRollups && findings.rollupObstacle == nil
+        work.deletedBefore = request.deletedBefore
         outline = findings.outline
     }
 

@@ -90,12 +90,16 @@ extension PostgresStore {
     private func describe(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         guard rows.scope.isTable else { return }
-        if table.isHypertable { survey.notes = try rollupNotes(table) + serverRetention(table, rows) }
-        guard survey.expiredAloneCount > 0, rows.date.reading == .ordered else { return }
+        if table.isHypertable {
+            survey.notes = try rollupNotes(table)
+            survey.hasRollups = !survey.notes.isEmpty
+            survey.notes += try serverRetention(table, rows)
+        }
+        guard survey.expiredAloneCount > 0 else { return }
         if table.isHypertable {
             try judgeChunks(rows, into: &survey)
             if survey.unsupported == nil { survey.rollupObstacle = try rollupObstacle(rows, survey.expiredAloneCount) }
-        } else if table.isPartitioned {
+        } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
         }
     }

@@ -27,6 +27,8 @@ public struct SurveyRequest: Hashable, Sendable {
     public var ignoresUnknownHistory = false
     /// Whether the deletion reports the ID of each deleted row.
     public var wantsObjectIDs = false
+    /// An earlier deletion of the same rows has deleted those before this instant; nil: none is known.
+    public var deletedBefore: Instant?
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
     /// Whether the remaining rows are counted if some rows are expired, as for a limit that is a share of all rows.

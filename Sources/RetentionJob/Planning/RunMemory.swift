@@ -8,10 +8,16 @@ package struct RunMemory: Hashable, Sendable {
     package var longestGap: Duration?
     /// Whether the last run crashed, or failed after one that did: then the store is checked for damage.
     package var hasCrash: Bool
+    /// By the names of a rule and its entity: the rule's last deletes took the rows before this instant.
+    package var deletedBefore: [[String]: Instant]
 
-    package init(lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false) {
+    package init(
+        lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false,
+        deletedBefore: [[String]: Instant] = [:]
+    ) {
         self.lastRun = lastRun
         self.longestGap = longestGap
         self.hasCrash = hasCrash
+        self.deletedBefore = deletedBefore
     }
 }

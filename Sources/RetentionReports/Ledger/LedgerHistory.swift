@@ -78,14 +78,42 @@ package struct LedgerHistory {
                 predicate: .compare("store", .equal, .text(store))
                     && .compare("clock_believed", .equal, .integer(1)) && isEarlier,
                 sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
-            attributes: ["started_us", "finished_us"])
+            attributes: ["number", "started_us", "finished_us"])
         let ends: [Instant] = rows.compactMap { row in
-            for case .integer(let microseconds) in row.reversed() { return Instant(microseconds: microseconds) }
+            for case .integer(let microseconds) in row.dropFirst().reversed() {
+                return Instant(microseconds: microseconds)
+            }
             return nil
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         return RunMemory(
-            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier))
+            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
+            deletedBefore: try deletedBefore(runs: rows.compactMap(\.first)))
+    }
+
+    /// What the last runs of each rule that deleted rows have left nothing before: their cutoff or, where they ended early,
+    /// the oldest row that stayed.
+    private func deletedBefore(runs: [StoreValue]) throws -> [[String]: Instant] {
+        guard let first = runs.last else { return [:] }
+        let rows = try rows(
+            LedgerRow.ruleEntity,
+            where: .compare("run_number", .greaterOrEqual, first) && .compare("deleted", .greater, .integer(0)),
+            order: [SortDescriptor("run_number", ascending: false)], limit: 500,
+            attributes: ["run_number", "name", "entity", "cutoff_us", "residue", "oldest_overdue_us"])
+        let isOfStore = Set(runs)
+        var found: [[String]: Instant?] = [:]
+        for row in rows where row["run_number"].map(isOfStore.contains) == true {
+            guard case .text(let name)? = row["name"], case .text(let entity)? = row["entity"],
+                found[[name, entity]] == nil
+            else { continue }
+            let isDone = row["residue"] == .integer(0)
+            if case .integer(let instant)? = row[isDone ? "cutoff_us" : "oldest_overdue_us"] {
+                found[[name, entity]] = .some(Instant(microseconds: instant))
+            } else {
+                found[[name, entity]] = .some(nil)
+            }
+        }
+        return found.compactMapValues { $0 }
     }
 
     /// Whether a run crashed and none since has got further than to fail.
@@ -140,12 +168,13 @@ package struct LedgerHistory {
         return rules
     }
 
-    private func rows(_ entity: Entity, where predicate: Predicate, order: [SortDescriptor], limit: Int?) throws
-        -> [[String: StoreValue]]
-    {
+    /// - Parameter attributes: the wanted ones; nil: all.
+    private func rows(
+        _ entity: Entity, where predicate: Predicate, order: [SortDescriptor], limit: Int?, attributes: [String]? = nil
+    ) throws -> [[String: StoreValue]] {
         // A ledger of an earlier version lacks attributes until the next run adds them.
         let present = try reader.entity(named: entity.name)
-        let names = entity.attributes.map(\.name).filter { present?.attribute(named: $0) != nil }
+        let names = (attributes ?? entity.attributes.map(\.name)).filter { present?.attribute(named: $0) != nil }
         guard !names.isEmpty else { return [] }
         return try reader.fetch(
             FetchRequest(entity: entity.name, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
