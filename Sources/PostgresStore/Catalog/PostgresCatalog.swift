@@ -156,8 +156,8 @@ extension PostgresConnection {
         }
     }
 
-    /// The foreign keys at one of their ends. Of a partitioned table those of the whole, not the copies of its
-    /// partitions.
+    /// The foreign keys at one of their ends. Of a partitioned table or a hypertable those of the whole, not the copies of
+    /// its parts.
     private func relationships(
         _ end: String, _ number: Int, isPartition: Bool
     ) throws -> [(number: Int, relationship: Relationship)] {
@@ -177,7 +177,9 @@ extension PostgresConnection {
                         AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey)
                 FROM pg_constraint f WHERE f.contype = 'f' AND f.\(end) =
                 """) + " " + .bound("\(number)", "oid")
-            + (isPartition ? "" : " AND f.conparentid = 0") + " ORDER BY f.conname, f.oid"
+            + (isPartition ? "" : " AND f.conparentid = 0")
+            + (try hasExtension("timescaledb") ? " AND \(TimescaleSQL.isNoChunk("f.conrelid"))" : "")
+            + " ORDER BY f.conname, f.oid"
         let rules: [String: Relationship.DeleteRule] = [
             "a": .noAction, "r": .restrict, "c": .cascade, "n": .nullify, "d": .setDefault,
         ]

@@ -77,6 +77,30 @@ extension PostgresStore {
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
                 + "predicted or counted"
         }
+        return try hypertableObstacle(table, request)
+    }
+
+    /// Why what foreign keys do with the rows of a hypertable cannot be told, or nil.
+    private func hypertableObstacle(_ table: PostgresTable, _ request: SurveyRequest) throws -> String? {
+        let reach = try reach(of: table, request.relationships)
+        for key in reach.keys {
+            guard let source = try self.table(key.source), source.isHypertable else { continue }
+            guard [.noAction, .restrict].contains(key.deleteRule) else {
+                return
+                    "\(source.name), a hypertable, refers to \(key.destination): what its foreign key deletes or changes there "
+                    + "cannot be counted, and continuous aggregates may not have it. Declare the key without an action, and "
+                    + "give \(source.name) a rule of its own"
+            }
+        }
+        guard !reach.keys.isEmpty else { return nil }
+        for name in Set(reach.keys.map(\.source) + [table.name]).sorted() {
+            guard let part = try self.table(name), part.isHypertable,
+                try !rows(TimescaleSQL.compressedChunks(part)).isEmpty
+            else { continue }
+            return
+                "\(name) has compressed chunks, and the server does not say which of their rows foreign keys bind to rows of "
+                + "\(name == table.name ? "other tables" : table.name)"
+        }
         return nil
     }
 
