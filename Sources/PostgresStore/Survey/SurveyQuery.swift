@@ -77,7 +77,7 @@ extension PostgresStore {
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
                 + "predicted or counted"
         }
-        return try hypertableObstacle(table, request)
+        return try hypertableObstacle(table, request) ?? identityObstacle(table)
     }
 
     /// Why what foreign keys do with the rows of a hypertable cannot be told, or nil.
