@@ -74,7 +74,7 @@ extension PostgresStore {
             guard let user else { return }
             throw StoreError(
                 .permission, store: name, message: "the user \(user) may not delete rows of \(table.name)",
-                engineCode: "SQLSTATE 42501", hint: "GRANT SELECT, DELETE ON \(table.sql) TO \(user.quotedIdentifier);")
+                engineCode: "SQLSTATE 42501", hint: "GRANT SELECT, DELETE ON \(table.sql) TO \(user.quotedIdentifier)")
         }
     }
 

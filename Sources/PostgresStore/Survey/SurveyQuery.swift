@@ -144,8 +144,9 @@ extension PostgresStore {
             if count > 0 {
                 survey.unsupported =
                     "\(count) expired rows are in frozen chunks (\(frozen.prefix(3).map(\.leaf.name).joined(separator: ", "))"
-                    + "\(frozen.count > 3 ? ", …" : "")), which the server does not change: unfreeze them with "
-                    + "_timescaledb_functions.unfreeze_chunk, or leave their rows out with `where`"
+                    + "\(frozen.count > 3 ? ", …" : "")), which the server does not change"
+                survey.remedy =
+                    "unfreeze them with _timescaledb_functions.unfreeze_chunk, or leave their rows out with `where`"
                 return
             }
         }
@@ -167,8 +168,10 @@ extension PostgresStore {
         if let excess = parts.excess, let limit = parts.limit {
             survey.unsupported =
                 "the server would decompress \(excess) rows of a compressed chunk in one statement, and "
-                + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit): raise it, or choose a cutoff at "
-                + "the end of a chunk"
+                + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit)"
+            let setting = "ALTER ROLE … SET timescaledb.max_tuples_decompressed_per_dml_transaction = \(excess)"
+            survey.remedy = "raise that limit for the user of the job (\(setting))"
+            if try isByChunks(rows) { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
         }
     }
 

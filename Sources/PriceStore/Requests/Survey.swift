@@ -198,6 +198,8 @@ public struct Survey: Hashable, Sendable {
     public var notes: [String] = []
     /// Why the delete cannot be done at all in this schema; nil: it can.
     public var unsupported: String?
+    /// What makes an ``unsupported`` delete possible, as an imperative; nil: nothing but another schema.
+    public var remedy: String?
 
     /// Makes an empty survey; engines fill it.
     public init() {}
