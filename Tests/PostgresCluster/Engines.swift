@@ -27,6 +27,24 @@ extension PostgresCluster {
     }
 }
 
+/// What a table is made as, by whichever engine.
+package enum TableLayout: String, CaseIterable, Sendable {
+    case plain, partitioned, hypertable, compressed, distributed, distributedPartitioned
+
+    /// Those whose engine is installed.
+    package static let installed = allCases.filter { layout in
+        switch layout {
+        case .plain, .partitioned: true
+        case .hypertable, .compressed: PostgresCluster.Engine.timescaledb.isInstalled
+        case .distributed, .distributedPartitioned: PostgresCluster.Engine.citus.isInstalled
+        }
+    }
+
+    package var isPartitioned: Bool { [.partitioned, .distributedPartitioned].contains(self) }
+    package var isHypertable: Bool { [.hypertable, .compressed].contains(self) }
+    package var isDistributed: Bool { [.distributed, .distributedPartitioned].contains(self) }
+}
+
 /// A Citus cluster: a coordinator and two workers.
 package final class CitusCluster: Sendable {
     package let coordinator: PostgresCluster

@@ -64,7 +64,10 @@ struct CompressedTests {
         var request = Self.request
         request.cutoff = at("2026-01-06")
         if limit == 200 {
-            #expect(try database.reader().survey(request).unsupported?.contains("allows 200") == true)
+            let survey = try database.reader().survey(request)
+            #expect(survey.unsupported?.hasSuffix("allows 200") == true)
+            #expect(survey.remedy?.hasPrefix("raise that limit for the user of the job (ALTER ROLE … SET ") == true)
+            #expect(survey.remedy?.hasSuffix("or choose a cutoff at the end of a chunk (`align`)") == true)
         } else {
             let (_, execution) = try database.dryAndReal(request)
             #expect(execution.total.deletedCount == 2400)

@@ -63,6 +63,8 @@ struct FaultTests {
         let writer = try PostgresWriter(PostgresAddress(url: cluster.url(database: name, user: "looker")))
         let told = storeError { _ = try writer.execute(ExpiringRows.batch()) }
         #expect(told?.kind == .permission && told?.engineCode == "SQLSTATE 42501")
+        let planned = storeError { _ = try writer.outline(of: ExpiringRows.request) }
+        #expect(planned?.hint == "GRANT SELECT, DELETE ON \"public\".\"q\" TO \"looker\"")
         #expect(try database.run("SELECT count(*) FROM q") == ["500"])
     }
 

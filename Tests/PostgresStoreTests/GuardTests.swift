@@ -1,3 +1,4 @@
+import Foundation
 import PostgresCluster
 import PriceStore
 import StoreConformance
@@ -81,6 +82,18 @@ struct GuardTests {
         #expect(try database.run("SELECT count(*) FROM q") == ["624"])
     }
 
+    /// Wherever it is declared, the dry run names it: how many rows it keeps cannot be known.
+    @Test(arguments: Kind.all) func rowTriggersAreNamed(kind: Kind) throws {
+        let database = try kind.make()
+        let place = kind == .partitions || kind == .indexedPartitions ? try kind.first(database) : "q"
+        try database.run(
+            script: Self.keepingTrigger.replacingOccurrences(of: "ON q", with: "ON \(place)")
+                + "CREATE FUNCTION note() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END';"
+                + "CREATE TRIGGER note AFTER DELETE ON q FOR EACH ROW EXECUTE FUNCTION note()")
+        let entity = try #require(try database.reader().entity(named: "q"))
+        #expect(entity.deleteTriggers == ["keep", "note"] && entity.refusingTriggers == ["keep"])
+    }
+
     @Test(arguments: Kind.all) func aStatementTriggerThatRefusesKeepsAllRows(kind: Kind) throws {
         let database = try kind.make(
             """
@@ -101,6 +114,50 @@ struct GuardTests {
         let (_, execution) = try database.dryAndReal(Self.request, isEqual: false)
         #expect(execution.total.deletedCount == 0)
         #expect(try database.run("SELECT count(*) FROM q") == ["720"])
+    }
+
+    // MARK: Publications
+
+    /// A partition that is dropped is no deleted row for a subscriber.
+    @Test(arguments: Kind.divided) func rowsWhoseDeletesArePublishedGoOneByOne(kind: Kind) throws {
+        let database = try kind.make("ALTER TABLE q ADD PRIMARY KEY (id, at);")
+        try database.run("CREATE PUBLICATION p FOR ALL TABLES")
+        let (survey, execution) = try database.dryAndReal(Self.request)
+        #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
+        #expect(
+            survey.reason
+                == "nothing is dropped as a whole, since the publication p tells subscribers of deletes and not of a drop"
+        )
+    }
+
+    @Test(arguments: [true, false]) func aPublicationOfTheWholeHoldsForItsPartitions(isOfWhole: Bool) throws {
+        let database = try Kind.partitions.make("ALTER TABLE q ADD PRIMARY KEY (id, at);")
+        try database.run(
+            "CREATE PUBLICATION p FOR TABLE \(isOfWhole ? "q" : "q_1") WITH (publish_via_partition_root = \(isOfWhole))"
+        )
+        #expect(try database.writer().findings(Self.request).technique != .partitions)
+    }
+
+    @Test(arguments: Kind.divided) func aPublicationWithoutDeletesIsNoGuard(kind: Kind) throws {
+        let database = try kind.make()
+        try database.run("CREATE PUBLICATION p FOR ALL TABLES WITH (publish = 'insert, update')")
+        let (survey, _) = try database.dryAndReal(Self.request)
+        #expect(survey.technique == .partitions)
+    }
+
+    /// The server refuses each delete from it.
+    @Test(arguments: Kind.all) func aPublishedTableWithoutAnIdentityIsRefused(kind: Kind) throws {
+        let database = try kind.make()
+        try database.run("CREATE PUBLICATION p FOR ALL TABLES")
+        let reason = try database.reader().survey(Self.request).unsupported
+        #expect(reason?.hasPrefix("the publication p tells subscribers of deletes, and ") == true)
+        if kind != .hypertable {
+            try database.run("ALTER TABLE q REPLICA IDENTITY FULL")
+            for leaf in kind == .table ? [] : ["q_1", "q_2", "q_3"] {
+                try database.run("ALTER TABLE \(leaf) REPLICA IDENTITY FULL")
+            }
+            #expect(try database.dryAndReal(Self.request).1.total.deletedCount == 480)
+        }
     }
 
     // MARK: Row security

@@ -48,7 +48,9 @@ struct RollupTests {
             "SELECT add_continuous_aggregate_policy('days', interval '10 days', interval '1 day', interval '1 hour')")
         try database.run(
             "CALL refresh_continuous_aggregate('days', now() - interval '10 days', now() - interval '1 day')")
-        let (next, _) = try database.dryAndReal(request(database, days: 29))
+        var tomorrow = try request(database, days: 29)
+        tomorrow.deletedBefore = try request(database, days: 30).cutoff
+        let (next, _) = try database.dryAndReal(tomorrow)
         #expect(next.rollupObstacle == nil && next.expiredCount == 24)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }
@@ -98,5 +100,183 @@ struct RollupTests {
         #expect(execution.total.deletedCount == survey.expiredCount && survey.expiredCount >= 29)
         #expect(try database.run("SELECT sum(count) FROM weeks") == ["60"])
         #expect(try database.run("SELECT count(*) FROM q") == ["1440"])
+    }
+
+    // MARK: What earlier runs have noted
+
+    /// A row each hour from 1 January 2026 to 1 March in chunks of a week, and the days of it.
+    private func calendar(type: String = "timestamptz", _ more: String = "") throws -> TestDatabase {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (id int, at \(type) NOT NULL, note text, made bigint, seen timestamptz, kind int);
+            SELECT create_hypertable('q', by_range('at', interval '7 days'));
+            INSERT INTO q SELECT n, t, t::date::text, extract(epoch FROM t)::bigint, t, n % 3 FROM (SELECT n,
+            timestamp '2026-01-01' + n * interval '1 hour' AS t FROM generate_series(0, 1439) n) AS hours;
+            \(more)
+            """)
+        try database.run(
+            """
+            CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at) AS at, count(*)
+            FROM q GROUP BY 1 WITH NO DATA
+            """)
+        try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
+        return database
+    }
+
+    /// The server's notes grow to whole buckets with a refresh of any other time.
+    private func refreshElsewhere(_ database: TestDatabase) throws {
+        try database.run("CALL refresh_continuous_aggregate('days', '2026-02-20', '2026-02-25')")
+    }
+
+    private func request(_ cutoff: String, deletedBefore: String? = nil) -> SurveyRequest {
+        var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at(cutoff))
+        request.deletedBefore = deletedBefore.map(at)
+        return request
+    }
+
+    @Test(arguments: [false, true]) func aLateRowInTheOldestBucketIsRefused(isRefreshed: Bool) throws {
+        let database = try calendar()
+        try database.run("INSERT INTO q VALUES (-1, '2026-01-01 00:30Z')")
+        if isRefreshed { try refreshElsewhere(database) }
+        let obstacle = try database.reader().survey(request("2026-01-17")).rollupObstacle
+        #expect(obstacle?.hasPrefix(isRefreshed ? "25 of 385 expired rows" : "1 of 385 expired rows") == true)
+        let call = try #require(obstacle?.firstRange(of: "CALL"))
+        try database.run(String(try #require(obstacle)[call.lowerBound...]))
+        #expect(try database.reader().survey(request("2026-01-17")).rollupObstacle == nil)
+        #expect(try database.run("SELECT sum(count) FROM days") == ["1441"])
+    }
+
+    /// The notes of the first night reach beyond its cutoff, over rows that the aggregate has.
+    @Test(arguments: ["timestamptz", "timestamp", "date"]) func aCutoffInsideABucketIsFollowedByTheNext(type: String)
+        throws
+    {
+        let database = try calendar(type: type)
+        _ = try database.dryAndReal(request("2026-01-17T12:00:00Z"))
+        try refreshElsewhere(database)
+        let next = "2026-01-18T12:00:00Z"
+        if type != "date" {
+            #expect(try database.reader().survey(request(next)).rollupObstacle?.hasPrefix("12 of 24") == true)
+        }
+        let (survey, _) = try database.dryAndReal(request(next, deletedBefore: "2026-01-17T12:00:00Z"))
+        #expect(survey.rollupObstacle == nil && survey.expiredCount == 24)
+        #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
+    }
+
+    /// The end of a dropped chunk is noted too.
+    @Test func aCutoffBetweenChunksIsFollowedByTheNext() throws {
+        let database = try calendar()
+        _ = try database.dryAndReal(request("2026-01-15"))
+        for isRefreshed in [false, true] {
+            if isRefreshed { try refreshElsewhere(database) }
+            #expect(
+                try database.reader().survey(request("2026-01-16", deletedBefore: "2026-01-15")).rollupObstacle == nil)
+        }
+    }
+
+    /// Nothing of that bucket was deleted: a refresh would take the row in.
+    @Test func aLateRowBehindAnEarlierRunIsRefused() throws {
+        let database = try calendar()
+        _ = try database.dryAndReal(request("2026-01-17"))
+        try database.run("INSERT INTO q VALUES (-1, '2026-01-17 05:30Z')")
+        try refreshElsewhere(database)
+        let next = request("2026-01-18", deletedBefore: "2026-01-17")
+        #expect(try database.reader().survey(next).rollupObstacle?.hasPrefix("25 of 25") == true)
+    }
+
+    /// A refresh would erase what the aggregate has of that day: only people know what to do.
+    @Test func aLateRowAmongDeletedOnesIsRefused() throws {
+        let database = try calendar()
+        _ = try database.dryAndReal(request("2026-01-17T12:00:00Z"))
+        try database.run("INSERT INTO q VALUES (-1, '2026-01-16 05:30Z')")
+        try refreshElsewhere(database)
+        let next = request("2026-01-18T12:00:00Z", deletedBefore: "2026-01-17T12:00:00Z")
+        let obstacle = try database.reader().survey(next).rollupObstacle
+        #expect(
+            obstacle?.hasPrefix("1 of 25") == true
+                && obstacle?.contains("If no row of that time was deleted before") == true)
+    }
+
+    // MARK: Rules by another column
+
+    @Test(arguments: [("note", DateEncoding.iso8601), ("made", .unixSeconds), ("seen", .native)])
+    func aRuleByAnotherColumnIsRefused(column: String, encoding: DateEncoding) throws {
+        let database = try calendar()
+        let request = SurveyRequest(entity: "q", date: .of(column, encoding), cutoff: at("2026-01-17"))
+        let survey = try database.reader().survey(request)
+        #expect(survey.expiredCount == 384)
+        #expect(
+            survey.rollupObstacle
+                == "the rule goes by \(column), and it is not known which of the 384 expired rows the continuous aggregate days "
+                + "has, since the aggregate goes by at")
+    }
+
+    // MARK: Rows that arrive between the plan and the delete
+
+    /// Deletes by what was planned, in batches of 20 rows.
+    private func carryOut(_ request: SurveyRequest, on writer: PostgresWriter) throws {
+        let deletion = try writer.deletion(of: request)
+        while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
+    }
+
+    @Test(arguments: ["2026-01-15", "2026-01-05T12:00:00Z"]) func rowsThatAnAggregateDoesNotHaveStay(cutoff: String)
+        throws
+    {
+        let database = try calendar()
+        let writer = try database.writer()
+        let request = request(cutoff)
+        #expect(try writer.survey(request).rollupObstacle == nil)
+        try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
+        let error = storeError { try carryOut(request, on: writer) }
+        #expect(error?.message.contains("1 of the rows to delete from q changed after the plan") == true)
+        #expect(try database.run("SELECT count(*) FROM q WHERE id = -1 OR at >= '2026-01-02 05:00Z'") == ["1412"])
+        // Once it is materialized, it goes.
+        try database.run("CALL refresh_continuous_aggregate('days', '2026-01-02', '2026-01-03')")
+    }
+
+    /// A row that arrives while a batch is at work is left to the next.
+    @Test(arguments: ["2026-01-15", "2026-01-05T12:00:00Z"]) func rowsThatArriveAtTheLastMomentStay(cutoff: String)
+        throws
+    {
+        let database = try calendar()
+        let writer = try database.writer()
+        let request = request(cutoff)
+        _ = try writer.survey(request)
+        var hasArrived = false
+        writer.trace = { statement, _ in
+            guard statement.hasPrefix("DELETE") || statement.contains("LOCK TABLE ONLY"), !hasArrived else { return }
+            hasArrived = true
+            _ = try? database.run("INSERT INTO q VALUES (-1, '2026-01-01 05:30Z')")
+        }
+        _ = storeError { try carryOut(request, on: writer) }
+        #expect(hasArrived)
+        #expect(try database.run("SELECT count(*) FROM q WHERE id = -1") == ["1"])
+    }
+
+    /// What was accepted is deleted.
+    @Test(arguments: ["2026-01-15", "2026-01-05T12:00:00Z"]) func whatIsAcceptedGoes(cutoff: String) throws {
+        let database = try calendar()
+        try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
+        let request = request(cutoff)
+        let writer = try database.writer()
+        #expect(try writer.survey(request).rollupObstacle != nil)
+        try carryOut(request, on: writer)
+        #expect(try writer.survey(request).expiredCount == 0)
+    }
+
+    /// The parts of compressed chunks are deleted one after another, and the server notes the dates of all for each.
+    @Test(arguments: [false, true]) func aRunIsNotStoppedByItsOwnNotes(isCompressed: Bool) throws {
+        let database = try calendar()
+        if isCompressed {
+            try database.run(
+                "ALTER TABLE q SET (timescaledb.compress, timescaledb.compress_orderby = 'at', timescaledb.compress_segmentby = 'kind')"
+            )
+            try database.run("SELECT compress_chunk(c) FROM show_chunks('q') c")
+            try database.run(
+                "ALTER DATABASE \(PostgresCluster.database(of: database.url)) SET "
+                    + "timescaledb.max_tuples_decompressed_per_dml_transaction = 100")
+        }
+        let (survey, execution) = try database.dryAndReal(request("2026-01-19T12:30:00Z"))
+        #expect(survey.rollupObstacle == nil && execution.batchCounts.count >= 4)
+        #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }
 }

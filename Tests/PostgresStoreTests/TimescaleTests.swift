@@ -182,6 +182,70 @@ struct TimescaleTests {
         #expect(try database.run("SELECT count(*), min(at) FROM q") == ["5|1395"])
     }
 
+    // MARK: Foreign keys of hypertables
+
+    /// 20 devices, one made each day, and 30 days of readings of the last ten.
+    private static func devices(_ action: String = "", _ more: String = "") -> String {
+        """
+        CREATE TABLE device (id int PRIMARY KEY, made timestamptz);
+        CREATE TABLE q (device int REFERENCES device \(action), at timestamptz NOT NULL);
+        SELECT create_hypertable('q', by_range('at', interval '7 days'));
+        INSERT INTO device SELECT n, timestamptz '2026-01-01Z' + n * interval '1 day' FROM generate_series(0, 19) n;
+        INSERT INTO q SELECT 10 + n % 10, timestamptz '2026-01-01Z' + n * interval '1 hour' FROM generate_series(0, 719) n;
+        \(more)
+        """
+    }
+
+    private static func devices(before cutoff: String) -> SurveyRequest {
+        SurveyRequest(entity: "device", date: .of("made"), cutoff: at(cutoff))
+    }
+
+    @Test func rowsThatNoHypertableRefersToGo() throws {
+        let database = try TestDatabase.timescale(Self.devices())
+        let (survey, _) = try database.dryAndReal(Self.devices(before: "2026-01-11"))
+        #expect(survey.expiredCount == 10 && survey.obstacles.isEmpty)
+        let denied = try database.reader().survey(Self.devices(before: "2026-01-13")).obstacles
+        #expect(denied.map(\.rowCount) == [144] && denied.map(\.relationship.source) == ["q"])
+        // After a rule that takes the readings, the devices go too.
+        var after = Self.devices(before: "2026-01-13")
+        after.preceding = [
+            BatchDeleteRequest(SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-03-01")))
+        ]
+        #expect(try database.reader().survey(after).obstacles.isEmpty)
+    }
+
+    @Test(arguments: ["ON DELETE CASCADE", "ON DELETE SET NULL"]) func cascadesIntoAHypertableAreRefused(action: String)
+        throws
+    {
+        let database = try TestDatabase.timescale(Self.devices(action))
+        let reason = try database.reader().survey(Self.devices(before: "2026-01-02")).unsupported
+        #expect(
+            reason?.hasPrefix(
+                "q, a hypertable, refers to device: what its foreign key deletes or changes there cannot be") == true)
+    }
+
+    /// Their rows have no places.
+    @Test func compressedRowsThatReferAreRefused() throws {
+        let compress = "ALTER TABLE q SET (timescaledb.compress); SELECT compress_chunk(c) FROM show_chunks('q') c;"
+        let database = try TestDatabase.timescale(
+            Self.devices(
+                "",
+                compress + "CREATE TABLE part (id int REFERENCES device); CREATE TABLE site (id int PRIMARY KEY, "
+                    + "made timestamptz); CREATE TABLE room (id int REFERENCES site ON DELETE CASCADE); INSERT INTO site VALUES (1, '2026-01-01Z');"
+            ))
+        let survey = try database.reader().survey(Self.devices(before: "2026-01-02"))
+        #expect(survey.unsupported?.hasPrefix("q has compressed chunks") == true)
+        // A rule that has nothing to do with them is not in their way.
+        var site = SurveyRequest(entity: "site", date: .of("made"), cutoff: at("2026-01-02"))
+        site.preceding = [
+            BatchDeleteRequest(SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-12")))
+        ]
+        #expect(try database.reader().survey(site).expiredCount == 1)
+        let deletes = site.preceding + [BatchDeleteRequest(site)]
+        let spared = try database.reader().countSpared("q", date: .of("at"), filter: .all, by: deletes, limit: nil)
+        #expect(spared == 456)
+    }
+
     // MARK: What others do meanwhile
 
     /// A row that arrives after the count of the plan is counted where it goes.

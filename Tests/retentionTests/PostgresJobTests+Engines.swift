@@ -55,6 +55,42 @@ extension PostgresJobTests {
             #expect(try server.run("SELECT count(*) FROM show_chunks('chunked')", url: url) == (hasDigest ? "5" : "3"))
         }
 
+        /// What each run deletes is noted as a change of its last bucket: by the ledger the next run knows.
+        @Test(.enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled })
+        func aNightFollowsAnotherBesideAnAggregate() throws {
+            let server = try PostgresCluster.timescale.get()
+            let url = try PostgresCluster.makeTimescaleDatabase(
+                Self.table("chunked", "SELECT create_hypertable('chunked', by_range('at', interval '7 days'));")
+                    + """
+                    CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at) AS at, count(*)
+                    FROM chunked GROUP BY 1 WITH NO DATA;
+                    CALL refresh_continuous_aggregate('days', NULL, NULL);
+                    """)
+            let job = try LaunchedJob(
+                "",
+                policy: """
+                    version: 1
+                    store: \(url)
+                    rules:
+                      - { name: gold, entity: chunked, date_attribute: at, max_age: 11d }
+                    """)
+            for (day, deleted) in [("01-24", 300), ("01-25", 24), ("01-26", 24)] {
+                let report = try job.report(["--as-of", "2026-\(day)T12:00:00Z"])
+                #expect(report.rules.map(\.deleted) == [deleted] && report.exitCode == 0, "\(day)")
+                try server.run("CALL refresh_continuous_aggregate('days', '2026-01-25', '2026-01-28')", url: url)
+            }
+            // A row that comes late, before the fourth night.
+            try server.run(
+                "INSERT INTO chunked VALUES (-1, '2026-01-16 00:30Z'); "
+                    + "CALL refresh_continuous_aggregate('days', '2026-01-25', '2026-01-28')", url: url)
+            for dry in [["--dry-run"], []] {
+                let report = try job.report(dry + ["--as-of", "2026-01-27T12:00:00Z"])
+                #expect(report.rules.map(\.outcome) == ["refused"] && report.exitCode == 65)
+            }
+            #expect(
+                try server.run("SELECT sum(count), (SELECT count(*) FROM chunked) FROM days", url: url) == "720|373")
+        }
+
         @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
         func distributedTablesLoseTheRowsThatATableLoses() throws {
             let cluster = try CitusCluster.shared.get()

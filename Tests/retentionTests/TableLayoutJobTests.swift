@@ -4,6 +4,52 @@ import PostgresCluster
 import PostgresStore
 import Testing
 
+extension TableLayout {
+    /// 100,000 rows, one a minute from 2026-01-01 on, of ten symbols.
+    var statements: String {
+        let table = "CREATE TABLE price (n int, symbol text, at timestamptz NOT NULL)"
+        let partitions = (0..<10).map {
+            "CREATE TABLE price_\($0) PARTITION OF price FOR VALUES FROM (timestamptz '2026-01-01Z' + interval '\($0 * 7) days') "
+                + "TO (timestamptz '2026-01-01Z' + interval '\($0 * 7 + 7) days');"
+        }.joined(separator: "\n")
+        let fill = """
+            INSERT INTO price SELECT n, 's' || n % 10, timestamptz '2026-01-01Z' + n * interval '1 minute'
+            FROM generate_series(0, 99999) n;
+            """
+        let distribute = "SELECT create_distributed_table('price', 'symbol', shard_count => 8);"
+        switch self {
+        case .plain: return "\(table); CREATE INDEX ON price (at); \(fill)"
+        case .partitioned:
+            return "\(table) PARTITION BY RANGE (at); \(partitions) CREATE INDEX ON price (at); \(fill)"
+        case .hypertable:
+            return "\(table); SELECT create_hypertable('price', by_range('at', interval '7 days')); \(fill)"
+        case .compressed:
+            return TableLayout.hypertable.statements
+                + """
+                ALTER TABLE price SET (timescaledb.compress, timescaledb.compress_segmentby = 'symbol');
+                SELECT compress_chunk(c) FROM show_chunks('price') c;
+                """
+        case .distributed: return "\(table); \(distribute) CREATE INDEX ON price (at); \(fill)"
+        case .distributedPartitioned:
+            return
+                "\(table) PARTITION BY RANGE (at); \(distribute) \(partitions) CREATE INDEX ON price (at); \(fill)"
+        }
+    }
+
+    func make() throws -> (url: String, server: PostgresCluster) {
+        switch self {
+        case .plain, .partitioned:
+            let server = try #require(PostgresCluster.shared)
+            return (try server.makeDatabase(statements), server)
+        case .hypertable, .compressed:
+            return (try PostgresCluster.makeTimescaleDatabase(statements), try PostgresCluster.timescale.get())
+        case .distributed, .distributedPartitioned:
+            let cluster = try CitusCluster.shared.get()
+            return (try cluster.makeDatabase(statements), cluster.coordinator)
+        }
+    }
+}
+
 /// The program on each kind of table that servers have, killed or cut off at its work.
 @Suite(
     .serialized,
@@ -11,62 +57,6 @@ import Testing
         PostgresStore.isAvailable && PostgresCluster.shared != nil
     })
 struct TableLayoutJobTests {
-    enum Layout: String, CaseIterable, Sendable {
-        case plain, partitioned, hypertable, compressed, distributed, distributedPartitioned
-
-        static let installed = allCases.filter { layout in
-            switch layout {
-            case .plain, .partitioned: true
-            case .hypertable, .compressed: PostgresCluster.Engine.timescaledb.isInstalled
-            case .distributed, .distributedPartitioned: PostgresCluster.Engine.citus.isInstalled
-            }
-        }
-
-        /// 100,000 rows, one a minute from 2026-01-01 on, of ten symbols.
-        var statements: String {
-            let table = "CREATE TABLE price (n int, symbol text, at timestamptz NOT NULL)"
-            let partitions = (0..<10).map {
-                "CREATE TABLE price_\($0) PARTITION OF price FOR VALUES FROM (timestamptz '2026-01-01Z' + interval '\($0 * 7) days') "
-                    + "TO (timestamptz '2026-01-01Z' + interval '\($0 * 7 + 7) days');"
-            }.joined(separator: "\n")
-            let fill = """
-                INSERT INTO price SELECT n, 's' || n % 10, timestamptz '2026-01-01Z' + n * interval '1 minute'
-                FROM generate_series(0, 99999) n;
-                """
-            let distribute = "SELECT create_distributed_table('price', 'symbol', shard_count => 8);"
-            switch self {
-            case .plain: return "\(table); CREATE INDEX ON price (at); \(fill)"
-            case .partitioned:
-                return "\(table) PARTITION BY RANGE (at); \(partitions) CREATE INDEX ON price (at); \(fill)"
-            case .hypertable:
-                return "\(table); SELECT create_hypertable('price', by_range('at', interval '7 days')); \(fill)"
-            case .compressed:
-                return Layout.hypertable.statements
-                    + """
-                    ALTER TABLE price SET (timescaledb.compress, timescaledb.compress_segmentby = 'symbol');
-                    SELECT compress_chunk(c) FROM show_chunks('price') c;
-                    """
-            case .distributed: return "\(table); \(distribute) CREATE INDEX ON price (at); \(fill)"
-            case .distributedPartitioned:
-                return
-                    "\(table) PARTITION BY RANGE (at); \(distribute) \(partitions) CREATE INDEX ON price (at); \(fill)"
-            }
-        }
-
-        func make() throws -> (url: String, server: PostgresCluster) {
-            switch self {
-            case .plain, .partitioned:
-                let server = try #require(PostgresCluster.shared)
-                return (try server.makeDatabase(statements), server)
-            case .hypertable, .compressed:
-                return (try PostgresCluster.makeTimescaleDatabase(statements), try PostgresCluster.timescale.get())
-            case .distributed, .distributedPartitioned:
-                let cluster = try CitusCluster.shared.get()
-                return (try cluster.makeDatabase(statements), cluster.coordinator)
-            }
-        }
-    }
-
     private func job(_ url: String) throws -> LaunchedJob {
         try LaunchedJob(
             "",
@@ -87,7 +77,7 @@ struct TableLayoutJobTests {
         try server.run("SELECT count(*) FROM price WHERE n >= \(Self.expired)", url: url) == "\(100_000 - Self.expired)"
     }
 
-    @Test(arguments: Layout.installed) func aRunThatIsKilledIsFinishedByTheNext(layout: Layout) throws {
+    @Test(arguments: TableLayout.installed) func aRunThatIsKilledIsFinishedByTheNext(layout: TableLayout) throws {
         let (url, server) = try layout.make()
         let job = try job(url)
         let dry = try job.report(["--dry-run"] + Self.asOf)
@@ -106,7 +96,7 @@ struct TableLayoutJobTests {
                 == "\(100_000 - Self.expired)|\(Self.expired)")
     }
 
-    @Test(arguments: Layout.installed) func aSessionThatIsCutOffGoesOnInAnother(layout: Layout) throws {
+    @Test(arguments: TableLayout.installed) func aSessionThatIsCutOffGoesOnInAnother(layout: TableLayout) throws {
         let (url, server) = try layout.make()
         let job = try job(url)
         let run = try RunningProgram(job, "run", "--no-progress", Self.asOf[0], Self.asOf[1])
@@ -125,7 +115,7 @@ struct TableLayoutJobTests {
     @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
     func aWorkerThatIsLostIsWaitedFor() throws {
         let cluster = try CitusCluster()
-        let url = try cluster.makeDatabase(Layout.distributed.statements)
+        let url = try cluster.makeDatabase(TableLayout.distributed.statements)
         let job = try job(url)
         try cluster.workers[0].stop()
         let run = try RunningProgram(job, "run", "--no-progress", Self.asOf[0], Self.asOf[1])
@@ -143,7 +133,7 @@ struct TableLayoutJobTests {
         let cluster = try CitusCluster()
         let url = try cluster.makeDatabase(
             "ALTER SYSTEM SET citus.recover_2pc_interval = -1; SELECT pg_reload_conf(); "
-                + Layout.distributed.statements)
+                + TableLayout.distributed.statements)
         let job = try job(url)
         let shard = try cluster.coordinator.run(
             "SELECT shard_name FROM citus_shards WHERE table_name = 'price'::regclass AND nodename = "

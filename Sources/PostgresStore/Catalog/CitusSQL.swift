@@ -10,10 +10,11 @@ enum CitusSQL {
     /// Finds a row if a table's rows are divided among servers, and not all on each.
     static func isSharded(_ number: Int) -> SQLFragment { isDistributed(number) + " AND partmethod <> 'n'" }
 
+    /// What `SET LOCAL` says from here on holds on the workers too.
+    static let propagatesSettings = "SET LOCAL citus.propagate_set_commands = 'local'"
+
     /// The settings with which a drop, and what `SET LOCAL` says, hold on the workers too.
-    static let dropSettings = [
-        "SET LOCAL citus.enable_ddl_propagation = on", "SET LOCAL citus.propagate_set_commands = 'local'",
-    ]
+    static let dropSettings = ["SET LOCAL citus.enable_ddl_propagation = on", propagatesSettings]
 
     /// Two sessions per worker carry out a statement: its shards are processed side by side, and the workers have
     /// connections left for others.

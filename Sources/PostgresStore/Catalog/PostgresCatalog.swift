@@ -53,15 +53,22 @@ extension PostgresConnection {
         return table
     }
 
-    /// The triggers of a table that run when rows are deleted, foreign keys left out.
-    private func deleteTriggers(_ number: Int) throws -> [String] {
+    /// The triggers of a table and its parts that run when rows are deleted, and which of them may keep a row or refuse; foreign
+    /// keys and TimescaleDB's own left out.
+    ///
+    /// Source: PostgreSQL manual, "System Catalogs": bit 3 of a trigger's type says that it is for DELETE, bits 0 and 1 that it is
+    /// asked for each row before.
+    private func deleteTriggers(_ number: Int) throws -> [(name: String, mayRefuse: Bool)] {
         try rows(
             SQLFragment(
                 """
-                SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled IN ('O', 'A') AND tgtype & 8 <> 0
-                AND tgrelid = \(number) ORDER BY tgname
+                WITH RECURSIVE tree (oid) AS (SELECT \(number)::oid
+                    UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+                SELECT t.tgname, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M') FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
+                JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & 8 <> 0
+                AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) GROUP BY 1 ORDER BY 1
                 """)
-        ).compactMap { $0[0] }
+        ).map { ($0[0] ?? "", $0[1] == "t") }
     }
 
     private func readTable(_ name: String) throws -> PostgresTable? {
@@ -91,11 +98,13 @@ extension PostgresConnection {
         let isPartition = row[6] == "t"
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
         let incoming = try relationships("confrelid", number, isPartition: isPartition)
+        let triggers = try deleteTriggers(number)
         let entity = Entity(
             name: row[3] ?? name, kind: kinds[row[4] ?? ""] ?? .view, attributes: columns.map(\.attribute),
             primaryKey: try primaryKey(number),
             relationships: try relationships("conrelid", number, isPartition: isPartition).map(\.relationship),
-            incomingRelationships: incoming.map(\.relationship), deleteTriggers: try deleteTriggers(number),
+            incomingRelationships: incoming.map(\.relationship), deleteTriggers: triggers.map(\.name),
+            refusingTriggers: Set(triggers.filter(\.mayRefuse).map(\.name)),
             schema: row[8] == "t" ? nil : ownName[0])
         return PostgresTable(
             number: number, schema: row[1] ?? "", relation: row[2] ?? "", entity: entity,
@@ -156,8 +165,8 @@ extension PostgresConnection {
         }
     }
 
-    /// The foreign keys at one of their ends. Of a partitioned table those of the whole, not the copies of its
-    /// partitions.
+    /// The foreign keys at one of their ends. Of a partitioned table or a hypertable those of the whole, not the copies of
+    /// its parts.
     private func relationships(
         _ end: String, _ number: Int, isPartition: Bool
     ) throws -> [(number: Int, relationship: Relationship)] {
@@ -177,7 +186,9 @@ extension PostgresConnection {
                         AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey)
                 FROM pg_constraint f WHERE f.contype = 'f' AND f.\(end) =
                 """) + " " + .bound("\(number)", "oid")
-            + (isPartition ? "" : " AND f.conparentid = 0") + " ORDER BY f.conname, f.oid"
+            + (isPartition ? "" : " AND f.conparentid = 0")
+            + (try hasExtension("timescaledb") ? " AND \(TimescaleSQL.isNoChunk("f.conrelid"))" : "")
+            + " ORDER BY f.conname, f.oid"
         let rules: [String: Relationship.DeleteRule] = [
             "a": .noAction, "r": .restrict, "c": .cascade, "n": .nullify, "d": .setDefault,
         ]

@@ -15,6 +15,7 @@ struct TableGuards {
         case owner
         case access
         case dependent
+        case publication
     }
 
     private var reasons: [Kind: String] = [:]
@@ -30,7 +31,7 @@ struct TableGuards {
 
     /// Why partitions or chunks cannot be dropped, as a phrase; nil: they can.
     var dropObstacle: String? {
-        first(.statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .owner, .dependent)
+        first(.statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .publication, .owner, .dependent)
     }
     /// Why rows cannot be deleted in partitions by their own names; nil: they can.
     var leafObstacle: String? { first(.statementTrigger, .rule, .rowSecurity, .access) }
@@ -49,9 +50,7 @@ struct TableGuards {
                 SELECT 2 - (~t.tgtype & 1) AS kind, tree.oid AS place,
                     'the trigger ' || t.tgname || ' of ' || tree.oid::regclass || ' would not fire' AS reason
                 FROM pg_trigger t JOIN tree ON t.tgrelid = tree.oid WHERE NOT t.tgisinternal AND t.tgtype & 8 <> 0
-                AND NOT EXISTS (SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid
-                    WHERE d.classid = 'pg_proc'::regclass AND d.objid = t.tgfoid AND d.deptype = 'e'
-                    AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'timescaledb')
+                AND \(TimescaleSQL.isNotItsOwn("t.tgfoid"))
                 UNION ALL SELECT 3, tree.oid, 'the rule ' || r.rulename || ' of ' || tree.oid::regclass || ' would not be followed'
                 FROM pg_rewrite r JOIN tree ON r.ev_class = tree.oid WHERE r.ev_type = '4'
                 UNION ALL SELECT 4, oid, 'row security of ' || oid::regclass || ' applies to ' || current_user
@@ -71,7 +70,22 @@ struct TableGuards {
                 AND NOT (c.oid = ANY (
             """
             + .bound(ServerArray.text(tables.prefix(1).map { "\($0)" }), "oid[]")
-            + "))) AS found GROUP BY kind"
+                + """
+                )) UNION ALL SELECT 9, oid, 'the publication ' || publication || ' tells subscribers of deletes and not of a drop'
+                FROM (\(publications("SELECT oid FROM tree"))) AS published) AS found GROUP BY kind
+                """
+    }
+
+    /// Tables of a query, and the publications that tell subscribers of their deletes: `oid` and `publication`. A publication may
+    /// have the whole of which a table is a part.
+    static func publications(_ tables: String) -> String {
+        """
+        SELECT t.oid, p.pubname AS publication FROM (\(tables)) AS t
+        CROSS JOIN LATERAL (SELECT t.oid UNION SELECT relid FROM pg_partition_ancestors(t.oid)) AS whole (oid)
+        JOIN pg_class pc ON pc.oid = whole.oid JOIN pg_namespace pn ON pn.oid = pc.relnamespace
+        JOIN pg_publication_tables v ON v.schemaname = pn.nspname AND v.tablename = pc.relname
+        JOIN pg_publication p ON p.pubname = v.pubname WHERE p.pubdelete
+        """
     }
 }
 
@@ -80,6 +94,27 @@ extension PostgresConnection {
     func guards(of table: PostgresTable, detached: [Leaf] = []) throws -> TableGuards? {
         guard table.isPartitioned || table.isHypertable else { return nil }
         return TableGuards(try rows(TableGuards.query([table.number] + detached.map(\.number))))
+    }
+
+    /// Why the server refuses every delete from a table, as a sentence; nil: it does not. What a publication sends must say which
+    /// row is deleted. Source: PostgreSQL manual, "Publication", on replica identity.
+    func identityObstacle(_ table: PostgresTable) throws -> String? {
+        let published = TableGuards.publications(
+            "SELECT \(table.number)::oid AS oid UNION SELECT inhrelid FROM pg_inherits WHERE inhparent = \(table.number) "
+                + "UNION SELECT relid FROM pg_partition_tree(\(table.number)) WHERE isleaf")
+        let row = try rows(
+            SQLFragment(
+                """
+                SELECT publication, c.relname FROM (\(published)) AS published JOIN pg_class c ON c.oid = published.oid
+                WHERE c.relkind = 'r' AND c.relreplident <> 'f' AND NOT EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = c.oid
+                    AND CASE c.relreplident WHEN 'd' THEN i.indisprimary WHEN 'i' THEN i.indisreplident END)
+                ORDER BY c.oid, 1 LIMIT 1
+                """)
+        ).first
+        return row.map { row in
+            "the publication \(row[0] ?? "") tells subscribers of deletes, and \(row[1] ?? "") has no replica identity by which to name "
+                + "the rows: give it one (ALTER TABLE … REPLICA IDENTITY), or publish no deletes"
+        }
     }
 
     /// Whether row security applies to a user's deletes and reads of a table.

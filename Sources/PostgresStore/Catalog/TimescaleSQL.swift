@@ -59,6 +59,44 @@ enum TimescaleSQL {
             + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound("\(table.number)", "oid")
     }
 
+    /// Finds the ranges of a hypertable's time that an aggregate was never made of, or that changed since: first and last
+    /// value, in microseconds since 1970 or as numbers.
+    ///
+    /// - Parameter numbers: transactions whose changes do not count.
+    static func changes(_ table: PostgresTable, materialized: Int, besides numbers: [String]) -> SQLFragment {
+        "SELECT lowest_modified_value, greatest_modified_value "
+            + "FROM _timescaledb_catalog.continuous_aggs_materialization_invalidation_log WHERE materialization_id = "
+            + .bound("\(materialized)", "int4")
+            + " UNION ALL SELECT l.lowest_modified_value, l.greatest_modified_value "
+            + "FROM _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log l "
+            + "JOIN _timescaledb_catalog.hypertable h ON h.id = l.hypertable_id WHERE h.schema_name = "
+            + .bound(table.schema, "name") + " AND h.table_name = " + .bound(table.relation, "name")
+            + " AND l.xmin::text <> ALL (" + .bound(ServerArray.text(numbers), "text[]") + ") ORDER BY 1"
+    }
+
+    /// Finds where the oldest chunk of a hypertable begins, in the same numbers.
+    static func firstChunkStart(_ table: PostgresTable) -> SQLFragment {
+        "SELECT s.range_start FROM _timescaledb_catalog.dimension d "
+            + "JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id "
+            + "JOIN _timescaledb_catalog.dimension_slice s ON s.dimension_id = d.id WHERE d.num_slices IS NULL "
+            + "AND EXISTS (SELECT 1 FROM _timescaledb_catalog.chunk_constraint c WHERE c.dimension_slice_id = s.id) "
+            + "AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
+            + .bound(table.relation, "name") + " ORDER BY d.id, s.range_start LIMIT 1"
+    }
+
+    /// A condition that a function is not the extension's own.
+    static func isNotItsOwn(_ function: String) -> String {
+        "NOT EXISTS (SELECT 1 FROM pg_depend d JOIN pg_extension e ON e.oid = d.refobjid "
+            + "WHERE d.classid = 'pg_proc'::regclass AND d.objid = \(function) AND d.deptype = 'e' "
+            + "AND d.refclassid = 'pg_extension'::regclass AND e.extname = 'timescaledb')"
+    }
+
+    /// A condition that a table is not a chunk.
+    static func isNoChunk(_ number: String) -> String {
+        "NOT EXISTS (SELECT 1 FROM _timescaledb_catalog.chunk k JOIN pg_namespace kn ON kn.nspname = k.schema_name "
+            + "JOIN pg_class kc ON kc.relnamespace = kn.oid AND kc.relname = k.table_name WHERE kc.oid = \(number))"
+    }
+
     /// Finds the hypertable that holds the rows of a continuous aggregate: number, schema and name.
     static func materialized(schema: String, view: String) -> SQLFragment {
         "SELECT c.oid::int8, n.nspname, c.relname FROM _timescaledb_catalog.continuous_agg a "

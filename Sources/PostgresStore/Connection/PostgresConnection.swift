@@ -45,6 +45,9 @@ public class PostgresConnection {
     var slices: [Int: DateSlices] = [:]
     /// The parts of compressed chunks that a delete goes through first, by table number.
     var segments: [Int: [SegmentPart]] = [:]
+    /// The numbers of transactions whose changes of a hypertable the server has noted over rows that stay.
+    private(set) var notedNumbers: [String] = []
+    private var batchNumber: String?
     /// How many chunks the next drop takes.
     var chunkPortion = 16
     /// Who keeps partitions or chunks from being dropped, so that their rows are deleted instead; nil: nobody.
@@ -266,6 +269,7 @@ public class PostgresConnection {
                 ) { begun in
                     let number = begun.rows.first?[0]
                     takeNumber(number.flatMap { Int($0) })
+                    batchNumber = number
                     let value = try body()
                     committing = (number, value)
                     return value
@@ -287,6 +291,15 @@ public class PostgresConnection {
                 }
             }
         }
+    }
+
+    /// Keeps the number of the batch at work: what the server notes of it is no change of anybody else.
+    func noteChanges() {
+        // What the server shows of a row are the lower 32 bits.
+        guard let number = batchNumber.flatMap({ UInt64($0) }).map({ "\($0 & 0xFFFF_FFFF)" }),
+            notedNumbers.last != number
+        else { return }
+        notedNumbers.append(number)
     }
 
     /// How long an exclusive lock is waited for at a time, in milliseconds.

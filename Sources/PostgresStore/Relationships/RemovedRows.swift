@@ -83,7 +83,13 @@ extension PostgresConnection {
             fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
             relationships: request.relationships)
         var removed = RemovedRows(self)
-        for earlier in request.preceding { try removed.add(earlier) }
+        let reached = try reach(of: rows.scope.table, request.relationships)
+        let names = Set(reached.keys.map(\.source) + reached.losing.map(\.name))
+        for earlier in request.preceding {
+            // Rows of compressed chunks have no places; where no key binds them they need none.
+            let table = try requireTable(earlier.fetchRequest.entity)
+            if !table.isHypertable || names.contains(table.name) { try removed.add(earlier) }
+        }
         try removed.add(delete)
         let counts = try counts(of: removed, request.relationships, rows)
         survey.expiredCount = counts.named

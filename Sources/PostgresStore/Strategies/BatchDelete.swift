@@ -10,6 +10,8 @@ struct BatchDelete {
     /// The date that the predicate demands; nil: none.
     let date: DateSQL?
     let usesOnePlan: Bool
+    /// Conditions on `bucket`: the buckets of an aggregate that begin before the end of what is deleted already.
+    var deletedTo: [SQLFragment] = []
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
 
@@ -21,6 +23,7 @@ struct BatchDelete {
         condition = try connection.condition(request.fetchRequest.predicate, scope)
         usesOnePlan = Self.usesOnePlan(request, scope.table)
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
+        if let deletedBefore = request.deletedBefore, let date { deletedTo = [date.beginsBefore(deletedBefore)] }
     }
 
     /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index. One plan for all
@@ -32,6 +35,9 @@ struct BatchDelete {
     /// Deletes the rows of a table that meet a condition, and returns how many there were.
     @discardableResult
     mutating func delete(_ condition: SQLFragment, from target: String? = nil) throws -> Int {
+        if request.requiresMaterialized, let date {
+            try connection.requireMaterialized(scope, date, condition, deletedTo: deletedTo)
+        }
         var statement =
             "DELETE FROM \(target.map { "\($0) AS \(RowScope.alias)" } ?? scope.from)" + condition.whereClause
         let isListed = request.resultType == .objectIDs

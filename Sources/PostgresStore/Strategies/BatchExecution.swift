@@ -33,7 +33,7 @@ extension PostgresWriter {
         // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
         let isPredicted = reach.isEntangled && request.technique == .whole
         let isOneState: Bool
-        do { isOneState = try isPredicted || needsOneState(request, reach) } catch {
+        do { isOneState = try isPredicted || request.requiresMaterialized || needsOneState(request, reach) } catch {
             throw StoreError(error, store: name, doing: what)
         }
         let before = known

@@ -81,9 +81,20 @@ extension PostgresConnection {
             let leaves = chunks.map(\.leaf)
             try execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try guards(of: table)?.dropObstacle == nil else { return nil }
+            if request.requiresMaterialized {
+                let (low, high) = (
+                    SQLFragment.bound(first.lower, date.orderType), SQLFragment.bound(last.upper, date.orderType)
+                )
+                let deletedTo =
+                    (request.continuation == nil ? [] : ["bucket <= " + low])
+                    + (request.deletedBefore.map { [date.beginsBefore($0)] } ?? [])
+                try requireMaterialized(
+                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, deletedTo: deletedTo)
+            }
             let rowCount = try knownCount(leaves, known) ?? countTogether(leaves, of: table)
             let droppedCount = try count(
                 TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
+            noteChanges()
             guard droppedCount == chunks.count else {
                 throw StoreError(
                     .defect, store: name,

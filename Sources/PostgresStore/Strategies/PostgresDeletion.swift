@@ -17,6 +17,9 @@ final class PostgresDeletion: Deletion {
         work.technique = findings.technique
         // Dropping partitions changes the first and the last date.
         if findings.technique == .range { work.ends = findings.ends }
+        // What the plan refuses is deleted only if that was accepted.
+        work.requiresMaterialized = findings.hasRollups && findings.rollupObstacle == nil
+        work.deletedBefore = request.deletedBefore
         outline = findings.outline
     }
 
@@ -71,7 +74,7 @@ extension PostgresStore {
             guard let user else { return }
             throw StoreError(
                 .permission, store: name, message: "the user \(user) may not delete rows of \(table.name)",
-                engineCode: "SQLSTATE 42501", hint: "GRANT SELECT, DELETE ON \(table.sql) TO \(user.quotedIdentifier);")
+                engineCode: "SQLSTATE 42501", hint: "GRANT SELECT, DELETE ON \(table.sql) TO \(user.quotedIdentifier)")
         }
     }
 

@@ -35,6 +35,7 @@ extension BatchDelete {
             let rows = SQLFragment.all([condition, parts[index].condition])
             guard try fits(rows) else { return nil }
             try delete(rows)
+            connection.noteChanges()
             index += 1
         } while index < parts.count && parts[index].rowCount <= limit - deletedCount && !request.isRest
         return BatchContinuation(position: [.text("segment"), .integer(Int64(index))])
@@ -67,7 +68,7 @@ extension PostgresConnection {
         let chunks = try rows(TimescaleSQL.compressedChunks(table)).filter { row in
             row[0].flatMap { Int($0) }.map { !dropped.contains($0) } ?? false
         }
-        guard !chunks.isEmpty, date.reading == .ordered else { return SegmentParts() }
+        guard !chunks.isEmpty else { return SegmentParts() }
         let setting = try rows(
             SQLFragment("SELECT current_setting('timescaledb.max_tuples_decompressed_per_dml_transaction', true)")
         ).first?[0].flatMap { Int($0) }
@@ -81,7 +82,7 @@ extension PostgresConnection {
         for (way, chunks) in ways.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
             let segments = ServerArray.elements(way[0]).compactMap { $0 }
             // By another column nothing is known of the dates in a batch.
-            let place = ServerArray.elements(way[1]).firstIndex(of: name)
+            let place = date.reading == .ordered ? ServerArray.elements(way[1]).firstIndex(of: name) : nil
             func column(_ end: String) -> String {
                 place.map { "_ts_meta_\(end)_\($0 + 1)" } ?? "NULL::\(date.orderType)"
             }

@@ -70,13 +70,16 @@ extension BatchDelete {
             end += 1
         } while end < all.slices.count && count + all.slices[end].rowCount <= limit
         let rows = SQLFragment.all([condition, Self.span(all, index, end, date)])
+        if index > 0, let start = all.slices[index].start {
+            deletedTo.append("bucket < " + .bound(start, date.orderType))
+        }
         guard try fits(rows) else { return nil }
         if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
         // A plan for any dates would look at all partitions.
         try connection.execute("SET LOCAL plan_cache_mode = force_custom_plan")
         if scope.table.isDistributed {
             // Without it a worker waits for a lock as long as it takes.
-            try connection.execute("SET LOCAL citus.propagate_set_commands = 'local'")
+            try connection.execute(CitusSQL.propagatesSettings)
             try connection.execute("SET LOCAL lock_timeout = \(connection.options.lockTimeout.milliseconds)")
         }
         let began = ContinuousClock.now

@@ -31,6 +31,10 @@ struct DeleteWork: EngineDelete, Hashable {
     var isRest = false
     /// The first and the last date of the rows, if a survey has just found them.
     var ends: DateEnds?
+    /// Whether nothing is deleted that an aggregate over the rows does not have.
+    var requiresMaterialized = false
+    /// An earlier run has deleted the rows before this instant; nil: none is known.
+    var deletedBefore: Instant?
 
     init(_ request: BatchDeleteRequest) { self.request = request }
 }

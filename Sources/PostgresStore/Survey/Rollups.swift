@@ -11,9 +11,22 @@ struct Rollup {
     let level: Int
     /// The length of its buckets, as an interval or a number.
     let width: String
+    /// The time zone of its buckets; nil: none is named.
+    let zone: String?
     /// The hypertable that holds its rows, in SQL, and the column of their buckets.
     let table: String
     let column: String
+
+    /// The beginnings of its buckets, named `bucket`, for a FROM clause.
+    var buckets: String { "(SELECT \(column.quotedIdentifier) AS bucket FROM \(table)) AS buckets" }
+
+    /// The end of `bucket`, where that begins.
+    func end(_ date: DateSQL) -> SQLFragment {
+        let width = SQLFragment.bound(width, date.type.isDate ? "interval" : "int8")
+        guard let zone, date.type == .timestamptz else { return "bucket + " + width }
+        let local = "(bucket AT TIME ZONE " + SQLFragment.bound(zone, "text") + ")"
+        return "(" + local + " + " + width + ") AT TIME ZONE " + .bound(zone, "text")
+    }
 }
 
 /// What TimescaleDB makes of a hypertable's rows: continuous aggregates, and policies of the server's own.
@@ -34,7 +47,7 @@ extension PostgresConnection {
                      UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
                     JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
                     SELECT l.mat_hypertable_id, \(Self.displayName), format('%I.%I', n.nspname, c.relname), l.level,
-                        b.bucket_width, format('%I.%I', m.schema_name, m.table_name), d.column_name
+                        b.bucket_width, format('%I.%I', m.schema_name, m.table_name), d.column_name, b.bucket_timezone
                     FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
                     JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name
                     JOIN _timescaledb_catalog.continuous_aggs_bucket_function b ON b.mat_hypertable_id = l.mat_hypertable_id
@@ -45,7 +58,8 @@ extension PostgresConnection {
         ).map { row in
             Rollup(
                 materialized: row[0].flatMap { Int($0) } ?? 0, name: row[1] ?? "", sql: row[2] ?? "",
-                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "", table: row[5] ?? "", column: row[6] ?? "")
+                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "", zone: row[7],
+                table: row[5] ?? "", column: row[6] ?? "")
         }
     }
 
@@ -65,30 +79,115 @@ extension PostgresConnection {
     ///
     /// The next level reads the aggregate below it and not the rows: only those right above the hypertable matter.
     func rollupObstacle(_ rows: SurveyRows, _ expiredCount: Int) throws -> String? {
-        for rollup in try rollups(of: rows.scope.table) where rollup.level == 1 {
-            if let reason = try missing(rollup, rows, expiredCount) ?? refreshObstacle(rollup, rows) { return reason }
+        let date = rows.date
+        let rollups = try rollups(of: rows.scope.table).filter { $0.level == 1 }
+        guard let first = rollups.first else { return nil }
+        let isByChunks = try isByChunks(rows)
+        guard isByChunks, date.reading == .ordered else {
+            let reason =
+                isByChunks
+                ? "its numbers are not in the order of their dates"
+                : "the aggregate goes by \(try chunkColumn(rows.scope.table) ?? "")"
+            return
+                "the rule goes by \(rows.request.date.name), and it is not known which of the \(expiredCount) expired rows the "
+                + "continuous aggregate \(first.name) has, since \(reason)"
+        }
+        let deletion = try condition(rows.request.deletion, rows.scope)
+        let deletedTo = rows.request.deletedBefore.map { [date.beginsBefore($0)] } ?? []
+        for rollup in rollups {
+            if let missing = try missing(rollup, rows.scope, date, deletion, deletedTo: deletedTo) {
+                return
+                    "\(missing.rowCount) of \(expiredCount) expired rows are not materialized in the continuous aggregate "
+                    + "\(rollup.name), which would never have them. If no row of that time was deleted before: \(missing.refresh)"
+            }
+            if let reason = try refreshObstacle(rollup, rows) { return reason }
         }
         return nil
     }
 
+    /// Whether the date of a rule is the column whose ranges the chunks are.
+    func isByChunks(_ rows: SurveyRows) throws -> Bool {
+        try chunkColumn(rows.scope.table) == rows.scope.attribute(rows.request.date.name, store: name).name
+    }
+
+    /// Throws if rows that a batch is about to delete are not in an aggregate: they arrived after the plan. Rows and notes are
+    /// of one state of the database if nobody can write to the rows, or in `REPEATABLE READ`.
+    ///
+    /// - Parameter deletedTo: see ``missing(_:_:_:_:deletedTo:)``.
+    func requireMaterialized(
+        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, deletedTo: [SQLFragment]
+    ) throws {
+        for rollup in try rollups(of: scope.table) where rollup.level == 1 {
+            guard let missing = try missing(rollup, scope, date, condition, deletedTo: deletedTo) else { continue }
+            throw StoreError(
+                .constraint, store: name,
+                message:
+                    "\(missing.rowCount) of the rows to delete from \(scope.table.name) changed after the plan, and the continuous "
+                    + "aggregate \(rollup.name) does not have them yet: nothing of this batch is deleted",
+                hint: "a dry run tells whether they can be materialized")
+        }
+    }
+
     // MARK: Rows that an aggregate does not have yet
 
-    /// The server notes the ranges that were never materialized, and those that changed since. A delete is such a change, so
-    /// that the bucket in which the last run ended is left out if the aggregate has it.
-    private func missing(_ rollup: Rollup, _ rows: SurveyRows, _ expiredCount: Int) throws -> String? {
-        let (scope, date) = (rows.scope, rows.date)
-        let ranges = try self.rows(
-            "SELECT lowest_modified_value, greatest_modified_value "
-                + "FROM _timescaledb_catalog.continuous_aggs_materialization_invalidation_log WHERE materialization_id = "
-                + .bound("\(rollup.materialized)", "int4")
-                + " UNION ALL SELECT l.lowest_modified_value, l.greatest_modified_value "
-                + "FROM _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log l "
-                + "JOIN _timescaledb_catalog.hypertable h ON h.id = l.hypertable_id WHERE h.schema_name = "
-                + .bound(scope.table.schema, "name") + " AND h.table_name = " + .bound(scope.table.relation, "name")
-                + " ORDER BY 1"
-        ).compactMap { row in
-            row[0].flatMap { Int64($0) }.flatMap { low in row[1].flatMap { Int64($0) }.map { (low, $0) } }
+    private struct MissingRows {
+        let rowCount: Int
+        /// The call that materializes them.
+        let refresh: String
+    }
+
+    /// The rows of a condition that an aggregate does not have; nil: it has all.
+    ///
+    /// The server notes the ranges that were never materialized, and those that changed since. A delete is such a change, and
+    /// the note grows to whole buckets, so that rows that stay in the last one look changed: the bucket that holds the end of
+    /// the job's own deletes is left out, if the aggregate has it.
+    ///
+    /// - Parameter deletedTo: conditions on `bucket`, each of the buckets that begin before an end of what was deleted.
+    private func missing(
+        _ rollup: Rollup, _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, deletedTo: [SQLFragment]
+    ) throws -> MissingRows? {
+        let changes = try changes(rollup, scope.table)
+        guard !changes.isEmpty else { return nil }
+        let isChanged = SQLFragment.any(
+            changes.map { range in
+                .all([
+                    range.low == .min ? .always : "\(date.column) >= " + Self.value(range.low, date),
+                    range.high == .max ? .always : "\(date.column) <= " + Self.value(range.high, date),
+                ])
+            })
+        var left = deletedTo
+        let first = try rows(TimescaleSQL.firstChunkStart(scope.table)).first?[0].flatMap { Int64($0) }
+        if let start = first, start > .min {
+            // The note of a drop reaches the first value behind the chunk.
+            let end = Self.value(start, date)
+            left.append(
+                "bucket <= " + end + " AND (SELECT " + rollup.end(date)
+                    + " FROM (SELECT min(bucket) FROM \(rollup.buckets)) AS oldest (bucket)) <= " + end)
         }
+        let isLeft = left.map { condition -> SQLFragment in
+            let last = "SELECT max(bucket) FROM \(rollup.buckets) WHERE " + condition
+            let end = "SELECT " + rollup.end(date) + " FROM (" + last + ") AS last (bucket)"
+            return "(\(date.column) >= (" + last + ") AND \(date.column) < (" + end + ")) IS NOT TRUE"
+        }
+        let width = SQLFragment.bound(rollup.width, date.type.isDate ? "interval" : "int8")
+        let row = try rows(
+            "SELECT count(*), (min(\(date.column)) - " + width + " + " + Self.step(date)
+                + ")::text, (max(\(date.column)) + "
+                + width + ")::text FROM \(scope.from)" + SQLFragment.all([condition, isChanged] + isLeft).whereClause
+        ).first
+        guard let row, let count = row[0].flatMap({ Int($0) }), count > 0 else { return nil }
+        let ends = [row[1], row[2]].map { date.type.isDate ? ($0 ?? "").quotedLiteral : $0 ?? "" }
+        return MissingRows(
+            rowCount: count,
+            refresh: "CALL refresh_continuous_aggregate(\(rollup.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
+    }
+
+    /// The ranges that the server has noted as changed since they were materialized, in its own numbers.
+    private func changes(_ rollup: Rollup, _ table: PostgresTable) throws -> [(low: Int64, high: Int64)] {
+        let ranges = try rows(TimescaleSQL.changes(table, materialized: rollup.materialized, besides: notedNumbers))
+            .compactMap { row in
+                row[0].flatMap { Int64($0) }.flatMap { low in row[1].flatMap { Int64($0) }.map { (low, $0) } }
+            }
         var merged: [(low: Int64, high: Int64)] = []
         for (low, high) in ranges {
             if let last = merged.last, low <= last.high || low == last.high + 1 {
@@ -97,33 +196,7 @@ extension PostgresConnection {
                 merged.append((low, high))
             }
         }
-        guard !merged.isEmpty else { return nil }
-        let deletion = try condition(rows.request.deletion, scope)
-        let isChanged = SQLFragment.any(
-            merged.map { range in
-                .all([
-                    range.low == .min ? .always : "\(date.column) >= " + Self.value(range.low, date),
-                    range.high == .max ? .always : "\(date.column) <= " + Self.value(range.high, date),
-                ])
-            })
-        let known: SQLFragment =
-            "(SELECT max(bucket) + " + Self.length(rollup.width, date)
-            + " FROM (SELECT \(rollup.column.quotedIdentifier) AS bucket FROM "
-            + "\(rollup.table)) AS buckets WHERE bucket <= (SELECT min(\(date.column)) FROM \(scope.from)"
-            + deletion.whereClause + "))"
-        let isBehind = SQLFragment("(") + known + " IS NULL OR \(date.column) >= " + known + ")"
-        let width = Self.length(rollup.width, date)
-        let row = try self.rows(
-            "SELECT count(*), (min(\(date.column)) - " + width + " + " + Self.step(date)
-                + ")::text, (max(\(date.column)) + "
-                + width + ")::text FROM \(scope.from)" + SQLFragment.all([deletion, isChanged, isBehind]).whereClause
-        ).first
-        guard let row, let count = row[0].flatMap({ Int($0) }), count > 0 else { return nil }
-        let ends = [row[1], row[2]].map { date.type.isDate ? ($0 ?? "").quotedLiteral : $0 ?? "" }
-        return
-            "\(count) of \(expiredCount) expired rows are not materialized in the continuous aggregate \(rollup.name), which "
-            + "would never have them: CALL refresh_continuous_aggregate(\(rollup.sql.quotedLiteral), "
-            + "\(ends.joined(separator: ", ")))"
+        return merged
     }
 
     /// A value of the server's notes as one of the column: microseconds since 1970, or the number itself.
@@ -134,10 +207,6 @@ extension PostgresConnection {
         case .date: "(" + .bound(Instant(microseconds: number).serverText, "timestamp") + ")::date"
         default: .bound("\(number)", "int8")
         }
-    }
-
-    private static func length(_ width: String, _ date: DateSQL) -> SQLFragment {
-        .bound(width, date.type.isDate ? "interval" : "int8")
     }
 
     /// The least difference between two values.
@@ -221,10 +290,19 @@ extension PostgresConnection {
             let text =
                 "the server has a retention policy of its own on \(table.name) (job \(job[0] ?? "")), which drops chunks "
                 + "older than \(offset)"
-            // A check has no cutoff.
-            guard rows.cutoff > rows.date.date.earliest else { return text }
+            // A check has no cutoff, and the server goes by the time of the chunks.
+            guard rows.cutoff > rows.date.date.earliest, rows.date.reading == .ordered, try isByChunks(rows) else {
+                return text
+            }
             let isLess = try isOffset(offset, before: rows.cutoff, rows)
             return text + (isLess ? ": this rule deletes more" : ": it deletes more")
         }
+    }
+}
+
+extension DateSQL {
+    /// The buckets of an aggregate, named `bucket`, that begin before an instant. Ordered columns only.
+    func beginsBefore(_ instant: Instant) -> SQLFragment {
+        DateSQL(date: date, column: "bucket", type: type).bound(.less, .cutoff(instant))
     }
 }

@@ -6,7 +6,14 @@ extension PostgresStore {
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {
         try run("counting the rows of \(entity) that stay") {
-            guard try reachByKeys(deletes.map(\.fetchRequest.entity)) else {
+            let own = try requireTable(entity).name
+            // Others cannot take rows of it, and need not be followed.
+            let reaching = try deletes.map {
+                ($0, try reach(of: requireTable($0.fetchRequest.entity), $0.relationships))
+            }
+            .filter { $1.losing.contains { $0.name == own } }
+            let deletes = reaching.map(\.0)
+            guard reaching.contains(where: { $1.losing[0].name != own || $1.leadsBack }) else {
                 // The predicates of the deletes say it all.
                 return try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
             }

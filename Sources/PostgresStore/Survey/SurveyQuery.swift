@@ -78,6 +78,30 @@ extension PostgresStore {
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
                 + "predicted or counted"
         }
+        return try hypertableObstacle(table, request) ?? identityObstacle(table)
+    }
+
+    /// Why what foreign keys do with the rows of a hypertable cannot be told, or nil.
+    private func hypertableObstacle(_ table: PostgresTable, _ request: SurveyRequest) throws -> String? {
+        let reach = try reach(of: table, request.relationships)
+        for key in reach.keys {
+            guard let source = try self.table(key.source), source.isHypertable else { continue }
+            guard [.noAction, .restrict].contains(key.deleteRule) else {
+                return
+                    "\(source.name), a hypertable, refers to \(key.destination): what its foreign key deletes or changes there "
+                    + "cannot be counted, and continuous aggregates may not have it. Declare the key without an action, and "
+                    + "give \(source.name) a rule of its own"
+            }
+        }
+        guard !reach.keys.isEmpty else { return nil }
+        for name in Set(reach.keys.map(\.source) + [table.name]).sorted() {
+            guard let part = try self.table(name), part.isHypertable,
+                try !rows(TimescaleSQL.compressedChunks(part)).isEmpty
+            else { continue }
+            return
+                "\(name) has compressed chunks, and the server does not say which of their rows foreign keys bind to rows of "
+                + "\(name == table.name ? "other tables" : table.name)"
+        }
         return nil
     }
 
@@ -91,12 +115,16 @@ extension PostgresStore {
     private func describe(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         guard rows.scope.isTable else { return }
-        if table.isHypertable { survey.notes = try rollupNotes(table) + serverRetention(table, rows) }
-        guard survey.expiredAloneCount > 0, rows.date.reading == .ordered else { return }
+        if table.isHypertable {
+            survey.notes = try rollupNotes(table)
+            survey.hasRollups = !survey.notes.isEmpty
+            survey.notes += try serverRetention(table, rows)
+        }
+        guard survey.expiredAloneCount > 0 else { return }
         if table.isHypertable {
             try judgeChunks(rows, into: &survey)
             if survey.unsupported == nil { survey.rollupObstacle = try rollupObstacle(rows, survey.expiredAloneCount) }
-        } else if table.isPartitioned {
+        } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
         }
     }
@@ -117,8 +145,9 @@ extension PostgresStore {
             if count > 0 {
                 survey.unsupported =
                     "\(count) expired rows are in frozen chunks (\(frozen.prefix(3).map(\.leaf.name).joined(separator: ", "))"
-                    + "\(frozen.count > 3 ? ", …" : "")), which the server does not change: unfreeze them with "
-                    + "_timescaledb_functions.unfreeze_chunk, or leave their rows out with `where`"
+                    + "\(frozen.count > 3 ? ", …" : "")), which the server does not change"
+                survey.remedy =
+                    "unfreeze them with _timescaledb_functions.unfreeze_chunk, or leave their rows out with `where`"
                 return
             }
         }
@@ -140,8 +169,10 @@ extension PostgresStore {
         if let excess = parts.excess, let limit = parts.limit {
             survey.unsupported =
                 "the server would decompress \(excess) rows of a compressed chunk in one statement, and "
-                + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit): raise it, or choose a cutoff at "
-                + "the end of a chunk"
+                + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit)"
+            let setting = "ALTER ROLE … SET timescaledb.max_tuples_decompressed_per_dml_transaction = \(excess)"
+            survey.remedy = "raise that limit for the user of the job (\(setting))"
+            if try isByChunks(rows) { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
         }
     }
 

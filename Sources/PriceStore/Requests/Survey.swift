@@ -32,6 +32,8 @@ public struct SurveyRequest: Hashable, Sendable {
     /// The rule under whose name the deletion archives each row before it deletes it; nil: rows are not archived. See
     /// ``StoreWriter/beginArchive(_:)``.
     public var archiveRule: String?
+    /// An earlier deletion of the same rows has deleted those before this instant; nil: none is known.
+    public var deletedBefore: Instant?
     /// Whether all rows are counted even if an index shows that none is expired.
     public var countsAllRows: Bool
     /// Whether the remaining rows are counted if some rows are expired, as for a limit that is a share of all rows.
@@ -211,6 +213,8 @@ public struct Survey: Hashable, Sendable {
     public var notes: [String] = []
     /// Why the delete cannot be done at all in this schema; nil: it can.
     public var unsupported: String?
+    /// What makes an ``unsupported`` delete possible, as an imperative; nil: nothing but another schema.
+    public var remedy: String?
 
     /// Makes an empty survey; engines fill it.
     public init() {}

@@ -196,6 +196,7 @@ package struct Planner {
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest
+        request.deletedBefore = memory.deletedBefore[[rule.name, rule.entity]]
         request.technique = options.technique
         if rule.isArchived { request.archiveRule = rule.name }
         return request

@@ -71,13 +71,14 @@ package struct Refusals {
     /// Cannot be accepted, because the engine cannot do it.
     private func unsupportedSchema() -> Refusal? {
         guard let reason = survey.unsupported else { return nil }
-        return Self.unsupportedSchema(rule: rule, reason: reason)
+        return Self.unsupportedSchema(rule: rule, reason: reason, remedy: survey.remedy)
     }
 
-    static func unsupportedSchema(rule: Rule, reason: String) -> Refusal {
+    static func unsupportedSchema(rule: Rule, reason: String, remedy: String? = nil) -> Refusal {
         Refusal(
             .unsupportedSchema, reason: "refusing to delete from \(rule.entity): \(reason)",
-            wayPast: "this cannot be accepted; set enabled: false in the rule until the schema is changed",
+            wayPast: "this cannot be accepted; "
+                + (remedy ?? "set enabled: false in the rule until the schema is changed"),
             isAcceptable: false)
     }
 

@@ -126,7 +126,9 @@ struct RuleCheck {
         } catch  where error.kind == .unsupported {
             return
         }
-        if let reason = survey.unsupported { return reportRefusal(reason, true) }
+        if let reason = survey.unsupported {
+            return reportRefusal(reason + (survey.remedy.map { "; \($0)" } ?? ""), true)
+        }
         try reportDates(entity, date, survey)
         try reportReferences(entity, date)
         try reportTriggers(entity)

@@ -13,6 +13,8 @@ package struct RunMemory: Hashable, Sendable {
     package var restorations: [Restored]
     /// The holds that were in force in the last run.
     package var holds: [Hold] = []
+    /// By the names of a rule and its entity: the rule's last deletes took the rows before this instant.
+    package var deletedBefore: [[String]: Instant]
 
     /// Rows that an undo has restored, or may have.
     package struct Restored: Hashable, Sendable {
@@ -53,11 +55,13 @@ package struct RunMemory: Hashable, Sendable {
     }
 
     package init(
-        lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false, restorations: [Restored] = []
+        lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false, restorations: [Restored] = [],
+        deletedBefore: [[String]: Instant] = [:]
     ) {
         self.restorations = restorations
         self.lastRun = lastRun
         self.longestGap = longestGap
         self.hasCrash = hasCrash
+        self.deletedBefore = deletedBefore
     }
 }

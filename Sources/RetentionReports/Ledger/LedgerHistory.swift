@@ -86,15 +86,18 @@ package struct LedgerHistory {
                 predicate: .compare("store", .equal, .text(store))
                     && .compare("clock_believed", .equal, .integer(1)) && isEarlier,
                 sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
-            attributes: ["started_us", "finished_us"])
+            attributes: ["number", "started_us", "finished_us"])
         let ends: [Instant] = rows.compactMap { row in
-            for case .integer(let microseconds) in row.reversed() { return Instant(microseconds: microseconds) }
+            for case .integer(let microseconds) in row.dropFirst().reversed() {
+                return Instant(microseconds: microseconds)
+            }
             return nil
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
-            restorations: try restorations(store: store, isEarlier))
+            restorations: try restorations(store: store, isEarlier),
+            deletedBefore: try deletedBefore(runs: rows.compactMap(\.first)))
         memory.holds = try holds(store: store, isEarlier)
         return memory
     }
@@ -145,6 +148,31 @@ package struct LedgerHistory {
                 && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
             order: [SortDescriptor("number", ascending: false)], limit: 1)
         return last.first.map(LedgerRow.run)?.report.holdLines.compactMap { Hold(canonical: $0) } ?? []
+    }
+
+    /// What the last runs of each rule that deleted rows have left nothing before: their cutoff or, where they ended early,
+    /// the oldest row that stayed.
+    private func deletedBefore(runs: [StoreValue]) throws -> [[String]: Instant] {
+        guard let first = runs.last else { return [:] }
+        let rows = try rows(
+            LedgerRow.ruleEntity,
+            where: .compare("run_number", .greaterOrEqual, first) && .compare("deleted", .greater, .integer(0)),
+            order: [SortDescriptor("run_number", ascending: false)], limit: 500,
+            attributes: ["run_number", "name", "entity", "cutoff_us", "residue", "oldest_overdue_us"])
+        let isOfStore = Set(runs)
+        var found: [[String]: Instant?] = [:]
+        for row in rows where row["run_number"].map(isOfStore.contains) == true {
+            guard case .text(let name)? = row["name"], case .text(let entity)? = row["entity"],
+                found[[name, entity]] == nil
+            else { continue }
+            let isDone = row["residue"] == .integer(0)
+            if case .integer(let instant)? = row[isDone ? "cutoff_us" : "oldest_overdue_us"] {
+                found[[name, entity]] = .some(Instant(microseconds: instant))
+            } else {
+                found[[name, entity]] = .some(nil)
+            }
+        }
+        return found.compactMapValues { $0 }
     }
 
     /// Whether a run crashed and none since has got further than to fail.
@@ -201,12 +229,13 @@ package struct LedgerHistory {
         return rules
     }
 
-    private func rows(_ entity: Entity, where predicate: Predicate, order: [SortDescriptor], limit: Int?) throws
-        -> [[String: StoreValue]]
-    {
+    /// - Parameter attributes: the wanted ones; nil: all.
+    private func rows(
+        _ entity: Entity, where predicate: Predicate, order: [SortDescriptor], limit: Int?, attributes: [String]? = nil
+    ) throws -> [[String: StoreValue]] {
         // A ledger of an earlier version lacks attributes until the next run adds them.
         let present = try reader.entity(named: entity.name)
-        let names = entity.attributes.map(\.name).filter { present?.attribute(named: $0) != nil }
+        let names = (attributes ?? entity.attributes.map(\.name)).filter { present?.attribute(named: $0) != nil }
         guard !names.isEmpty else { return [] }
         return try reader.fetch(
             FetchRequest(entity: entity.name, predicate: predicate, sortDescriptors: order, fetchLimit: limit),

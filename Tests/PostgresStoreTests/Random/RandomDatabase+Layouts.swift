@@ -4,30 +4,15 @@ import TestSupport
 
 @testable import PostgresStore
 
-extension RandomDatabase {
-    /// What the main table is made as, by whichever engine.
-    enum Layout: String, CaseIterable, Sendable {
-        case plain, partitioned, hypertable, compressed, distributed, distributedPartitioned
-
-        static let installed = allCases.filter { layout in
-            switch layout {
-            case .plain, .partitioned: true
-            case .hypertable, .compressed: PostgresCluster.Engine.timescaledb.isInstalled
-            case .distributed, .distributedPartitioned: PostgresCluster.Engine.citus.isInstalled
-            }
-        }
-
-        var isPartitioned: Bool { [.partitioned, .distributedPartitioned].contains(self) }
-        var isHypertable: Bool { [.hypertable, .compressed].contains(self) }
-        var isDistributed: Bool { [.distributed, .distributedPartitioned].contains(self) }
-
-        func makeDatabase() throws -> TestDatabase {
-            isHypertable ? try .timescale() : isDistributed ? try .citus() : try TestDatabase()
-        }
+extension TableLayout {
+    func makeDatabase() throws -> TestDatabase {
+        isHypertable ? try .timescale() : isDistributed ? try .citus() : try TestDatabase()
     }
+}
 
+extension RandomDatabase {
     /// Makes the main table one of a layout, alone and without constraints that the layout forbids.
-    mutating func take(_ layout: Layout) {
+    mutating func take(_ layout: TableLayout) {
         self.layout = layout
         var table = main
         for index in table.columns.indices where table.columns[index].role == .key { table.columns[index].rest = "" }

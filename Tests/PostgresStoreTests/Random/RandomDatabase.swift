@@ -1,3 +1,4 @@
+import PostgresCluster
 import PriceStore
 import StoreConformance
 import TestSupport
@@ -52,7 +53,7 @@ struct RandomDatabase: RandomRules {
     var encoding = DateEncoding.unixSeconds
     var zone = CalendarZone.utc
     let cutoff: Instant
-    var layout: Layout?
+    var layout: TableLayout?
     /// What compresses the chunks of the main table, once it has rows.
     var compression: [String] = []
 
@@ -67,7 +68,7 @@ struct RandomDatabase: RandomRules {
     ]
 
     /// - Parameter layout: what the main table is to be; nil: anything that PostgreSQL itself has.
-    init(seed: UInt64, layout: Layout? = nil) {
+    init(seed: UInt64, layout: TableLayout? = nil) {
         self.seed = seed
         random = SeededRandom(seed &* 0x9E37_79B9)
         _ = random.next()

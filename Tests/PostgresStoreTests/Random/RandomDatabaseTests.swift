@@ -1,4 +1,5 @@
 import Foundation
+import PostgresCluster
 import PriceStore
 import StoreConformance
 import TestSupport
@@ -22,8 +23,8 @@ struct RandomDatabaseTests {
     }
 
     /// The same rules, and rows as on SQLite, for which the judge stands, on each kind of table.
-    @Test(arguments: RandomDatabase.Layout.installed)
-    func everyLayoutDoesWhatTheJudgeSays(_ layout: RandomDatabase.Layout) throws {
+    @Test(arguments: TableLayout.installed)
+    func everyLayoutDoesWhatTheJudgeSays(_ layout: TableLayout) throws {
         let database = try layout.makeDatabase()
         for seeds in Self.layoutTrials.portions {
             Self.layoutTrials.run(seeds, on: { try Trial(seed: $0, database, layout) }, story: \.story) {
@@ -61,7 +62,7 @@ private struct Trial {
     var found: [String] = []
     private let origin: RandomDatabase
 
-    init(seed: UInt64, _ database: TestDatabase, _ layout: RandomDatabase.Layout? = nil) throws {
+    init(seed: UInt64, _ database: TestDatabase, _ layout: TableLayout? = nil) throws {
         random = RandomDatabase(seed: seed, layout: layout)
         origin = random
         self.database = database
