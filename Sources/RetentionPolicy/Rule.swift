@@ -128,5 +128,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case held
 
     /// Those that can be accepted.
-    package static let acceptable = allCases.filter { ![.unsupportedSchema, .notArchivable, .holdUnusable].contains($0) }
+    package static let acceptable = allCases.filter {
+        ![.unsupportedSchema, .notArchivable, .holdUnusable].contains($0)
+    }
 }

@@ -121,7 +121,8 @@ enum StoreFile {
                     message: "the archive cannot be accessed: \(text(of: code))")
             }
             throw StoreError(
-                .missing, store: path, message: "the archive is not there", hint: "nothing was changed; if it was moved, move it back")
+                .missing, store: path, message: "the archive is not there",
+                hint: "nothing was changed; if it was moved, move it back")
         }
         let found: String? =
             switch status.st_mode & S_IFMT {

@@ -45,7 +45,8 @@ struct UndoCommand: ConsoleCommand {
     func run(_ console: Console) throws -> Int32 {
         guard (runID != nil) != list else {
             throw CommandFailure.usage(
-                list ? "--list takes no run" : "name a run", hint: "retention undo --list shows the runs that have an archive")
+                list ? "--list takes no run" : "name a run",
+                hint: "retention undo --list shows the runs that have an archive")
         }
         let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
         let policy = try policyOption.read()
@@ -58,7 +59,8 @@ struct UndoCommand: ConsoleCommand {
         guard let runID else { return try show(past.withArchives(), console) }
         let run = try past.run(runID)
         let request = Undo.Request(
-            run: run.report.runID, archive: try Self.archive(of: run), rules: try rule.map { try Self.rule($0, of: run) })
+            run: run.report.runID, archive: try Self.archive(of: run),
+            rules: try rule.map { try Self.rule($0, of: run) })
         let bar = ProgressBar(
             show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
             width: { console.progressWidth })
@@ -81,7 +83,8 @@ struct UndoCommand: ConsoleCommand {
             CommandFailure(exitCode: 65, message: message, hint: hint)
         }
         if let undo = run.report.undo {
-            throw refused("run \(id) is itself an undo, of run \(undo.run)", hint: "its rows are held until the policy changes")
+            throw refused(
+                "run \(id) is itself an undo, of run \(undo.run)", hint: "its rows are held until the policy changes")
         }
         switch run.outcome {
         case .running:
@@ -96,7 +99,8 @@ struct UndoCommand: ConsoleCommand {
             let hasDeleted = run.report.rules.contains { $0.goneCount > 0 }
             throw refused(
                 "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
-                hint: hasDeleted ? "with archive in the policy the next runs can be undone" : "retention undo --list shows others")
+                hint: hasDeleted
+                    ? "with archive in the policy the next runs can be undone" : "retention undo --list shows others")
         }
         guard archive.isComplete else {
             throw refused(
@@ -105,7 +109,8 @@ struct UndoCommand: ConsoleCommand {
         }
         if run.isArchiveThere == false, let until = archive.until, until < SystemClock.now() {
             throw CommandFailure(
-                exitCode: 66, message: "the archive of run \(id) was kept until \(Figures.instant(until)) and is removed",
+                exitCode: 66,
+                message: "the archive of run \(id) was kept until \(Figures.instant(until)) and is removed",
                 hint: "nothing was changed; archive.keep in the policy says how long archives are kept")
         }
         return archive
@@ -115,7 +120,8 @@ struct UndoCommand: ConsoleCommand {
         let names = run.report.rules.filter { $0.archived != nil }.map(\.name)
         if names.contains(name) { return name }
         throw .usage(
-            "run \(run.report.runID) has archived no rows of a rule '\(name)'" + NearestName.suggestion(for: name, in: names),
+            "run \(run.report.runID) has archived no rows of a rule '\(name)'"
+                + NearestName.suggestion(for: name, in: names),
             hint: "the rules are \(names.joined(separator: ", "))")
     }
 
@@ -125,7 +131,8 @@ struct UndoCommand: ConsoleCommand {
         switch format {
         case .text:
             try console.report(
-                UndoList(runs).text(width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))
+                UndoList(runs).text(
+                    width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))
         case .json: try console.report(LogReport(runs).json)
         }
         return 0

@@ -126,7 +126,9 @@ struct UndoTests {
         #expect(row.table == "Price" && row.key == ["2"] && row.reason == "the store has another row with its key")
         #expect(try job.rows("SELECT symbol FROM Price WHERE id = 2") == ["XAG"])
         let text = try job.retention("undo", run.run)
-        #expect(text.status == 65 && text.output.contains("skipped: Price 2: the store has another row with its key"), "\(text)")
+        #expect(
+            text.status == 65 && text.output.contains("skipped: Price 2: the store has another row with its key"),
+            "\(text)")
     }
 
     @Test func theListAndTheLogSayWhatCanBeUndone() throws {
@@ -158,7 +160,9 @@ struct UndoTests {
             """, rule: "batch: { rows: 200 }")
         let before = try contents(job)
         let run = try job.report()
-        try job.change("CREATE TRIGGER Price_slow AFTER INSERT ON Price BEGIN UPDATE Note SET n = n + (SELECT n > 0 FROM Slow); END;")
+        try job.change(
+            "CREATE TRIGGER Price_slow AFTER INSERT ON Price BEGIN UPDATE Note SET n = n + (SELECT n > 0 FROM Slow); END;"
+        )
         let program = try RunningProgram(job, "undo", run.run)
         #expect(try eventually { try job.number("SELECT n FROM Note") > 0 })
         program.send(SIGKILL)
@@ -177,7 +181,8 @@ struct UndoTests {
     // MARK: What cannot be undone
 
     private func refused(
-        _ job: LaunchedJob, _ run: String, _ status: Int32, _ text: String, sourceLocation: SourceLocation = #_sourceLocation
+        _ job: LaunchedJob, _ run: String, _ status: Int32, _ text: String,
+        sourceLocation: SourceLocation = #_sourceLocation
     ) throws {
         let before = try contents(job)
         for arguments in [["undo", run, "--dry-run"], ["undo", run]] {
@@ -207,9 +212,12 @@ struct UndoTests {
         let job = try job(head: "ledger: shared.sqlite")
         let run = try job.report()
         try refused(job, run.run, 65, "made no archive of the rows that it deleted")
-        try job.change("CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER); CREATE TABLE Tick(id INTEGER PRIMARY KEY, at INTEGER)", in: "other.sqlite")
+        try job.change(
+            "CREATE TABLE Price(id INTEGER PRIMARY KEY, at INTEGER); CREATE TABLE Tick(id INTEGER PRIMARY KEY, at INTEGER)",
+            in: "other.sqlite")
         try job.folder.write(
-            try job.text("retention.yaml").replacing("store: prices.sqlite", with: "store: other.sqlite"), to: "other.yaml")
+            try job.text("retention.yaml").replacing("store: prices.sqlite", with: "store: other.sqlite"),
+            to: "other.yaml")
         let end = try job.retention("undo", run.run, "-c", "other.yaml")
         #expect(end.status == 65 && end.errors.contains("is of another store"), "\(end)")
     }
@@ -241,13 +249,15 @@ struct UndoTests {
             try files.createDirectory(atPath: path, withIntermediateDirectories: false)
             try refused(job, run.run, 74, "the archive is a folder")
         default:
-            try job.change("ALTER TABLE Tick RENAME TO Ticks; CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER)")
+            try job.change(
+                "ALTER TABLE Tick RENAME TO Ticks; CREATE TABLE Tick(id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER)")
             try refused(job, run.run, 65, "the table Tick has no column price any more")
         }
     }
 
     @Test func aCrashedRunIsRefused() throws {
-        let job = try job(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90), rule: "batch: { rows: 50 }")
+        let job = try job(
+            Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90), rule: "batch: { rows: 50 }")
         let program = try RunningProgram(job, "run")
         #expect(job.hasBegunSlowDeletes())
         program.send(SIGKILL)

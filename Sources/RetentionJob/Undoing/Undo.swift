@@ -20,11 +20,14 @@ package final class Undo {
             self.rules = rules
         }
 
-        fileprivate var restoration: RestorationRequest { RestorationRequest(archive: archive.path, run: run, rules: rules) }
+        fileprivate var restoration: RestorationRequest {
+            RestorationRequest(archive: archive.path, run: run, rules: rules)
+        }
 
         /// Throws unless the archive's file is the one that was recorded. What is no file is left to the engine to name.
         fileprivate func verify() throws(StoreError) {
-            guard ArchiveFolder.hasFile(archive.path) == true, try FileHash.sha256(ofFile: archive.path) != archive.sha256
+            guard ArchiveFolder.hasFile(archive.path) == true,
+                try FileHash.sha256(ofFile: archive.path) != archive.sha256
             else { return }
             throw StoreError(
                 .inputOutput, store: archive.path,
@@ -66,7 +69,8 @@ package final class Undo {
         try request.verify()
         let tables = try reader.restorable(request.restoration)
         var undo = RunReport.Undo(
-            run: request.run, archive: request.archive.path, rules: request.rules, tables: tables.map(RunReport.Undo.Table.init))
+            run: request.run, archive: request.archive.path, rules: request.rules,
+            tables: tables.map(RunReport.Undo.Table.init))
         for index in undo.tables.indices {
             undo.tables[index].restored = tables[index].restorableCount
             undo.tables[index].present = tables[index].presentCount
@@ -93,12 +97,17 @@ package final class Undo {
         undo.tables = restoration.tables.map(RunReport.Undo.Table.init)
         report.undo = undo
         if hasCrash {
-            for table in undo.tables where try writer.entity(named: table.name) != nil { try writer.verify(entity: table.name) }
+            for table in undo.tables where try writer.entity(named: table.name) != nil {
+                try writer.verify(entity: table.name)
+            }
         }
         try recorder?.begin(report)
         logger.info(
             "undo started",
-            metadata: ["run": "\(report.runID)", "undoes": "\(request.run)", "store": "\(report.store)", "archive": "\(undo.archive)"])
+            metadata: [
+                "run": "\(report.runID)", "undoes": "\(request.run)", "store": "\(report.store)",
+                "archive": "\(undo.archive)",
+            ])
         do throws(StoreError) {
             try restore(restoration)
         } catch {
@@ -193,7 +202,8 @@ package final class Undo {
         }
         var metadata: Logger.Metadata = [
             "run": "\(report.runID)", "undoes": "\(request.run)", "restored": "\(undo.restoredCount)",
-            "present": "\(undo.presentCount)", "skipped": "\(undo.skippedCount)", "references": "\(undo.referenceCount)",
+            "present": "\(undo.presentCount)", "skipped": "\(undo.skippedCount)",
+            "references": "\(undo.referenceCount)",
             "exit_code": "\(report.exitCode)",
         ]
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }

@@ -126,9 +126,11 @@ package struct LedgerHistory {
     }
 
     /// The rules that a later run of the store was allowed to carry out in spite of a refusal.
-    private func rulesThatAccepted(_ code: RefusalCode, after number: Int64, _ ofStore: Predicate) throws -> Set<String> {
+    private func rulesThatAccepted(_ code: RefusalCode, after number: Int64, _ ofStore: Predicate) throws -> Set<String>
+    {
         let runs = try reader.fetch(
-            FetchRequest(entity: LedgerRow.runEntityName, predicate: ofStore && .compare("number", .greater, .integer(number))),
+            FetchRequest(
+                entity: LedgerRow.runEntityName, predicate: ofStore && .compare("number", .greater, .integer(number))),
             attributes: ["number"]
         ).compactMap { $0.first?.number }
         let rules = try rows(
@@ -144,7 +146,8 @@ package struct LedgerHistory {
     /// The holds that were in force in the last run of a store. A line that is no hold is left out.
     private func holds(store: String, _ isEarlier: Predicate) throws -> [Hold] {
         let last = try rows(
-            LedgerRow.runEntity, where: .compare("store", .equal, .text(store)) && isEarlier
+            LedgerRow.runEntity,
+            where: .compare("store", .equal, .text(store)) && isEarlier
                 && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
             order: [SortDescriptor("number", ascending: false)], limit: 1)
         return last.first.map(LedgerRow.run)?.report.holdLines.compactMap { Hold(canonical: $0) } ?? []

@@ -13,13 +13,15 @@ enum LedgerRow {
         integers: [
             "number", "as_of_us", "started_us", "finished_us", "pid", "exit_code", "pending_sources", "pending_files",
             "pending_saved", "pending_ignored", "pending_rejected", "expired", "deleted", "residue", "reclaimed_bytes",
-            "clock_believed", "uid", "store_bytes", "restored", "restored_references", "archive_rows", "archive_references", "archive_bytes",
+            "clock_believed", "uid", "store_bytes", "restored", "restored_references", "archive_rows",
+            "archive_references", "archive_bytes",
             "archive_complete", "archive_until_us",
         ],
         texts: [
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
             "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
-            "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables", "holds",
+            "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables",
+            "holds",
         ])
 
     /// The whole entity of the rules of runs.
@@ -250,8 +252,10 @@ enum LedgerRow {
 extension RunReport.Undo.Table {
     /// The counts and the name: `archived restored present skipped references changed name`; what was not counted is `-`.
     fileprivate var recordText: String {
-        ([archived, restored, present, skipped, references].map { String($0) } + [changed.map { String($0) } ?? "-", name])
-            .joined(separator: " ")
+        ([archived, restored, present, skipped, references].map { String($0) } + [
+            changed.map { String($0) } ?? "-", name,
+        ])
+        .joined(separator: " ")
     }
 
     fileprivate init?(recordText: String) {

@@ -52,7 +52,9 @@ extension LedgerRun {
     package var undoText: String? {
         let gone = report.rules.reduce(0) { $0 + $1.goneCount }
         guard gone > 0 else { return nil }
-        if let undoneBy, undoneBy.isComplete { return "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))" }
+        if let undoneBy, undoneBy.isComplete {
+            return "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))"
+        }
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard archive.isComplete else { return "not possible: the archive is not complete" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }

@@ -166,7 +166,8 @@ extension RunReport.Undo {
                 .array(
                     skippedRows.map { row in
                         .object([
-                            .init("table", .string(row.table)), .init("key", .strings(row.key.map { SafeText.example($0) })),
+                            .init("table", .string(row.table)),
+                            .init("key", .strings(row.key.map { SafeText.example($0) })),
                             .init("reason", .string(row.reason)),
                         ])
                     })),

@@ -115,7 +115,9 @@ package struct LogReport {
             return lines.joined(separator: "\n") + "\n" + LogReport([run]).unfinished(run) + "\n"
         }
         let text =
-            run.report.undo.map { UndoText(run.report, $0, width: width, tableWidth: tableWidth, usesColour: usesColour).text }
+            run.report.undo.map {
+                UndoText(run.report, $0, width: width, tableWidth: tableWidth, usesColour: usesColour).text
+            }
             ?? TextReport(run.report, width: width, tableWidth: tableWidth, usesColour: usesColour).text
         return (lines + deletedLines(run.report)).joined(separator: "\n") + "\n\n" + text
     }

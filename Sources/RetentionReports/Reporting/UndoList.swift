@@ -19,7 +19,8 @@ package struct UndoList {
                     cells: [
                         SafeText.line(run.report.runID), run.report.started.toSecond.plain,
                         Figures.grouped(archive?.rows ?? 0),
-                    ], message: SafeText.line(run.undoText ?? "nothing was deleted"), style: canBeUndone ? .plain : .caution))
+                    ], message: SafeText.line(run.undoText ?? "nothing was deleted"),
+                    style: canBeUndone ? .plain : .caution))
         }
         return table.lines(width: max(60, width), foldWidth: tableWidth.map { max(40, $0) }) {
             usesColour ? $1.painted($0) : $0

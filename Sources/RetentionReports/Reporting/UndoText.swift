@@ -38,7 +38,9 @@ package struct UndoText {
             return note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
         }
         let hidden = undo.skippedCount - min(undo.skippedRows.count, Self.mostShown)
-        if hidden > 0, !undo.skippedRows.isEmpty { lines += note("skipped", "\(Figures.count(hidden, "more row"))", .bad) }
+        if hidden > 0, !undo.skippedRows.isEmpty {
+            lines += note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
+        }
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: width)
@@ -55,13 +57,17 @@ package struct UndoText {
     private var table: TextTable {
         TextTable(
             columns: [
-                .init("TABLE"), .init("ARCHIVED", .right), .init(isDryRun ? "TO RESTORE" : "RESTORED", .right, isAlwaysShown: true),
-                .init("PRESENT", .right), .init("SKIPPED", .right), .init("REFERENCES", .right), .init("CHANGED", .right),
+                .init("TABLE"), .init("ARCHIVED", .right),
+                .init(isDryRun ? "TO RESTORE" : "RESTORED", .right, isAlwaysShown: true),
+                .init("PRESENT", .right), .init("SKIPPED", .right), .init("REFERENCES", .right),
+                .init("CHANGED", .right),
             ],
             rows: undo.tables.map { table in
                 let counts = [table.present, table.skipped, table.references, table.changed ?? 0]
                 return .init(
-                    cells: [SafeText.line(table.name), Figures.grouped(table.archived), Figures.grouped(table.restored)]
+                    cells: [
+                        SafeText.line(table.name), Figures.grouped(table.archived), Figures.grouped(table.restored),
+                    ]
                         + counts.map { $0 == 0 ? "" : Figures.grouped($0) },
                     style: table.skipped > 0 ? .bad : .plain)
             })
@@ -69,7 +75,9 @@ package struct UndoText {
 
     private var closing: String {
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
-        if isDryRun { return "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip"]))\(exit)." }
+        if isDryRun {
+            return "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip"]))\(exit)."
+        }
         let time = Figures.duration(report.finished.since(report.started))
         let clauses = undo.clauses(["restored", "restored", "skipped"])
         return "\(clauses.prefix(1).uppercased())\(clauses.dropFirst()) in \(time)\(exit)."
@@ -85,8 +93,11 @@ extension RunReport.Undo {
         var parts = ["\(verbs[0]) " + (restoredCount == 0 ? "no rows" : Figures.count(restoredCount, "row"))]
         if referenceCount > 0 { parts.append("\(verbs[1]) the references of \(Figures.count(referenceCount, "row"))") }
         if skippedCount > 0 { parts.append("\(verbs[2]) \(Figures.count(skippedCount, "row"))") }
-        var text = parts.count == 1 ? parts[0] : parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
-        if presentCount > 0 { text += "; \(Figures.count(presentCount, "row")) \(presentCount == 1 ? "was" : "were") there already" }
+        var text =
+            parts.count == 1 ? parts[0] : parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
+        if presentCount > 0 {
+            text += "; \(Figures.count(presentCount, "row")) \(presentCount == 1 ? "was" : "were") there already"
+        }
         return text
     }
 }

@@ -27,7 +27,8 @@ final class ArchiveFile {
         let descriptor = open(path, O_RDWR | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             throw StoreError(
-                .cannotCreate, store: path, message: "the archive cannot be created: \(String(cString: strerror(errno)))",
+                .cannotCreate, store: path,
+                message: "the archive cannot be created: \(String(cString: strerror(errno)))",
                 hint: "nothing was deleted")
         }
         Glibc.close(descriptor)

@@ -64,8 +64,10 @@ extension SQLiteStore {
             let virtual = try String.fetchAll(
                 db, sql: "SELECT name FROM main.sqlite_schema WHERE type = 'table' AND rootpage = 0")
             for entry in try Row.fetchAll(
-                db, sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' OR sql LIKE '%ON CONFLICT REPLACE%'")
-            {
+                db,
+                sql:
+                    "SELECT name, sql FROM main.sqlite_schema WHERE type = 'trigger' OR sql LIKE '%ON CONFLICT REPLACE%'"
+            ) {
                 let (name, definition): (String, String) = (entry[0], entry[1])
                 let words = definition.uppercased().split { !$0.isLetter && !$0.isNumber && $0 != "_" }
                 let pairs = zip(words, words.dropFirst())
@@ -74,7 +76,8 @@ extension SQLiteStore {
                 {
                     return "\(name) uses REPLACE, which deletes rows that cannot be seen"
                 }
-                for table in virtual where pairs.contains(where: { $0 == "FROM" && $1 == table.uppercased() })
+                for table in virtual
+                where pairs.contains(where: { $0 == "FROM" && $1 == table.uppercased() })
                     && words.contains("DELETE")
                 {
                     return "the trigger \(name) deletes rows of the virtual table \(table), which cannot be seen"

@@ -130,7 +130,8 @@ struct StoredShape {
         guard
             let entry = try Row.fetchOne(
                 db,
-                sql: "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?) AND rootpage > 0",
+                sql:
+                    "SELECT name, sql FROM main.sqlite_schema WHERE type = 'table' AND lower(name) = lower(?) AND rootpage > 0",
                 arguments: [table])
         else { return nil }
         name = entry[0]

@@ -58,7 +58,8 @@ final class AttachedArchive {
             let isPlain =
                 UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte || UInt8(ascii: "A")...UInt8(ascii: "Z") ~= byte
                 || UInt8(ascii: "0")...UInt8(ascii: "9") ~= byte || "-_./".utf8.contains(byte)
-            return isPlain ? String(UnicodeScalar(byte)) : "%" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
+            return isPlain
+                ? String(UnicodeScalar(byte)) : "%" + String(byte >> 4, radix: 16) + String(byte & 15, radix: 16)
         }
         // A second slash would begin the name of a machine.
         return "file:" + (path.hasPrefix("//") ? plain.dropFirst() : plain[...]).joined() + "?mode=ro&immutable=1"
@@ -68,7 +69,9 @@ final class AttachedArchive {
     private static func naming<T>(_ path: String, _ body: () throws -> T) throws -> T {
         do {
             return try body()
-        } catch let error as DatabaseError where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode) {
+        } catch let error as DatabaseError
+            where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
+        {
             throw damaged(path, error.message ?? "it cannot be read")
         } catch let error as DecodingError {
             throw damaged(path, "a list of names in it cannot be read: \(error)")
@@ -105,7 +108,8 @@ final class AttachedArchive {
             }
         }
         let names = Set(entries.map { $0[1] as String })
-        for name in ["retention_archive", "retention_rules", "retention_tables", "retention_parts"] where !names.contains(name) {
+        for name in ["retention_archive", "retention_rules", "retention_tables", "retention_parts"]
+        where !names.contains(name) {
             throw damaged(path, "it has no table \(name)")
         }
         let facts = Dictionary(
@@ -157,7 +161,8 @@ final class AttachedArchive {
             let number: Int = row["number"]
             guard used.contains(number) else { continue }
             numbers[number] = tables.count
-            tables.append(try RestorationTable(row, schema, number: tables.count, archive: request.archive, connection, db))
+            tables.append(
+                try RestorationTable(row, schema, number: tables.count, archive: request.archive, connection, db))
         }
         let ordered = try parts.sorted { $0.key < $1.key }.map { _, part in
             Part(

@@ -37,7 +37,9 @@ extension AttachedArchive {
     private func groups(of numbers: Set<Int>) -> [(tables: [Int], isWhole: Bool)] {
         var groups: [(tables: [Int], isWhole: Bool)] = []
         var waiting = numbers.sorted()
-        func parents(_ number: Int) -> Set<String> { Set(tables[number].relationships.map { $0.destination.lowercased() }) }
+        func parents(_ number: Int) -> Set<String> {
+            Set(tables[number].relationships.map { $0.destination.lowercased() })
+        }
         while !waiting.isEmpty {
             let names = Set(waiting.map { tables[$0].table.lowercased() })
             let free = waiting.filter { parents($0).isDisjoint(with: names) }

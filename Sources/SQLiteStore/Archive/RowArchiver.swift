@@ -113,7 +113,9 @@ final class RowArchiver {
             }
             inserts.append(try db.makeStatement(sql: table.insertion))
             let names = table.archiveColumns.map(\.quotedIdentifier).joined(separator: ", ")
-            reads.append(try db.makeStatement(sql: "SELECT \(names) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"))
+            reads.append(
+                try db.makeStatement(
+                    sql: "SELECT \(names) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"))
         }
         tables.append(table)
         lastRows.append(0)
@@ -193,7 +195,8 @@ final class RowArchiver {
         guard read == copy else {
             throw StoreError(
                 .unsupported, store: file.path,
-                message: "the copies of rows of \(tables[table].storeTable) are not equal to the rows: a value does not fit "
+                message:
+                    "the copies of rows of \(tables[table].storeTable) are not equal to the rows: a value does not fit "
                     + "the declared type of its column",
                 hint: "nothing of this transaction is deleted; set `archive: none` for the rule")
         }

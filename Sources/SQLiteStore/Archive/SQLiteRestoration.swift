@@ -36,7 +36,9 @@ final class SQLiteRestoration: Restoration {
         references = try writer.run("preparing to restore rows") { db in
             for name in [known, skipped] {
                 try db.execute(
-                    sql: "CREATE TEMP TABLE \(name) (number INTEGER, row INTEGER, state INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID")
+                    sql:
+                        "CREATE TEMP TABLE \(name) (number INTEGER, row INTEGER, state INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID"
+                )
             }
             return try archive.copyReferences(db)
         }
@@ -91,7 +93,9 @@ final class SQLiteRestoration: Restoration {
             portion.rows = first...last
             batch.append(RestorationStep(portions: [portion], isWhole: false))
             room -= last - first + 1
-            next = first == step.portions[0].rows.lowerBound ? (next.step + 1, 0) : (next.step, next.rows + (last - first + 1))
+            next =
+                first == step.portions[0].rows.lowerBound
+                ? (next.step + 1, 0) : (next.step, next.rows + (last - first + 1))
         }
         return (batch, next)
     }
@@ -105,7 +109,9 @@ final class SQLiteRestoration: Restoration {
             archive.tables[portion.table].relationships.contains { !skippedParents($0).isEmpty }
         }
         if !hasSkippedParents, try insertAll(step.portions, db) {
-            for portion in step.portions { part.note(archive.tables[portion.table].table) { $0.restoredCount += portion.rows.count } }
+            for portion in step.portions {
+                part.note(archive.tables[portion.table].table) { $0.restoredCount += portion.rows.count }
+            }
             return
         }
         try compare(step.portions, &part, db)
@@ -180,7 +186,8 @@ final class SQLiteRestoration: Restoration {
     /// The rows of a portion that are neither in the store nor skipped, the last first.
     private func leftQuery(_ portion: AttachedArchive.Portion) -> String {
         let table = archive.tables[portion.table]
-        return "SELECT a.\(table.rowID) FROM \(table.source) AS a WHERE a.\(table.rowID) BETWEEN \(portion.rows.lowerBound) AND "
+        return
+            "SELECT a.\(table.rowID) FROM \(table.source) AS a WHERE a.\(table.rowID) BETWEEN \(portion.rows.lowerBound) AND "
             + "\(portion.rows.upperBound) AND NOT \(isKnown(portion.table, "a.\(table.rowID)")) ORDER BY 1 DESC"
     }
 
@@ -196,7 +203,8 @@ final class SQLiteRestoration: Restoration {
                     """, arguments: [portion.rows.lowerBound, portion.rows.upperBound])
             let present =
                 try Int.fetchOne(
-                    db, sql: "SELECT count(*) FROM temp.\(known) WHERE number = ? AND state", arguments: [portion.table]) ?? 0
+                    db, sql: "SELECT count(*) FROM temp.\(known) WHERE number = ? AND state", arguments: [portion.table]
+                ) ?? 0
             part.note(table.table) { $0.presentCount += present }
             let conflicts = try Int64.fetchAll(
                 db, sql: "SELECT row FROM temp.\(known) WHERE number = ? AND NOT state", arguments: [portion.table])
@@ -224,8 +232,11 @@ final class SQLiteRestoration: Restoration {
                             AND NOT \(isKnown(portion.table, "a.\(table.rowID)")) AND \(isSkipped(references, relationship, parent))
                             """, arguments: [portion.rows.lowerBound, portion.rows.upperBound])
                     for row in rows {
-                        try db.execute(sql: "INSERT INTO temp.\(known) VALUES (?, ?, 0)", arguments: [portion.table, row])
-                        try skip(row, portion.table, "its row of \(archive.tables[parent].table) was not restored", &part, db)
+                        try db.execute(
+                            sql: "INSERT INTO temp.\(known) VALUES (?, ?, 0)", arguments: [portion.table, row])
+                        try skip(
+                            row, portion.table, "its row of \(archive.tables[parent].table) was not restored", &part, db
+                        )
                     }
                     hasFound = hasFound || !rows.isEmpty
                 }
@@ -257,7 +268,9 @@ final class SQLiteRestoration: Restoration {
         tablesWithSkips.insert(number)
         part.note(table.table) { $0.skippedCount += 1 }
         guard part.skipped.count < Self.mostListed else { return }
-        let key = try Row.fetchOne(db, sql: table.keyQuery(), arguments: [row]).map { Array($0.databaseValues).map { StoreValue($0) } }
+        let key = try Row.fetchOne(db, sql: table.keyQuery(), arguments: [row]).map {
+            Array($0.databaseValues).map { StoreValue($0) }
+        }
         part.skipped.append(SkippedRow(table: table.table, key: key ?? [], reason: reason))
     }
 
@@ -266,7 +279,8 @@ final class SQLiteRestoration: Restoration {
     // MARK: Row by row
 
     /// Inserts the rows that are left one by one, as often as that helps, and skips the others.
-    private func insertEach(_ portions: [AttachedArchive.Portion], _ part: inout RestorationPart, _ db: Database) throws {
+    private func insertEach(_ portions: [AttachedArchive.Portion], _ part: inout RestorationPart, _ db: Database) throws
+    {
         var waiting = try portions.flatMap { portion in
             try Int64.fetchAll(db, sql: leftQuery(portion)).map { (number: portion.table, row: $0) }
         }
@@ -350,7 +364,8 @@ final class SQLiteRestoration: Restoration {
         var conditions: [String] = []
         for (number, rows) in archive.tables.enumerated()
         where rows.kind == .rows && rows.table == table.table && tablesWithSkips.contains(number) {
-            let keys = table.key.map { "a.\($0.quotedIdentifier) = r.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+            let keys = table.key.map { "a.\($0.quotedIdentifier) = r.\($0.quotedIdentifier)" }.joined(
+                separator: " AND ")
             conditions.append(
                 "EXISTS (SELECT 1 FROM temp.\(skipped) AS s JOIN \(rows.source) AS a ON a.\(rows.rowID) = s.row "
                     + "WHERE s.number = \(number) AND \(keys))")

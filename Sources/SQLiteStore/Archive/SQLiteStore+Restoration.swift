@@ -39,7 +39,9 @@ extension AttachedArchive {
     func copyReferences(_ db: Database) throws -> [Int: RestorationTable] {
         var found: [Int: RestorationTable] = [:]
         for (number, rows) in tables.enumerated() where rows.kind == .rows {
-            guard let references = tables.first(where: { $0.kind == .references && $0.table == rows.table }) else { continue }
+            guard let references = tables.first(where: { $0.kind == .references && $0.table == rows.table }) else {
+                continue
+            }
             try db.execute(sql: references.copy)
             found[number] = references
         }
@@ -55,7 +57,8 @@ extension AttachedArchive {
                 let range: StatementArguments = [rows.lowerBound, rows.upperBound]
                 guard table.kind == .rows else {
                     let other = tables.first { $0.kind == .rows && $0.table == table.table }
-                    counts[index].referenceCount += try Int.fetchOne(db, sql: table.referenceCount(other), arguments: range) ?? 0
+                    counts[index].referenceCount +=
+                        try Int.fetchOne(db, sql: table.referenceCount(other), arguments: range) ?? 0
                     continue
                 }
                 let found = try Row.fetchOne(
@@ -78,7 +81,9 @@ extension [AttachedArchive.Part] {
     /// The rows of a table in these parts, as few ranges as possible.
     fileprivate func joinedRows(of table: Int) -> [ClosedRange<Int64>] {
         var joined: [ClosedRange<Int64>] = []
-        for rows in flatMap(\.portions).filter({ $0.table == table }).map(\.rows).sorted(by: { $0.lowerBound < $1.lowerBound }) {
+        for rows in flatMap(\.portions).filter({ $0.table == table }).map(\.rows).sorted(by: {
+            $0.lowerBound < $1.lowerBound
+        }) {
             if let last = joined.last, last.upperBound + 1 == rows.lowerBound {
                 joined[joined.count - 1] = last.lowerBound...rows.upperBound
             } else {

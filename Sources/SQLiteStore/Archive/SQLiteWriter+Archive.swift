@@ -23,7 +23,8 @@ extension SQLiteWriter {
     ///
     /// - Parameter body: the transaction. At its end, before the commit, it calls what it is given with what was deleted.
     func archived(
-        _ work: DeleteWork, _ db: Database, _ body: (((inout BatchDeleteResult) throws -> Void)?) throws -> BatchDeleteResult
+        _ work: DeleteWork, _ db: Database,
+        _ body: (((inout BatchDeleteResult) throws -> Void)?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {
         guard let rule = work.archiveRule else { return try body(nil) }
         guard let archiver else {

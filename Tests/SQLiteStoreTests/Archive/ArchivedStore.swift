@@ -22,9 +22,13 @@ struct ArchivedStore {
 
     /// Deletes the rows of requests with an archive; the rules are named `r0`, `r1`, ….
     @discardableResult
-    func delete(_ requests: [SurveyRequest], batchRows: Int? = nil, on writer: SQLiteWriter? = nil) throws -> ArchiveResult? {
+    func delete(_ requests: [SurveyRequest], batchRows: Int? = nil, on writer: SQLiteWriter? = nil) throws
+        -> ArchiveResult?
+    {
         let writer = try writer ?? store.writer()
-        let rules = requests.enumerated().map { ArchiveRequest.Rule(name: "r\($0)", entity: $1.entity, cutoff: $1.cutoff) }
+        let rules = requests.enumerated().map {
+            ArchiveRequest.Rule(name: "r\($0)", entity: $1.entity, cutoff: $1.cutoff)
+        }
         try writer.beginArchive(ArchiveRequest(place: folder.path(percentEncoded: false), run: Self.run, rules: rules))
         for (index, request) in requests.enumerated() {
             var request = request
@@ -61,7 +65,9 @@ struct ArchivedStore {
 
     /// Restores to the end, or some parts only.
     @discardableResult
-    func undo(rules: [String] = [], rows: Int = 1000, parts: Int = .max, on writer: SQLiteWriter? = nil) throws -> Outcome {
+    func undo(rules: [String] = [], rows: Int = 1000, parts: Int = .max, on writer: SQLiteWriter? = nil) throws
+        -> Outcome
+    {
         let restoration = try (writer ?? store.writer()).restoration(of: request(rules))
         var outcome = Outcome()
         for _ in 0..<parts {
@@ -78,14 +84,17 @@ struct ArchivedStore {
         try store.change { db in
             var contents: [String: [String]] = [:]
             let names = try String.fetchAll(
-                db, sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%'")
+                db,
+                sql: "SELECT name FROM sqlite_schema WHERE type = 'table' AND rootpage > 0 AND name NOT LIKE 'sqlite_%'"
+            )
             for name in names where !left.contains(name) {
                 guard let shape = try StoredShape(of: name, db) else { continue }
                 let values = shape.columns.map { column in
                     "typeof(\(column.name.quotedIdentifier)) || ' ' || quote(\(column.name.quotedIdentifier))"
                 }
                 contents[name] = try String.fetchAll(
-                    db, sql: "SELECT \(values.joined(separator: " || ', ' || ")) FROM \(name.quotedIdentifier) ORDER BY 1")
+                    db,
+                    sql: "SELECT \(values.joined(separator: " || ', ' || ")) FROM \(name.quotedIdentifier) ORDER BY 1")
             }
             return contents
         }

@@ -21,7 +21,8 @@ struct BadArchiveTests {
             "a link", .inputOutput, "the archive is a symbolic link, and a run makes it as a file",
             { archived in
                 try FileManager.default.moveItem(atPath: archived.path, toPath: archived.path + ".moved")
-                try FileManager.default.createSymbolicLink(atPath: archived.path, withDestinationPath: archived.path + ".moved")
+                try FileManager.default.createSymbolicLink(
+                    atPath: archived.path, withDestinationPath: archived.path + ".moved")
             }
         ),
         (
@@ -43,8 +44,14 @@ struct BadArchiveTests {
             "no database", .inputOutput, "the archive is damaged",
             { try Data("nothing of the kind, but long enough".utf8).write(to: URL(fileURLWithPath: $0.path)) }
         ),
-        ("empty", .unsupported, "the file is not an archive of retention", { try Data().write(to: URL(fileURLWithPath: $0.path)) }),
-        ("another program's", .unsupported, "the file is not an archive of retention", sql("PRAGMA application_id = 7")),
+        (
+            "empty", .unsupported, "the file is not an archive of retention",
+            { try Data().write(to: URL(fileURLWithPath: $0.path)) }
+        ),
+        (
+            "another program's", .unsupported, "the file is not an archive of retention",
+            sql("PRAGMA application_id = 7")
+        ),
         (
             "a newer format", .unsupported, "the archive has the format 2, and this version reads 1",
             sql("UPDATE retention_archive SET value = 2 WHERE name = 'format'")
@@ -61,11 +68,19 @@ struct BadArchiveTests {
             "not complete", .unsupported, "the archive is not complete",
             sql("UPDATE retention_archive SET value = 0 WHERE name = 'complete'")
         ),
-        ("with a trigger", .unsupported, "the archive holds a trigger that no run makes: t",
-            sql("CREATE TRIGGER t AFTER INSERT ON price BEGIN SELECT 1; END")),
-        ("with a view", .unsupported, "the archive holds a view that no run makes", sql("DROP TABLE price; CREATE VIEW price AS SELECT 1 AS id")),
+        (
+            "with a trigger", .unsupported, "the archive holds a trigger that no run makes: t",
+            sql("CREATE TRIGGER t AFTER INSERT ON price BEGIN SELECT 1; END")
+        ),
+        (
+            "with a view", .unsupported, "the archive holds a view that no run makes",
+            sql("DROP TABLE price; CREATE VIEW price AS SELECT 1 AS id")
+        ),
         ("without a table", .unsupported, "the archive's table price cannot be read", sql("DROP TABLE price")),
-        ("without its list", .inputOutput, "the archive is damaged: it has no table retention_parts", sql("DROP TABLE retention_parts")),
+        (
+            "without its list", .inputOutput, "the archive is damaged: it has no table retention_parts",
+            sql("DROP TABLE retention_parts")
+        ),
     ]
 
     @Test(arguments: cases.indices)

@@ -70,7 +70,10 @@ struct CoreDataArchiveTests {
     @Test(arguments: [ModelDescription.DeleteRule.cascade, .nullify])
     func objectsAreRestoredWithTheirKeysAndReferences(_ rule: ModelDescription.DeleteRule) throws {
         let store = try CoreDataStoreTests.store(rule: rule)
-        let tables = ["SELECT * FROM ZPOINT ORDER BY 1", "SELECT Z_PK, Z_ENT, ZTEXT, ZPOINT FROM ZNOTE ORDER BY 1", "SELECT * FROM Z_PRIMARYKEY"]
+        let tables = [
+            "SELECT * FROM ZPOINT ORDER BY 1", "SELECT Z_PK, Z_ENT, ZTEXT, ZPOINT FROM ZNOTE ORDER BY 1",
+            "SELECT * FROM Z_PRIMARYKEY",
+        ]
         let before = try tables.map(store.rows)
         _ = try run(store)
         let versions = try store.rows("SELECT Z_OPT FROM ZNOTE ORDER BY Z_PK")
@@ -88,7 +91,10 @@ struct CoreDataArchiveTests {
     @Test func objectsOfASkippedObjectAreNotGivenToTheOneWithItsKey() throws {
         let store = try CoreDataStoreTests.store(rule: .cascade)
         _ = try run(store)
-        try store.change { try $0.execute(sql: "INSERT INTO ZPOINT (Z_PK, Z_ENT, Z_OPT, ZAT) SELECT 2, Z_ENT, 1, 810000000 FROM ZPOINT LIMIT 1") }
+        try store.change {
+            try $0.execute(
+                sql: "INSERT INTO ZPOINT (Z_PK, Z_ENT, Z_OPT, ZAT) SELECT 2, Z_ENT, 1, 810000000 FROM ZPOINT LIMIT 1")
+        }
         let restoration = try store.writer().restoration(
             of: RestorationRequest(archive: store.folder.path + "/RUN.sqlite", run: "RUN"))
         var skipped: [SkippedRow] = []

@@ -46,11 +46,14 @@ private struct Trial {
         do {
             let reader = try store.reader()
             for request in requests {
-                guard try reader.archiveObstacle(of: request) == nil, try reader.survey(request).unsupported == nil else { return }
+                guard try reader.archiveObstacle(of: request) == nil, try reader.survey(request).unsupported == nil
+                else { return }
             }
         }
         guard try archived.delete(requests, batchRows: random.pick([nil, nil, 1, 3, 20])) != nil else {
-            if try archived.contents(without: left) != before { found.append("rows are deleted, and there is no archive") }
+            if try archived.contents(without: left) != before {
+                found.append("rows are deleted, and there is no archive")
+            }
             return
         }
         let deleted = try archived.contents(without: left)
@@ -69,8 +72,12 @@ private struct Trial {
 
         let again = try archived.undo(rows: rows)
         if try archived.contents(without: left) != after { found.append("a second undo changes rows") }
-        if again.total.restoredCount + again.total.referenceCount > 0 { found.append("a second undo restores rows: \(again.tables)") }
-        if again.total.skippedCount != outcome.total.skippedCount { found.append("a second undo skips other rows: \(again.skipped.prefix(3))") }
+        if again.total.restoredCount + again.total.referenceCount > 0 {
+            found.append("a second undo restores rows: \(again.tables)")
+        }
+        if again.total.skippedCount != outcome.total.skippedCount {
+            found.append("a second undo skips other rows: \(again.skipped.prefix(3))")
+        }
         for table in prediction where dangling == 0 && table.conflictCount + table.presentCount > 0 {
             found.append("the survey of \(table.table) finds rows that are gone: \(table)")
         }
@@ -82,7 +89,9 @@ private struct Trial {
             let (missing, added) = (Set(rows).subtracting(after[name] ?? []), Set(after[name] ?? []).subtracting(rows))
             let skips = allowed.filter { $0.table == name }.count
             // A reference to a row that was skipped is not restored either.
-            if allowed.isEmpty ? !added.isEmpty : added.count > missing.count { found.append("\(name) has new rows: \(added.prefix(3))") }
+            if allowed.isEmpty ? !added.isEmpty : added.count > missing.count {
+                found.append("\(name) has new rows: \(added.prefix(3))")
+            }
             if allowed.isEmpty ? !missing.isEmpty : missing.count > skips + added.count {
                 found.append("\(name) lacks rows: \(missing.prefix(3)), \(skips) skipped")
             }

@@ -52,14 +52,17 @@ struct RestorationTests {
         try archived.undo()
         #expect(try archived.contents() == before)
         // A row of the same key whose value is of another type is another row.
-        try archived.store.change { try $0.execute(sql: "UPDATE t SET v = 1.0 WHERE k = 'a'; UPDATE t SET k = 'B' WHERE k = 'b'") }
+        try archived.store.change {
+            try $0.execute(sql: "UPDATE t SET v = 1.0 WHERE k = 'a'; UPDATE t SET k = 'B' WHERE k = 'b'")
+        }
         #expect(try archived.undo().skipped.map(\.key) == [[.text("A")], [.text("b")]])
     }
 
     @Test func rowidsAreRestoredAndNumbersAreNotGivenTwice() throws {
         let archived = try ArchivedStore(
             "CREATE TABLE plain (at INTEGER, \"_rowid_\" TEXT); INSERT INTO plain (oid, at, _rowid_) VALUES (70, 1, 'x'), (7, 1, 'y'); "
-                + "CREATE TABLE auto (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER); INSERT INTO auto VALUES (50, 1), (60, 2)")
+                + "CREATE TABLE auto (id INTEGER PRIMARY KEY AUTOINCREMENT, at INTEGER); INSERT INTO auto VALUES (50, 1), (60, 2)"
+        )
         let before = try archived.contents()
         try archived.delete("plain", "auto")
         try archived.store.change { try $0.execute(sql: "INSERT INTO auto (at) VALUES (99); DELETE FROM auto") }
@@ -127,7 +130,8 @@ struct RestorationTests {
         let child = "its row of price was not restored"
         #expect(
             outcome.skipped == [
-                skip("price", .integer(1), "the store has another row with its key"), skip("quote", .integer(10), child),
+                skip("price", .integer(1), "the store has another row with its key"),
+                skip("quote", .integer(10), child),
                 skip("quote", .integer(11), child),
             ])
         #expect(try archived.store.rows("SELECT id FROM quote") == ["12", "13"])
@@ -169,12 +173,15 @@ struct RestorationTests {
     @Test func aUniqueValueThatAnotherRowHasIsNotTakenFromIt() throws {
         for clause in ["", "ON CONFLICT REPLACE", "ON CONFLICT IGNORE"] {
             let archived = try ArchivedStore(
-                "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER UNIQUE \(clause)); INSERT INTO price VALUES (1, 1), (2, 2)")
+                "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER UNIQUE \(clause)); INSERT INTO price VALUES (1, 1), (2, 2)"
+            )
             try archived.delete("price")
             try archived.store.change { try $0.execute(sql: "INSERT INTO price VALUES (7, 2)") }
             let outcome = try archived.undo()
             #expect(
-                outcome.skipped == [skip("price", .integer(2), "the store refuses it: UNIQUE constraint failed: price.at")])
+                outcome.skipped == [
+                    skip("price", .integer(2), "the store refuses it: UNIQUE constraint failed: price.at")
+                ])
             #expect(try archived.store.rows("SELECT * FROM price") == ["1|1", "7|2"])
         }
     }
@@ -192,7 +199,8 @@ struct RestorationTests {
         let outcome = try archived.undo()
         #expect(
             Set(outcome.skipped) == [
-                skip("price", .integer(1), "a trigger refuses it: not this"), skip("price", .integer(2), "a trigger ignores it"),
+                skip("price", .integer(1), "a trigger refuses it: not this"),
+                skip("price", .integer(2), "a trigger ignores it"),
             ])
         #expect(try archived.store.rows("SELECT id FROM price") == ["3", "9"])
     }
@@ -221,14 +229,19 @@ struct RestorationTests {
     @Test func aNewColumnGetsItsDefault() throws {
         let archived = try ArchivedStore(Self.prices)
         try archived.delete("price")
-        try archived.store.change { try $0.execute(sql: "ALTER TABLE price ADD COLUMN source TEXT NOT NULL DEFAULT 'feed'") }
+        try archived.store.change {
+            try $0.execute(sql: "ALTER TABLE price ADD COLUMN source TEXT NOT NULL DEFAULT 'feed'")
+        }
         try archived.undo()
         #expect(try archived.store.rows("SELECT id, source FROM price") == ["1|feed", "2|feed", "3|feed", "9|feed"])
         #expect(try archived.undo().total.presentCount == 3)
     }
 
     @Test(arguments: [
-        ("ALTER TABLE price DROP COLUMN symbol", "the table price has no column symbol any more, and the archive has values for it"),
+        (
+            "ALTER TABLE price DROP COLUMN symbol",
+            "the table price has no column symbol any more, and the archive has values for it"
+        ),
         ("DROP TABLE price", "the store has no table price any more"),
         ("ALTER TABLE price RENAME TO prices", "the store has no table price any more"),
         (
@@ -252,7 +265,8 @@ struct RestorationTests {
 
     @Test func onlyTheRowsOfSomeRulesAreRestored() throws {
         let archived = try ArchivedStore(
-            "CREATE TABLE a (at INTEGER); CREATE TABLE b (at INTEGER); INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)")
+            "CREATE TABLE a (at INTEGER); CREATE TABLE b (at INTEGER); INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)"
+        )
         try archived.delete("a", "b")
         let restoration = try archived.store.writer().restoration(of: archived.request(["r1"]))
         #expect(restoration.rules == ["r1"] && restoration.tables.map(\.table) == ["b"])
