@@ -119,15 +119,17 @@ struct RestorationTable {
 
     /// Whether the store's row has the archived values; a reference that was cleared may have its old value again.
     ///
-    /// - Parameter references: the table with the old values of references; nil: none was cleared.
-    func isEqual(_ references: RestorationTable?) -> String {
+    /// - Parameter references: the tables with the old values of references that were cleared.
+    func isEqual(_ references: [RestorationTable]) -> String {
         let parts = columns.map { column in
             let name = column.quotedIdentifier
             let same = Self.same("a.\(name)", "m.\(name)")
-            guard let references, references.columns.contains(column) else { return same }
-            let old = "r.\(("old_" + column).quotedIdentifier)"
+            let old = Self.same("r.\(("old_" + column).quotedIdentifier)", "m.\(name)")
             let keys = key.map { "r.\($0.quotedIdentifier) = m.\($0.quotedIdentifier)" }.joined(separator: " AND ")
-            return "(\(same) OR EXISTS (SELECT 1 FROM temp.\(references.copyName) AS r WHERE \(keys) AND \(Self.same(old, "m.\(name)"))))"
+            let cleared = references.filter { $0.columns.contains(column) }.map { table in
+                "EXISTS (SELECT 1 FROM temp.\(table.copyName) AS r WHERE \(keys) AND \(old))"
+            }
+            return "(\(([same] + cleared).joined(separator: " OR ")))"
         }
         return parts.isEmpty ? "1" : parts.joined(separator: " AND ")
     }

@@ -7,7 +7,7 @@ extension SQLiteStore {
         let archive = try AttachedArchive(request, self)
         return try run("comparing the archive with the store") { db in
             let references = try archive.copyReferences(db)
-            defer { for table in references.values { try? db.execute(sql: "DROP TABLE temp.\(table.copyName)") } }
+            defer { for table in references.values.joined() { try? db.execute(sql: "DROP TABLE temp.\(table.copyName)") } }
             return try snapshot(db) { try archive.counts(references, db) }
         }
     }
@@ -36,18 +36,19 @@ extension AttachedArchive {
     /// Makes a temporary table of the old values of references for each table that also has rows in the archive.
     ///
     /// - Returns: the tables with these values, by the number of the table with the rows.
-    func copyReferences(_ db: Database) throws -> [Int: RestorationTable] {
-        var found: [Int: RestorationTable] = [:]
+    func copyReferences(_ db: Database) throws -> [Int: [RestorationTable]] {
+        var found: [Int: [RestorationTable]] = [:]
         for (number, rows) in tables.enumerated() where rows.kind == .rows {
-            guard let references = tables.first(where: { $0.kind == .references && $0.table == rows.table }) else { continue }
-            try db.execute(sql: references.copy)
-            found[number] = references
+            for references in tables where references.kind == .references && references.table == rows.table {
+                try db.execute(sql: references.copy)
+                found[number, default: []].append(references)
+            }
         }
         return found
     }
 
     /// Compares all rows with the store.
-    fileprivate func counts(_ references: [Int: RestorationTable], _ db: Database) throws -> [RestorableTable] {
+    fileprivate func counts(_ references: [Int: [RestorationTable]], _ db: Database) throws -> [RestorableTable] {
         var counts = emptyCounts
         for (number, table) in tables.enumerated() {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
@@ -61,7 +62,7 @@ extension AttachedArchive {
                 let found = try Row.fetchOne(
                     db,
                     sql: """
-                        SELECT count(*), coalesce(sum(\(table.isEqual(references[number]))), 0)
+                        SELECT count(*), coalesce(sum(\(table.isEqual(references[number] ?? []))), 0)
                         FROM \(table.source) AS a CROSS JOIN \(table.target) AS m ON \(table.isSameKey)
                         WHERE a.\(table.rowID) BETWEEN ?1 AND ?2
                         """, arguments: range)

@@ -30,7 +30,12 @@ struct ArchivedStore {
             var request = request
             request.archiveRule = "r\(index)"
             let deletion = try writer.deletion(of: request)
-            while try deletion.deleteNext(DeletionBounds(rows: batchRows)).hasMore {}
+            do {
+                while try deletion.deleteNext(DeletionBounds(rows: batchRows)).hasMore {}
+            } catch {
+                print("DELETE FAILS", error)
+                throw error
+            }
         }
         return try writer.completeArchive()
     }
