@@ -72,12 +72,8 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
         type.allCases.map { PolicyWord($0.rawValue) }
     }
 
-    /// The refusals.
-    static let refusals = RefusalCode.allCases.map { code in
-        PolicyWord(
-            code.rawValue,
-            unavailable: code == .held ? "it is accepted by hand, once: retention run --accept held" : nil)
-    }
+    /// The refusals that a policy can name. That restored rows are deleted again is decided by hand, once.
+    static let refusals = PolicyWord.of(RefusalCode.self).filter { $0.name != RefusalCode.held.rawValue }
 }
 
 /// A key of the policy file: one row of the table in `PolicyKey+Table.swift`.

@@ -112,7 +112,7 @@ struct UndoTests {
     @Test func aPolicyCannotAcceptIt() throws {
         let end = try job(rule: "accept: [held]").retention("check")
         #expect(end.status == 78)
-        #expect((end.output + end.errors).contains("retention run --accept held"), "\(end)")
+        #expect((end.output + end.errors).contains("'held'"), "\(end)")
     }
 
     @Test func aRowWhoseKeyIsInUseIsSkippedAndListed() throws {
@@ -164,7 +164,7 @@ struct UndoTests {
             "CREATE TRIGGER Price_slow AFTER INSERT ON Price BEGIN UPDATE Note SET n = n + (SELECT n > 0 FROM Slow); END;"
         )
         let program = try RunningProgram(job, "undo", run.run)
-        #expect(try eventually { try job.number("SELECT n FROM Note") > 0 })
+        #expect(job.hasBegunSlowDeletes())
         program.send(SIGKILL)
         #expect(program.wait() == 128 + SIGKILL)
         let count = try job.number("SELECT count(*) FROM Price")

@@ -89,7 +89,11 @@ final class RowArchiver {
 
     /// The number of a table in the archive, where it is made if there is none.
     private func number(of table: ArchiveTable) throws(StoreError) -> Int {
-        if let known = tables.firstIndex(where: { $0.kind == table.kind && $0.storeTable == table.storeTable }) {
+        let known = tables.firstIndex {
+            // Rules that treat relationships in other ways clear other references.
+            $0.kind == table.kind && $0.storeTable == table.storeTable && ($0.kind == .rows || $0.columns == table.columns)
+        }
+        if let known {
             let other = tables[known]
             guard other.columns == table.columns, other.key == table.key else {
                 throw StoreError(

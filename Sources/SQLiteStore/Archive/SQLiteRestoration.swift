@@ -15,8 +15,8 @@ final class SQLiteRestoration: Restoration {
     private let steps: [RestorationStep]
     /// The next step, and how many rows of its first portion are done.
     private var place = (step: 0, rows: Int64(0))
-    /// The table with the old values of references of a table, by its number.
-    private let references: [Int: RestorationTable]
+    /// The tables with old values of references, by the number of the table with the rows.
+    private let references: [Int: [RestorationTable]]
     /// Temporary tables with the numbers of archived rows: those that the store has, and those that were not restored.
     private let known: String
     private let skipped: String
@@ -45,7 +45,7 @@ final class SQLiteRestoration: Restoration {
     }
 
     deinit {
-        let names = [known, skipped] + references.values.map(\.copyName)
+        let names = [known, skipped] + Set(references.values.joined().map(\.copyName))
         try? writer.run("ending the restoration") { db in
             for name in names { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(name)") }
         }
@@ -197,7 +197,7 @@ final class SQLiteRestoration: Restoration {
             let table = archive.tables[portion.table]
             try db.execute(
                 sql: """
-                    INSERT INTO temp.\(known) SELECT \(portion.table), a.\(table.rowID), \(table.isEqual(references[portion.table]))
+                    INSERT INTO temp.\(known) SELECT \(portion.table), a.\(table.rowID), \(table.isEqual(references[portion.table] ?? []))
                     FROM \(table.source) AS a CROSS JOIN \(table.target) AS m ON \(table.isSameKey)
                     WHERE a.\(table.rowID) BETWEEN ? AND ?
                     """, arguments: [portion.rows.lowerBound, portion.rows.upperBound])

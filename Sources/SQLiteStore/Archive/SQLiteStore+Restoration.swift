@@ -7,7 +7,7 @@ extension SQLiteStore {
         let archive = try AttachedArchive(request, self)
         return try run("comparing the archive with the store") { db in
             let references = try archive.copyReferences(db)
-            defer { for table in references.values { try? db.execute(sql: "DROP TABLE temp.\(table.copyName)") } }
+            defer { for table in references.values.joined() { try? db.execute(sql: "DROP TABLE temp.\(table.copyName)") } }
             return try snapshot(db) { try archive.counts(references, db) }
         }
     }
@@ -36,20 +36,19 @@ extension AttachedArchive {
     /// Makes a temporary table of the old values of references for each table that also has rows in the archive.
     ///
     /// - Returns: the tables with these values, by the number of the table with the rows.
-    func copyReferences(_ db: Database) throws -> [Int: RestorationTable] {
-        var found: [Int: RestorationTable] = [:]
+    func copyReferences(_ db: Database) throws -> [Int: [RestorationTable]] {
+        var found: [Int: [RestorationTable]] = [:]
         for (number, rows) in tables.enumerated() where rows.kind == .rows {
-            guard let references = tables.first(where: { $0.kind == .references && $0.table == rows.table }) else {
-                continue
+            for references in tables where references.kind == .references && references.table == rows.table {
+                try db.execute(sql: references.copy)
+                found[number, default: []].append(references)
             }
-            try db.execute(sql: references.copy)
-            found[number] = references
         }
         return found
     }
 
     /// Compares all rows with the store.
-    fileprivate func counts(_ references: [Int: RestorationTable], _ db: Database) throws -> [RestorableTable] {
+    fileprivate func counts(_ references: [Int: [RestorationTable]], _ db: Database) throws -> [RestorableTable] {
         var counts = emptyCounts
         for (number, table) in tables.enumerated() {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
@@ -57,14 +56,13 @@ extension AttachedArchive {
                 let range: StatementArguments = [rows.lowerBound, rows.upperBound]
                 guard table.kind == .rows else {
                     let other = tables.first { $0.kind == .rows && $0.table == table.table }
-                    counts[index].referenceCount +=
-                        try Int.fetchOne(db, sql: table.referenceCount(other), arguments: range) ?? 0
+                    counts[index].referenceCount += try Int.fetchOne(db, sql: table.referenceCount(other), arguments: range) ?? 0
                     continue
                 }
                 let found = try Row.fetchOne(
                     db,
                     sql: """
-                        SELECT count(*), coalesce(sum(\(table.isEqual(references[number]))), 0)
+                        SELECT count(*), coalesce(sum(\(table.isEqual(references[number] ?? []))), 0)
                         FROM \(table.source) AS a CROSS JOIN \(table.target) AS m ON \(table.isSameKey)
                         WHERE a.\(table.rowID) BETWEEN ?1 AND ?2
                         """, arguments: range)
@@ -81,9 +79,7 @@ extension [AttachedArchive.Part] {
     /// The rows of a table in these parts, as few ranges as possible.
     fileprivate func joinedRows(of table: Int) -> [ClosedRange<Int64>] {
         var joined: [ClosedRange<Int64>] = []
-        for rows in flatMap(\.portions).filter({ $0.table == table }).map(\.rows).sorted(by: {
-            $0.lowerBound < $1.lowerBound
-        }) {
+        for rows in flatMap(\.portions).filter({ $0.table == table }).map(\.rows).sorted(by: { $0.lowerBound < $1.lowerBound }) {
             if let last = joined.last, last.upperBound + 1 == rows.lowerBound {
                 joined[joined.count - 1] = last.lowerBound...rows.upperBound
             } else {

@@ -30,11 +30,16 @@ struct ArchivedStore {
             ArchiveRequest.Rule(name: "r\($0)", entity: $1.entity, cutoff: $1.cutoff)
         }
         try writer.beginArchive(ArchiveRequest(place: folder.path(percentEncoded: false), run: Self.run, rules: rules))
-        for (index, request) in requests.enumerated() {
+        let requests = requests.enumerated().map { index, request in
             var request = request
             request.archiveRule = "r\(index)"
+            return request
+        }
+        // As a run does it: all rules are surveyed before the first delete.
+        for request in requests { _ = try writer.survey(request) }
+        for request in requests {
             let deletion = try writer.deletion(of: request)
-            while try deletion.deleteNext(DeletionBounds(rows: batchRows)).hasMore {}
+            while try deletion.deleteNext(DeletionBounds(rows: deletion.outline.isInBatches ? batchRows : nil)).hasMore {}
         }
         return try writer.completeArchive()
     }
