@@ -53,7 +53,9 @@ struct RestorationTable {
         key = try decoder.decode([String].self, from: Data((row["key"] as String).utf8))
         columns = try decoder.decode([String].self, from: Data((row["columns"] as String).utf8))
         source = "\(schema).\(archived.quotedIdentifier)"
-        guard let shape = try StoredShape(of: name, db) else { throw refused("the store has no table \(name) any more") }
+        guard let shape = try StoredShape(of: name, db) else {
+            throw refused("the store has no table \(name) any more")
+        }
         let stored = Dictionary(shape.columns.map { ($0.name.lowercased(), $0) }) { first, _ in first }
         for column in columns where stored[column.lowercased()] == nil {
             throw refused("the table \(name) has no column \(column) any more, and the archive has values for it")
@@ -88,11 +90,13 @@ struct RestorationTable {
             let archivedType = types[(kind == .rows ? column : "old_" + column).lowercased()]
             return archivedType == stored[column.lowercased()]?.type.uppercased()
         }
-        let hasTriggers = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema WHERE type = 'trigger'") ?? 0
+        let hasTriggers =
+            try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema WHERE type = 'trigger'") ?? 0
         mayDiffer = !isSame || hasTriggers > 0
         let model = try connection.catalog.coreData(db)
         relationships =
-            try model.map { $0.references(ofTable: shape.name) } ?? connection.catalog.table(table, db)?.entity.relationships ?? []
+            try model.map { $0.references(ofTable: shape.name) } ?? connection.catalog.table(table, db)?.entity
+            .relationships ?? []
         // Programs that have the object in memory notice by it that the row is another one.
         let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
@@ -106,7 +110,9 @@ struct RestorationTable {
     }
 
     /// Whether two values are equal in type and bytes.
-    private static func same(_ a: String, _ b: String) -> String { "(\(a) IS \(b) COLLATE BINARY AND typeof(\(a)) = typeof(\(b)))" }
+    private static func same(_ a: String, _ b: String) -> String {
+        "(\(a) IS \(b) COLLATE BINARY AND typeof(\(a)) = typeof(\(b)))"
+    }
 
     /// Inserts archived rows from the first to the second argument, all or those of a condition.
     func insertion(where condition: String = "") -> String {
@@ -115,7 +121,9 @@ struct RestorationTable {
     }
 
     /// Whether the store's row is the archived one.
-    var isSameKey: String { key.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" }.joined(separator: " AND ") }
+    var isSameKey: String {
+        key.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+    }
 
     /// Whether the store's row has the archived values; a reference that was cleared may have its old value again.
     ///
@@ -181,7 +189,8 @@ struct RestorationTable {
         let assignments = changes.map { column, old, isUnchanged in
             "\(column) = CASE WHEN \(isUnchanged) THEN \(value(old)) ELSE \(column) END"
         }
-        let needs = changes.map { column, old, isUnchanged in "\(isUnchanged) AND NOT \(Self.same(column, value(old)))" }
+        let needs = changes.map { column, old, isUnchanged in "\(isUnchanged) AND NOT \(Self.same(column, value(old)))"
+        }
         let keys = key.map { "\($0.quotedIdentifier) = \(value($0))" }.joined(separator: " AND ")
         return "UPDATE\(conflict) \(target) SET \(assignments.joined(separator: ", "))\(version) "
             + "WHERE \(keys) AND (\(needs.joined(separator: " OR ")))"
@@ -196,9 +205,13 @@ struct RestorationTable {
         let join = rows.map { " LEFT JOIN \($0.source) AS a ON \(keys("a"))" } ?? ""
         let first = (key.first ?? "").quotedIdentifier
         let needs = columns.map { column in
-            let (name, new, old) = (column.quotedIdentifier, "r.\(("new_" + column).quotedIdentifier)", "r.\(("old_" + column).quotedIdentifier)")
+            let (name, new, old) = (
+                column.quotedIdentifier, "r.\(("new_" + column).quotedIdentifier)",
+                "r.\(("old_" + column).quotedIdentifier)"
+            )
             let stored = Self.same("m.\(name)", new)
-            let isUnchanged = rows == nil ? stored : "iif(m.\(first) IS NULL, \(Self.same("a.\(name)", new)), \(stored))"
+            let isUnchanged =
+                rows == nil ? stored : "iif(m.\(first) IS NULL, \(Self.same("a.\(name)", new)), \(stored))"
             return "\(isUnchanged) AND NOT \(Self.same(old, new))"
         }
         let exists = rows == nil ? "m.\(first) IS NOT NULL" : "coalesce(m.\(first), a.\(first)) IS NOT NULL"

@@ -91,7 +91,8 @@ final class RowArchiver {
     private func number(of table: ArchiveTable) throws(StoreError) -> Int {
         let known = tables.firstIndex {
             // Rules that treat relationships in other ways clear other references.
-            $0.kind == table.kind && $0.storeTable == table.storeTable && ($0.kind == .rows || $0.columns == table.columns)
+            $0.kind == table.kind && $0.storeTable == table.storeTable
+                && ($0.kind == .rows || $0.columns == table.columns)
         }
         if let known {
             let other = tables[known]

@@ -7,7 +7,9 @@ extension SQLiteStore {
         let archive = try AttachedArchive(request, self)
         return try run("comparing the archive with the store") { db in
             let references = try archive.copyReferences(db)
-            defer { for table in references.values.joined() { try? db.execute(sql: "DROP TABLE temp.\(table.copyName)") } }
+            defer {
+                for table in references.values.joined() { try? db.execute(sql: "DROP TABLE temp.\(table.copyName)") }
+            }
             return try snapshot(db) { try archive.counts(references, db) }
         }
     }
@@ -56,7 +58,8 @@ extension AttachedArchive {
                 let range: StatementArguments = [rows.lowerBound, rows.upperBound]
                 guard table.kind == .rows else {
                     let other = tables.first { $0.kind == .rows && $0.table == table.table }
-                    counts[index].referenceCount += try Int.fetchOne(db, sql: table.referenceCount(other), arguments: range) ?? 0
+                    counts[index].referenceCount +=
+                        try Int.fetchOne(db, sql: table.referenceCount(other), arguments: range) ?? 0
                     continue
                 }
                 let found = try Row.fetchOne(
@@ -79,7 +82,9 @@ extension [AttachedArchive.Part] {
     /// The rows of a table in these parts, as few ranges as possible.
     fileprivate func joinedRows(of table: Int) -> [ClosedRange<Int64>] {
         var joined: [ClosedRange<Int64>] = []
-        for rows in flatMap(\.portions).filter({ $0.table == table }).map(\.rows).sorted(by: { $0.lowerBound < $1.lowerBound }) {
+        for rows in flatMap(\.portions).filter({ $0.table == table }).map(\.rows).sorted(by: {
+            $0.lowerBound < $1.lowerBound
+        }) {
             if let last = joined.last, last.upperBound + 1 == rows.lowerBound {
                 joined[joined.count - 1] = last.lowerBound...rows.upperBound
             } else {

@@ -39,7 +39,8 @@ struct ArchivedStore {
         for request in requests { _ = try writer.survey(request) }
         for request in requests {
             let deletion = try writer.deletion(of: request)
-            while try deletion.deleteNext(DeletionBounds(rows: deletion.outline.isInBatches ? batchRows : nil)).hasMore {}
+            while try deletion.deleteNext(DeletionBounds(rows: deletion.outline.isInBatches ? batchRows : nil)).hasMore
+            {}
         }
         return try writer.completeArchive()
     }
