@@ -15,16 +15,23 @@ final class LaunchedJob {
 
     func path(_ name: String) -> String { folder.url.appending(path: name).path }
 
+    /// Opens a database of the folder, and waits for a program that is at work on it.
+    private func open(_ file: String) throws -> DatabaseQueue {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(2)
+        return try DatabaseQueue(path: path(file), configuration: configuration)
+    }
+
     /// Changes a database of the folder.
     func change(_ sql: String, in file: String = "prices.sqlite") throws {
-        let queue = try DatabaseQueue(path: path(file))
+        let queue = try open(file)
         try queue.writeWithoutTransaction { try $0.execute(sql: sql) }
         try queue.close()
     }
 
     /// The rows of a query, each as its values in text with bars between; NULL is empty.
     func rows(_ sql: String, in file: String = "prices.sqlite") throws -> [String] {
-        let queue = try DatabaseQueue(path: path(file))
+        let queue = try open(file)
         defer { try? queue.close() }
         return try queue.read { db in
             try Row.fetchAll(db, sql: sql).map { row in

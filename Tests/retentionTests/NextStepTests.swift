@@ -5,7 +5,7 @@ import Testing
 struct NextStepTests {
     @Test(arguments: [
         ("rn", "did you mean 'run'?"), ("chek", "did you mean 'check'?"), ("inspct", "did you mean 'inspect'?"),
-        ("destroy", "the commands are run, check, inspect, init, log, report"),
+        ("destroy", "the commands are run, check, inspect, init, log, undo, report"),
     ])
     func aMistypedCommandIsAnsweredWithTheNearest(word: String, answer: String) throws {
         let folder = try TemporaryFolder()
