@@ -4,6 +4,7 @@ import StoreConformance
 import Testing
 
 @testable import SQLiteStore
+@testable import goldprices
 
 /// Rows under a hold stay, whatever deletes: the rule itself, cascades, triggers of the store.
 struct HeldRowsTests {
@@ -160,6 +161,19 @@ struct HeldRowsTests {
         #expect(try store.rows("SELECT count(*), count(p) FROM c") == ["5|0"])
     }
 
+    /// Or it would be under no hold in the next run.
+    @Test(arguments: ["ON DELETE SET NULL", "ON DELETE SET DEFAULT"])
+    func aHeldRowKeepsTheReferenceByWhichItIsHeld(_ action: String) throws {
+        let store = try Self.family(action)
+        let survey = try carryOut(Self.request("p", Self.hold("c", .compare("p", .equal, .integer(2)))), store)
+        #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
+        #expect(try store.rows("SELECT id FROM p") == ["2", "5"])
+        #expect(try store.rows("SELECT id, p FROM c WHERE p IS NOT NULL") == ["2|2"])
+        let reader = try store.reader()
+        #expect(try reader.deletes(from: "p", .asDeclared, canReach: "c", changing: ["P"]))
+        #expect(try !reader.deletes(from: "p", .asDeclared, canReach: "c", changing: ["kind"]))
+    }
+
     /// Held rows that others add between the survey and a batch, or between two batches.
     @Test func heldRowsThatArriveDuringTheRunAreSpared() throws {
         let store = try Self.family()
@@ -216,15 +230,25 @@ struct HeldRowsTests {
         #expect(try store.rows("SELECT Z_PK FROM ZNOTE") == ["2", "3", "5", "6"])
     }
 
+    @Test func aHeldObjectKeepsTheReferenceByWhichItIsHeld() throws {
+        let store = try CoreDataStoreTests.store(rule: .nullify)
+        var request = CoreDataStoreTests.survey("Point")
+        request.holds = [Self.hold("Note", .compare("point", .equal, .integer(2)))]
+        #expect(try store.reader().survey(request).keptByHold.map(\.rowCount) == [1])
+        _ = try Laws.carryOut(request, batchRows: 1, on: store.writer())
+        #expect(try store.rows("SELECT Z_PK FROM ZPOINT") == ["2", "5", "6"])
+        #expect(try store.rows("SELECT Z_PK FROM ZNOTE WHERE ZPOINT IS NOT NULL") == ["2", "5", "6"])
+    }
+
     @Test func deletesSayWhichEntitiesTheyReach() throws {
         let store = try Self.family("ON DELETE SET NULL")
         let reader = try store.reader()
-        #expect(try reader.deletes(from: "p", .asDeclared, canReach: "P"))
-        #expect(try !reader.deletes(from: "p", .asDeclared, canReach: "c"))
-        #expect(try reader.deletes(from: "p", .cascade, canReach: "g"))
-        #expect(try !reader.deletes(from: "c", .asDeclared, canReach: "p"))
+        #expect(try reader.deletes(from: "p", .asDeclared, canReach: "P", changing: []))
+        #expect(try !reader.deletes(from: "p", .asDeclared, canReach: "c", changing: ["kind"]))
+        #expect(try reader.deletes(from: "p", .cascade, canReach: "g", changing: []))
+        #expect(try !reader.deletes(from: "c", .asDeclared, canReach: "p", changing: []))
         let objects = try CoreDataStoreTests.store().reader()
-        #expect(try objects.deletes(from: "Point", .asDeclared, canReach: "Note"))
-        #expect(try !objects.deletes(from: "Note", .asDeclared, canReach: "Point"))
+        #expect(try objects.deletes(from: "Point", .asDeclared, canReach: "Note", changing: []))
+        #expect(try !objects.deletes(from: "Note", .asDeclared, canReach: "Point", changing: []))
     }
 }

@@ -13,27 +13,45 @@ extension ReferenceJudge {
             kept[hold.entity, default: []].formUnion(rows.map(\.id))
         }
         let keys = followsCascades ? original.relationships.map { $0.ruled(by: request) } : []
+        // A held row may not lose the reference by which it is held.
+        for hold in holds {
+            let names = Set(hold.rows.allAttributeNames)
+            let isGenerated = original.tables[hold.entity]?.attributes.contains {
+                names.contains($0.name) && $0.isGenerated
+            }
+            for key in keys where key.source == hold.entity && [.nullify, .setDefault].contains(key.deleteRule) {
+                guard isGenerated == true || !names.isDisjoint(with: key.sourceAttributes),
+                    let table = original.tables[hold.entity]
+                else { continue }
+                let rows = table.rows.filter { truth(hold.rows, $0, table) != false }.map(\.id)
+                kept[key.destination, default: []].formUnion(parents(key, of: Set(rows)))
+            }
+        }
         var isGrowing = true
         while isGrowing {
             isGrowing = false
             for key in keys where key.deleteRule == .cascade {
-                guard let parent = original.tables[key.destination], let child = original.tables[key.source] else {
-                    continue
-                }
-                let children = child.rows.filter { kept[key.source]?.contains($0.id) == true }
-                for target in parent.rows where kept[key.destination]?.contains(target.id) != true {
-                    let isPointedAt = children.contains { row in
-                        zip(key.sourceAttributes, key.destinationAttributes).allSatisfy {
-                            ReferenceValue.compare(target[$1], row[$0], parent.collation($1)) == 0
-                        }
-                    }
-                    guard isPointedAt else { continue }
-                    kept[key.destination, default: []].insert(target.id)
-                    isGrowing = true
-                }
+                let found = parents(key, of: kept[key.source] ?? [])
+                guard !found.isSubset(of: kept[key.destination] ?? []) else { continue }
+                kept[key.destination, default: []].formUnion(found)
+                isGrowing = true
             }
         }
         return kept[request.entity] ?? []
+    }
+
+    /// The rows at which some rows point by a key.
+    private func parents(_ key: Relationship, of rows: Set<Int64>) -> Set<Int64> {
+        guard let parent = original.tables[key.destination], let child = original.tables[key.source] else { return [] }
+        let children = child.rows.filter { rows.contains($0.id) }
+        let found = parent.rows.filter { target in
+            children.contains { row in
+                zip(key.sourceAttributes, key.destinationAttributes).allSatisfy {
+                    ReferenceValue.compare(target[$1], row[$0], parent.collation($1)) == 0
+                }
+            }
+        }
+        return Set(found.map(\.id))
     }
 
     /// Takes the rows that holds keep from those that a rule would delete, and counts them.

@@ -52,17 +52,19 @@ extension PostgresConnection {
         ).compactMap { $0[0].flatMap { Int($0) } }
     }
 
-    /// A query for the places of rows with which a held row would go; nil: no cascade leads to a held entity.
+    /// A query for the places of rows with which a held row would go; nil: no relationship leads to a held entity.
     ///
-    /// It is found the other way round: from the held rows to all that lead to them. One statement asks it once.
+    /// It is found the other way round: from the held rows to all that lead to them. One statement asks it once. A row stays as
+    /// well for a held one that would lose the reference by which it is held.
     private func sparingRows(
         _ holds: [HeldRows], _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope
     ) throws -> SQLFragment? {
-        let keys = try reach(of: scope.table, rule).cascading
+        let reach = try reach(of: scope.table, rule)
+        let keys = reach.cascading
         var first: [SQLFragment] = []
-        for key in keys {
+        for key in keys + reach.nullifying {
             let (parent, child) = (try self.scope(key.destination), try self.scope(key.source))
-            for hold in holds {
+            for hold in holds where keys.contains(key) || child.table.entity.uses(key, hold.rows.allAttributeNames) {
                 guard let held = try held(hold, child) else { continue }
                 first.append(
                     "SELECT parent.tableoid, parent.ctid FROM \(child.from) JOIN \(parent.source) AS parent ON "
@@ -70,12 +72,14 @@ extension PostgresConnection {
             }
         }
         guard !first.isEmpty else { return nil }
+        let held = SQLFragment.joined(first, by: " UNION ", empty: .never)
+        guard !keys.isEmpty else { return held }
         let next = try keys.map { key in
             "SELECT parent.tableoid AS t, parent.ctid AS c FROM \(try self.scope(key.source).source) AS child "
                 + "JOIN \(try self.scope(key.destination).source) AS parent ON \(Self.refers(key, "child")) "
                 + "WHERE child.tableoid = found.t AND child.ctid = found.c"
         }
-        return "WITH RECURSIVE sparing (t, c) AS ((" + .joined(first, by: " UNION ", empty: .never)
+        return "WITH RECURSIVE sparing (t, c) AS ((" + held
             + ") UNION SELECT wave.t, wave.c FROM sparing AS found CROSS JOIN LATERAL ("
             + next.joined(separator: " UNION ALL ") + ") AS wave) SELECT t, c FROM sparing"
     }
@@ -94,7 +98,20 @@ extension PostgresConnection {
         let holds = request.fetchRequest.predicate.holds
         guard !holds.isEmpty else { return false }
         if try firesTriggers(reach) { return true }
-        return try !reach.cascading.isEmpty && holds.contains { try reaches($0, reach) }
+        return try holds.contains { try reaches($0, reach) || changes($0, $0.rows.allAttributeNames, reach) }
+    }
+
+    /// Whether a delete can change attributes of rows of a hold's entity.
+    private func changes(_ hold: HeldRows, _ attributes: [String], _ reach: ReachOfDelete) throws -> Bool {
+        try changes(requireTable(hold.entity), attributes, reach)
+    }
+
+    fileprivate func changes(_ table: PostgresTable, _ attributes: [String], _ reach: ReachOfDelete) throws -> Bool {
+        try reach.nullifying.contains { key in
+            guard let child = try self.table(key.source), child.entity.uses(key, attributes) else { return false }
+            if case .none = try kinship(of: table, to: child) { return false }
+            return true
+        }
     }
 
     /// Whether cascades of a delete can take rows of a hold's entity.
@@ -134,16 +151,19 @@ extension PostgresConnection {
 }
 
 extension PostgresStore {
-    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows.
+    /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
     public func deletes(
-        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
+        changing attributes: [String]
     ) throws(StoreError) -> Bool {
         try run("following the foreign keys of \(entity)") {
             guard let own = try table(entity), let table = try table(other) else { return false }
             let rule = relationships == .deny ? .asDeclared : relationships
-            return try reach(of: own, rule).losing.contains {
+            let reach = try reach(of: own, rule)
+            let isReached = try reach.losing.contains {
                 if case .none = try kinship(of: table, to: $0) { false } else { true }
             }
+            return try isReached || changes(table, attributes, reach)
         }
     }
 }

@@ -3,7 +3,18 @@ extension Entity {
     /// rows.
     package func relationships(choosing predicate: Predicate) -> [Relationship] {
         let held = predicate.holds.filter { $0.entity.lowercased() == name.lowercased() }
-        let names = predicate.allAttributeNames + held.flatMap(\.rows.allAttributeNames)
+        return relationships(using: predicate.allAttributeNames + held.flatMap(\.rows.allAttributeNames))
+    }
+
+    /// Whether attributes of a relationship from this entity are among some; see ``relationships(using:)``.
+    package func uses(_ key: Relationship, _ names: [String]) -> Bool {
+        relationships(using: names).contains {
+            $0.sourceAttributes == key.sourceAttributes && $0.destination == key.destination
+        }
+    }
+
+    /// The relationships whose attributes are among some, or may be what generated ones are made of.
+    package func relationships(using names: [String]) -> [Relationship] {
         let chosenBy = Set(names.compactMap { attribute(named: $0) })
         // The inputs of a generated attribute are unknown.
         if chosenBy.contains(where: \.isGenerated) { return relationships }

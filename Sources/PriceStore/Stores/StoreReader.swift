@@ -36,14 +36,17 @@ public protocol StoreReader: AnyObject {
     /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
     func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
 
-    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows.
+    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows; or can set some
+    /// attributes of them to NULL or a default.
     ///
     /// - Parameters:
     ///   - entity: whose rows a request names.
     ///   - relationships: what the request does with rows that refer to them.
     ///   - other: any entity, or the same.
+    ///   - attributes: names of attributes of that entity.
     func deletes(
-        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
+        changing attributes: [String]
     ) throws(StoreError) -> Bool
 
     /// How many readable rows of an entity that match a filter remain after several deletes, one after the other, with
@@ -107,7 +110,8 @@ extension StoreReader {
 
     /// Whether the entities are the same, for a store where relationships delete no rows.
     public func deletes(
-        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
+        changing attributes: [String]
     ) throws(StoreError) -> Bool { try self.entity(named: entity)?.name == self.entity(named: other)?.name }
 
     /// Counts the rows that no delete names, for a store where relationships delete no rows.

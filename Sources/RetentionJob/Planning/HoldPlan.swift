@@ -124,7 +124,7 @@ package struct HoldPlan: Sendable {
             let isOwn =
                 try entity.model != nil
                 ? own.name == entity.name || own.model?.subentities.contains(entity.name) == true
-                : reader.deletes(from: own.name, .nullify, canReach: entity.name)
+                : reader.deletes(from: own.name, .nullify, canReach: entity.name, changing: [])
             if isOwn { found.append(date) }
         }
         return found
@@ -145,7 +145,9 @@ package struct HoldPlan: Sendable {
     ) throws(StoreError) -> Refusal? {
         for found in unusable {
             if let other = found.entity,
-                try !reader.deletes(from: entity.name, rule.relationships.request, canReach: other)
+                try !reader.deletes(
+                    from: entity.name, rule.relationships.request, canReach: other,
+                    changing: found.hold.filter.allAttributeNames)
             {
                 continue
             }
@@ -167,7 +169,11 @@ package struct HoldPlan: Sendable {
     ) throws(StoreError) -> [HeldRows] {
         var found: [HeldRows] = []
         for held in inForce.map(\.rows) {
-            if !hasTriggers, try !reader.deletes(from: entity.name, rule.relationships.request, canReach: held.entity) {
+            if !hasTriggers,
+                try !reader.deletes(
+                    from: entity.name, rule.relationships.request, canReach: held.entity,
+                    changing: held.rows.allAttributeNames)
+            {
                 continue
             }
             found.append(held)

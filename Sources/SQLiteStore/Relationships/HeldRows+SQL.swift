@@ -1,7 +1,8 @@
 import GRDB
 import PriceStore
 
-/// The rows that must stay for the sake of holds: those with which a held row would go by a cascade.
+/// The rows that must stay for the sake of holds: those with which a held row would go by a cascade, or lose the reference by which
+/// it is held.
 ///
 /// A delete cannot spare them while SQLite follows its foreign keys, so they are looked for the other way round: from the held rows
 /// to all that lead to them. Their keys are in the temporary tables of a ``RemovedRows``, which may spill to a file.
@@ -42,12 +43,15 @@ extension SQLiteConnection {
         return .all([held.membership, try condition(hold.rows, held, db)])
     }
 
-    /// The temporary table with the keys of rows of a scope with which a held row would go; nil: no cascade leads to a held entity.
+    /// The temporary table with the keys of rows of a scope with which a held row would go; nil: no relationship leads to a held entity.
     private func sparingRows(
         _ holds: [HeldRows], _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope, _ db: Database
     ) throws -> String? {
         let way = try CascadeWay(scope, rule, self, db)
-        let reached = try holds.filter { way.reaches(try self.scope($0.entity, db).table) }
+        let reached = try holds.filter { hold in
+            let held = try self.scope(hold.entity, db).table
+            return try way.reaches(held) || !way.cleared(held, hold.rows.allAttributeNames).isEmpty
+        }
         guard !reached.isEmpty else { return nil }
         let key = SparingRows.Key(entity: scope.table.name.lowercased(), relationships: rule, holds: reached)
         let version = try pragma("data_version", db)
@@ -79,7 +83,7 @@ extension SQLiteTable {
 }
 
 /// The way that cascades take from the rows of an entity, and back.
-private struct CascadeWay {
+struct CascadeWay {
     private let scope: RowScope
     private let connection: SQLiteConnection
     private let db: Database
@@ -107,6 +111,49 @@ private struct CascadeWay {
         tables.contains((table.managed?.table ?? table.name).lowercased())
     }
 
+    /// A column by which rows of a table point at rows that the delete can take, and which is set to NULL or a default then.
+    struct Cleared {
+        /// The rows that are pointed at.
+        var parent: SQLiteTable
+        /// The condition that a row, as ``RowScope/alias``, points at a `parent`.
+        var condition: String
+    }
+
+    /// What the delete can clear of some attributes of a table.
+    func cleared(_ table: SQLiteTable, _ attributes: [String]) throws -> [Cleared] {
+        if let graph = try connection.graph(request, RemovedRows(), step: 0, db), let managed = table.managed {
+            let columns = Set(attributes.compactMap { table.entity.attribute(named: $0).map { table.columnSQL($0) } })
+            return try graph.clearing(managed.table).compactMap { link in
+                guard columns.contains(link.column.quotedIdentifier), isLosing(link.table),
+                    let parent = try modelTable(link.table, graph)
+                else { return nil }
+                let isMember = link.numbers.map { " AND parent.Z_ENT IN (\($0.sqlList))" } ?? ""
+                return Cleared(
+                    parent: parent,
+                    condition: "parent.Z_PK = \(RowScope.alias).\(link.column.quotedIdentifier)\(isMember)")
+            }
+        }
+        return try table.entity.relationships(using: attributes).compactMap { key in
+            guard [.nullify, .setDefault].contains(request.deleteRule(of: key)), isLosing(key.destination),
+                let parent = try connection.catalog.table(key.destination, db)
+            else { return nil }
+            let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
+                "parent.\($1.quotedIdentifier) = \(RowScope.alias).\($0.quotedIdentifier)"
+            }
+            return Cleared(parent: parent, condition: refers.joined(separator: " AND "))
+        }
+    }
+
+    private func isLosing(_ table: String) -> Bool {
+        reachesTable(table) || table.lowercased() == (scope.table.managed?.table ?? scope.table.name).lowercased()
+    }
+
+    private func modelTable(_ name: String, _ graph: ObjectGraph) throws -> SQLiteTable? {
+        try graph.schema.entities.values.first { $0.table == name }.flatMap {
+            try connection.catalog.table($0.name, db)
+        }
+    }
+
     /// Notes the held rows that cascades can reach, and all rows that lead to them.
     func find(_ holds: [HeldRows], _ rows: RemovedRows) throws {
         var wave = 0
@@ -120,13 +167,22 @@ private struct CascadeWay {
                         "rows of \(held.table.name) have no key, so that the rows which must stay with them cannot be noted"
                 )
             }
-            let table = try connection.removedTable(held.table, rows, db)
-            try connection.execute(
-                SQLFragment(
-                    "INSERT OR IGNORE INTO temp.\(table) SELECT \(held.key.joined(separator: ", ")), 0, 0 FROM \(held.from()) WHERE ("
-                )
-                    + (try connection.condition(hold.rows, held, db)) + ") IS NOT FALSE", db)
-            frontier[(held.table.managed?.table ?? held.table.name).lowercased()] = held.table
+            func note(_ table: SQLiteTable, _ columns: [String], _ from: String) throws {
+                let into = try connection.removedTable(table, rows, db)
+                try connection.execute(
+                    SQLFragment(
+                        "INSERT OR IGNORE INTO temp.\(into) SELECT \(columns.joined(separator: ", ")), 0, 0 FROM \(from) ("
+                    )
+                        + (try connection.condition(hold.rows, held, db)) + ") IS NOT FALSE", db)
+                frontier[table.tableName.lowercased()] = table
+            }
+            if reaches(held.table) { try note(held.table, held.key, held.from() + " WHERE") }
+            for cleared in try cleared(held.table, hold.rows.allAttributeNames) {
+                let parent = try connection.scope(cleared.parent.name, db)
+                try note(
+                    cleared.parent, cleared.parent.keySQL.map { "parent.\($0)" },
+                    "\(held.from()) CROSS JOIN \(parent.source) AS parent WHERE \(cleared.condition) AND")
+            }
         }
         let graph = try connection.graph(request, rows, step: 0, db)
         while !frontier.isEmpty {
@@ -141,7 +197,7 @@ private struct CascadeWay {
                             "INSERT OR IGNORE INTO temp.\(into) SELECT \(parent.columns), 0, \(wave + 1)" + parent.rows),
                         db)
                     guard db.changesCount > 0 else { continue }
-                    reached[(parent.table.managed?.table ?? parent.table.name).lowercased()] = parent.table
+                    reached[parent.table.tableName.lowercased()] = parent.table
                 }
             }
             frontier = reached
@@ -180,9 +236,7 @@ private struct CascadeWay {
     private func modelParents(_ graph: ObjectGraph, of name: String, _ wave: Int) throws -> [Parents] {
         try graph.leading(to: name).compactMap { link in
             guard reachesTable(link.table) || link.table == graph.entity.table else { return nil }
-            guard let entity = graph.schema.entities.values.first(where: { $0.table == link.table }),
-                let table = try connection.catalog.table(entity.name, db)
-            else { return nil }
+            guard let table = try modelTable(link.table, graph) else { return nil }
             return Parents(table: table, columns: "parent.Z_PK", rows: link.rows + " AND held.wave = \(wave)")
         }
     }
@@ -206,6 +260,23 @@ extension ObjectGraph {
             }
         }
         return reached
+    }
+
+    /// The columns of a table that lose their references to rows of the delete: the tables of these rows, and the numbers of the
+    /// entities that they are of; nil: any.
+    fileprivate func clearing(_ name: String) throws -> [(table: String, numbers: [Int64]?, column: String)] {
+        var found: [(String, [Int64]?, String)] = []
+        for table in schema.tables {
+            for link in links(of: table) where link.destinationTable == name {
+                guard let pointing = link.pointing, [.nullify, .cascade].contains(rule(of: link)) else { continue }
+                found.append((link.table, link.coversTable ? nil : link.numbers, pointing.column))
+            }
+        }
+        guard relationships == .nullify else { return found }
+        for link in schema.oneWayLinks(to: entity.table) where link.table == name {
+            if case .own(let reference) = link.storage { found.append((entity.table, nil, reference.column)) }
+        }
+        return found
     }
 
     /// The rows with which noted rows of a table go: for each relationship the table of these rows, and their

@@ -78,9 +78,10 @@ extension SQLiteConnection {
 }
 
 extension SQLiteStore {
-    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows.
+    /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
     public func deletes(
-        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
+        changing attributes: [String]
     ) throws(StoreError) -> Bool {
         try run("following the relationships of \(entity)") { db in
             guard let own = try catalog.table(entity, db), let table = try catalog.table(other, db) else {
@@ -88,8 +89,8 @@ extension SQLiteStore {
             }
             if table.isSame(as: own) { return true }
             let rule = relationships == .deny ? .asDeclared : relationships
-            let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: own.name), relationships: rule)
-            return try tablesLosingRows(request, db).names.contains(table.tableName.lowercased())
+            let way = try CascadeWay(scope(own.name, db), rule, self, db)
+            return try way.reaches(table) || !way.cleared(table, attributes).isEmpty
         }
     }
 }
