@@ -76,7 +76,8 @@ package struct Planner {
         return plan
     }
 
-    /// The holds of the last run that are no longer in force, with the rows that the rules delete for that reason.
+    /// The holds of the last run that are no longer in force, with the rows that the rules expire for that reason, those of
+    /// refused rules too: such a rule may be refused for the number of these rows.
     private func releasedHolds(_ plan: Plan, reader: any StoreReader) throws -> [ReleasedHold] {
         let lines = Set(policy.holdLines(at: clock))
         return try memory.holds.filter { !lines.contains($0.canonical) }.compactMap { hold in
@@ -86,10 +87,10 @@ package struct Planner {
             var rowCount = 0
             var before: [BatchDeleteRequest] = []
             for step in plan.steps {
-                guard let request = step.request, let delete = step.wholeDelete else { continue }
+                guard let request = step.surveyRequest, step.survey.expiredCount > 0 else { continue }
+                let delete = BatchDeleteRequest(request)
                 let earlier = before.filter { $0.fetchRequest.entity == request.entity }.map(\.fetchRequest.predicate)
                 before.append(delete)
-                guard step.survey.expiredCount > 0 else { continue }
                 var rows = delete.fetchRequest.besides(earlier)
                 rows.predicate = rows.predicate && .notTrue(request.notHeld(by: [held]))
                 rowCount += try reader.count(rows)

@@ -50,7 +50,7 @@ package enum StoreCheck {
                 Diagnostic(
                     .advice, at: rule.marks.value("name"),
                     "\(names.count == 1 ? "the hold" : "the holds") \(names.joined(separator: ", ")) "
-                        + "\(names.count == 1 ? "keeps" : "keep") rows from this rule"))
+                        + "\(names.count == 1 ? "applies" : "apply") to this rule"))
         }
         return found
     }

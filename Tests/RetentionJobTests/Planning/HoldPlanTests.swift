@@ -153,7 +153,7 @@ import Testing
         let texts = found.filter { $0.message.contains("the hold") }.map { "\($0.severity): \($0.message)" }
         #expect(
             texts == [
-                "advice: the holds a, b keep rows from this rule", "advice: the hold c keeps rows from this rule",
+                "advice: the holds a, b apply to this rule", "advice: the hold c applies to this rule",
             ])
     }
 
@@ -192,6 +192,8 @@ import Testing
                     $0.until = old.until; $0.expires = PriceFile.now
                 }
             ).map(\.rowCount) == [39])
+        // A rule that is refused for the number of these rows.
+        #expect(try released(rules: [.prices { $0.limits.maxRows = 5 }]).map(\.rowCount) == [39])
         // A row that two rules delete is counted once.
         #expect(try released(rules: [.prices(), .prices("again", line: 20)]).map(\.rowCount) == [39])
     }
