@@ -70,14 +70,7 @@ struct RunSession {
         let interruption = Interruption()
         defer { withExtendedLifetime((lock, interruption)) {} }
         let writer = try opening.writer()
-        let ledger = try opening.ledgerWriter().map {
-            try RunLedger(
-                writer: $0, store: try opening.realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
-                zone: policy.timezone)
-        }
-        if let crashed = try ledger?.markCrashed(), crashed > 0 {
-            log.logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"])
-        }
+        let ledger = try opening.ledgerUnderLock(logger: log.logger)
         let run = Run(
             setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger, logger: log.logger,
             signal: { interruption.signal })

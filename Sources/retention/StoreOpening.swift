@@ -1,4 +1,5 @@
 @preconcurrency import Glibc
+import Logging
 import PostgresStore
 import PriceStore
 import RetentionJob
@@ -91,6 +92,18 @@ struct StoreOpening {
         }
         let reader = try? PostgresReader(try Self.address(url, passwordFile: policy.store.passwordFile))
         return (try? reader?.isRunLockHeld()) ?? false
+    }
+
+    /// Opens the ledger for a run or an undo, while the run lock is held; nil if the policy turns it off. Earlier runs without
+    /// an end are marked as crashed.
+    func ledgerUnderLock(logger: Logger) throws -> RunLedger? {
+        guard let writer = try ledgerWriter() else { return nil }
+        let ledger = try RunLedger(
+            writer: writer, store: try realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
+            zone: policy.timezone)
+        let crashed = try ledger.markCrashed()
+        if crashed > 0 { logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"]) }
+        return ledger
     }
 
     /// Opens the ledger for recording, and creates it if it does not exist; nil if the policy turns it off.

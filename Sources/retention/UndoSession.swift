@@ -35,14 +35,7 @@ struct UndoSession {
         let interruption = Interruption()
         defer { withExtendedLifetime((lock, interruption)) {} }
         let writer = try opening.writer()
-        let ledger = try opening.ledgerWriter().map {
-            try RunLedger(
-                writer: $0, store: try opening.realStorePath(), process: MachineFacts.process, keep: policy.ledgerKeep,
-                zone: policy.timezone)
-        }
-        if let crashed = try ledger?.markCrashed(), crashed > 0 {
-            log.logger.warning("earlier run crashed", metadata: ["runs": "\(crashed)"])
-        }
+        let ledger = try opening.ledgerUnderLock(logger: log.logger)
         return try Undo(
             request, setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal }
         ).perform()
