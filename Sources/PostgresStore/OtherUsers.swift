@@ -84,14 +84,10 @@ struct StandbyDelay {
 extension PostgresConnection {
     /// Throws if the server takes no changes.
     func refuseStandby() throws(StoreError) {
-        let isReadOnly: Bool
-        do {
-            isReadOnly =
-                try rows(
-                    SQLFragment("SELECT pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool")
-                ).first?[0] == "t"
-        } catch {
-            throw StoreError(error, store: name, doing: "asking whether the server is a standby")
+        let isReadOnly = try run("asking whether the server is a standby") {
+            try exists(
+                SQLFragment(
+                    "SELECT 1 WHERE pg_is_in_recovery() OR current_setting('default_transaction_read_only')::bool"))
         }
         guard isReadOnly else { return }
         throw StoreError(

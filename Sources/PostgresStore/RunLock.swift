@@ -60,7 +60,15 @@ extension PostgresWriter {
     /// Takes the lock of a run; the session holds it until it ends, and takes it again after a lost connection.
     ///
     /// - Throws: ``StoreError`` of kind `busy` that names the holder.
-    public func takeRunLock() throws(StoreError) { try lockRun() }
+    public func takeRunLock() throws(StoreError) {
+        var lost: Int?
+        try run("taking the lock of a run") {
+            // A session that was lost may have taken it.
+            let former = lost
+            lost = serverProcess
+            try lockRun(insteadOf: former)
+        }
+    }
 }
 
 extension PostgresStore {

@@ -41,9 +41,9 @@ package struct Policy: Sendable {
         self.rules = rules
     }
 
-    /// The holds that are in force, as ``Hold/canonical`` has them.
+    /// The holds that are in force, as ``Hold/record`` has them.
     package func holdLines(at clock: Instant) -> [String] {
-        holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical)
+        holds.filter { !$0.hasEnded(at: clock) }.map(\.record)
     }
 
     /// Two years.

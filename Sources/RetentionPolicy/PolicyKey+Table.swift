@@ -139,6 +139,10 @@ extension PolicyKey {
         PolicyKey("max_rows", .integer(1...Int.max), "The largest number of rows that a run may delete"),
         PolicyKey("max_fraction", .fraction, "The largest part of the readable rows that a run may delete"),
         PolicyKey(
+            "max_late_rows", .integer(0...Int.max),
+            "The largest number of expired rows that came back after a run that had left none; default: 1000, or 1 % of the rows"
+        ),
+        PolicyKey(
             "max_lock", .durationOrZero,
             "How long one transaction may lock the store; 0: short batches only; default 2s"),
     ]

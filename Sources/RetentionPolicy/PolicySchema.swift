@@ -90,7 +90,7 @@ package enum PolicySchema {
         case .modelPath:
             ["allOf": [reference("path"), ["pattern": "\\.momd?/?$"]]]
         case .serverURL: ["type": "string", "pattern": .text("^" + serverPrefix)]
-        case .word(let words): ["enum": .list(words.map { .text($0.name) })]
+        case .word(let words): ["enum": .list(words.filter(\.isListed).map { .text($0.name) })]
         case .wordOr(let words, let other):
             ["anyOf": [["enum": .list(words.map { .text($0.name) })], node(other, isComplete: isComplete)]]
         case .flag: ["type": "boolean"]

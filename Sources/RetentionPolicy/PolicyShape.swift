@@ -59,10 +59,14 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
     /// Names that other programs use for it; they are suggested, not accepted.
     let otherNames: [String]
 
-    init(_ name: String, unavailable: String? = nil, otherNames: [String] = []) {
+    /// Whether the schema lists it.
+    let isListed: Bool
+
+    init(_ name: String, unavailable: String? = nil, otherNames: [String] = [], isListed: Bool = true) {
         self.name = name
         self.unavailable = unavailable
         self.otherNames = otherNames
+        self.isListed = isListed
     }
 
     init(stringLiteral name: String) { self.init(name) }
@@ -72,8 +76,15 @@ struct PolicyWord: Sendable, ExpressibleByStringLiteral {
         type.allCases.map { PolicyWord($0.rawValue) }
     }
 
-    /// The refusals that a policy can name. That restored rows are deleted again is decided by hand, once.
-    static let refusals = PolicyWord.of(RefusalCode.self).filter { $0.name != RefusalCode.held.rawValue }
+    /// The refusals that a policy can name.
+    static let refusals = RefusalCode.allCases.map { code in
+        guard RefusalCode.acceptableByHandOnly.contains(code) else { return PolicyWord(code.rawValue) }
+        return PolicyWord(
+            code.rawValue,
+            unavailable:
+                "'\(code.rawValue)' is accepted by hand for one run, with --accept \(code.rawValue), never by a policy",
+            isListed: false)
+    }
 }
 
 /// A key of the policy file: one row of the table in `PolicyKey+Table.swift`.

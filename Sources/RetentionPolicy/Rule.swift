@@ -43,6 +43,11 @@ package struct Rule: Sendable {
         self.marks = marks
     }
 
+    /// What ``earliest`` is by default: 1971-01-01 in the zone.
+    package static func defaultEarliest(_ zone: CalendarZone) -> Instant {
+        zone.instant(of: CivilDateTime(CivilDate(year: 1971, month: 1, day: 1)))
+    }
+
     /// How much is deleted in one transaction, and what comes between two.
     package struct BatchSetting: Hashable, Sendable {
         /// What comes between two batches.
@@ -97,13 +102,21 @@ package struct Rule: Sendable {
         /// Greater than 0, at most 1.
         package var maxFraction: Double?
 
+        /// The most rows that may have come back; nil: the larger of 1,000 and 1 % of the rows.
+        package var maxLateRows: Int?
+        /// What ``maxLateRows`` is at least by default.
+        package static let lateRows = 1000
+
         /// The longest that the store may be locked by one rebuild or statement; zero: rows are deleted in short batches only;
         /// nil: two seconds.
         package var maxLock: Duration?
 
-        package init(maxRows: Int? = nil, maxFraction: Double? = nil, maxLock: Duration? = nil) {
+        package init(
+            maxRows: Int? = nil, maxFraction: Double? = nil, maxLateRows: Int? = nil, maxLock: Duration? = nil
+        ) {
             self.maxRows = maxRows
             self.maxFraction = maxFraction
+            self.maxLateRows = maxLateRows
             self.maxLock = maxLock
         }
     }
@@ -126,9 +139,15 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case unsupportedSchema = "unsupported_schema"
     case notArchivable = "not_archivable"
     case held
+    case policyWidened = "policy_widened"
+    case rowsCameBack = "rows_came_back"
+    case planDrifted = "plan_drifted"
+
+    /// Those that are accepted by hand, for one run: a policy cannot name them.
+    package static let acceptableByHandOnly: Set<RefusalCode> = [.held, .policyWidened, .rowsCameBack]
 
     /// Those that can be accepted.
     package static let acceptable = allCases.filter {
-        ![.unsupportedSchema, .notArchivable, .holdUnusable].contains($0)
+        ![.unsupportedSchema, .notArchivable, .holdUnusable, .planDrifted].contains($0)
     }
 }

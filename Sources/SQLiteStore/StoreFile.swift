@@ -138,6 +138,12 @@ enum StoreFile {
         }
     }
 
+    /// Which file is at a path, no link followed; nil: none that can be looked at.
+    static func number(of path: String) -> Number? {
+        var status = stat()
+        return lstat(path, &status) == 0 ? Number(status) : nil
+    }
+
     /// The size of a file in bytes; 0: there is none.
     static func sizeBytes(of path: String) -> Int64 {
         var status = stat()

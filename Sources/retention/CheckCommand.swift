@@ -45,7 +45,7 @@ struct CheckCommand: ConsoleCommand {
                 ? "\(policy.store.written) was checked, and \(refusedCount) "
                     + (refusedCount == 1 ? "rule will be refused" : "rules will be refused")
                 : "\(policy.store.written) fits"
-        let line = "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))"
+        let line = "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))\(try pastScope(policy))"
         try console.report(TextWidth.fit(line, width: console.width).map { $0 + "\n" }.joined())
         return 0
     }
@@ -53,6 +53,18 @@ struct CheckCommand: ConsoleCommand {
     /// What is wrong with the folder of the archives, unless its place is wrong.
     private func archiveTroubles(_ policy: Policy) -> [Diagnostic] {
         ArchiveFolder.diagnostics(of: policy).isEmpty ? ArchiveFolder.troubles(of: policy) : []
+    }
+
+    /// What the next run cannot compare with the past, as a clause that begins with a semicolon; blank: it can.
+    private func pastScope(_ policy: Policy) throws -> String {
+        let opening = StoreOpening(policy)
+        guard !offline, try opening.outputs().diagnostics.isEmpty else { return "" }
+        let memory = try opening.ledgerReader().map {
+            try LedgerHistory(reader: $0).memory(store: try opening.realStorePath())
+        }
+        guard memory?.rules.isEmpty ?? true else { return "" }
+        let reason = policy.ledger == .none ? "without a ledger" : "before the first run"
+        return "; \(reason) policy_widened and rows_came_back are not checked"
     }
 
     private func diagnostics(_ policy: Policy) throws -> [Diagnostic] {
@@ -77,6 +89,7 @@ struct CheckCommand: ConsoleCommand {
                         policy: completed, reader: reader, asOf: asOf, clock: clock, reported: found)
             }
         }
+        found += ArchiveFolder.troubles(of: completed, in: reader)
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)
         // What has to be changed comes before what might be.
         return (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }

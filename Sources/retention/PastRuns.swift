@@ -1,5 +1,7 @@
+@preconcurrency import Glibc
 import PriceStore
 import RetentionJob
+import RetentionPolicy
 import RetentionReports
 
 /// The recorded runs of a policy's store.
@@ -13,9 +15,17 @@ struct PastRuns {
         guard let reader = try opening.ledgerReader() else { return [] }
         return try LedgerHistory(reader: reader).runs(query) { opening.isRunAtWork(on: $0) }.map { run in
             var run = run
+            run.report.archive = run.report.archive ?? archiveLeft(by: run)
             run.isArchiveThere = run.report.archive.flatMap { ArchiveFolder.hasFile($0.path) }
             return run
         }
+    }
+
+    /// The archive that a crashed run left where the policy says; nil: there is none.
+    private func archiveLeft(by run: LedgerRun) -> RunReport.Archive? {
+        guard run.outcome == .crashed, let folder = opening.policy.archive?.folder else { return nil }
+        let path = FilePlace.path(run.report.runID + ".sqlite", in: ArchiveFolder(folder).path)
+        return ArchiveFolder.hasFile(path) == true ? RunReport.Archive(path: path, rows: 0, isComplete: false) : nil
     }
 
     /// The runs of this store that have an archive.
@@ -25,7 +35,9 @@ struct PastRuns {
     }
 
     /// The run of this store whose ID begins so.
-    func run(_ id: String) throws -> LedgerRun {
+    ///
+    /// - Parameter formerStore: where the store was at the time of the run; nil: where it is now.
+    func run(_ id: String, formerStore: String?) throws -> LedgerRun {
         let found = try runs(.init(run: id))
         guard let first = found.first else {
             throw CommandFailure(
@@ -35,11 +47,28 @@ struct PastRuns {
         guard found.count == 1 || first.report.runID == id else {
             throw CommandFailure.usage("'\(id)' matches \(found.count) runs", hint: "write more of the ID")
         }
-        guard try first.report.store == opening.realStorePath() else {
+        guard try first.report.store == formerStore ?? opening.realStorePath() else {
             throw CommandFailure(
                 exitCode: 65, message: "run \(first.report.runID) is of another store: \(first.report.store)",
+                hint:
+                    "name the policy of that store with -c; if the store was moved, pass --moved-from \(first.report.store)"
+            )
+        }
+        guard formerStore.map({ access($0, F_OK) != 0 }) ?? true else {
+            throw CommandFailure(
+                exitCode: 65, message: "the store was not moved: a file is still at \(first.report.store)",
                 hint: "name the policy of that store with -c")
         }
         return first
+    }
+
+    /// Throws unless a run is what was recorded.
+    func verify(_ run: LedgerRun) throws {
+        guard let reader = try opening.ledgerReader(),
+            let fault = try LedgerVerification.fault(ofRun: run.number, reader)
+        else { return }
+        throw CommandFailure(
+            exitCode: 74, message: "the ledger is not what was recorded: \(fault.message)",
+            hint: "nothing was changed; see retention log --verify, and restore the ledger from a backup")
     }
 }

@@ -33,7 +33,7 @@ struct ReportCommand: ConsoleCommand {
         let isForOutput = html == "-"
         let outputs = try opening.outputs()
         try outputs.check()
-        if !isForOutput, let objection = outputs.objection(toPage: html) {
+        if !isForOutput, let objection = outputs.objection(to: .page, at: html) {
             throw CommandFailure(
                 exitCode: 73, message: "the page cannot be written: \(objection)",
                 hint: "name a new file or an earlier page")
@@ -41,7 +41,7 @@ struct ReportCommand: ConsoleCommand {
         let session = RunSession(
             console: console, policy: policy, asOf: SystemClock.now().toSecond, options: Planner.Options(),
             log: LogOpening.Log(logger: Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }))
-        let plan = try session.dryRun()
+        let plan = try session.dryRun().report
         if let failure = plan.failure { throw CommandFailure(exitCode: plan.exitCode, message: failure) }
 
         let reader = try opening.reader()

@@ -23,6 +23,22 @@ struct RunCommand: ConsoleCommand {
     @OptionGroup var policyOption: PolicyOption
     @Flag(help: "Show what would be deleted; change nothing.")
     var dryRun = false
+    @Option(
+        help: ArgumentHelp(
+            "With --dry-run: show this many of the oldest and the newest rows to delete, and of the first to stay.",
+            valueName: "rows"))
+    var sample: Int?
+    @Option(
+        help: ArgumentHelp("With --dry-run: save what was seen, so that --plan can carry it out.", valueName: "file"),
+        completion: .file())
+    var savePlan: String?
+    @Option(help: ArgumentHelp("How long a saved plan is valid (default: 24h).", valueName: "duration"))
+    var validFor: String?
+    @Option(
+        help: ArgumentHelp(
+            "Carry out a saved plan: the same instant, policy, store and rows, or nothing.", valueName: "file"),
+        completion: .file())
+    var plan: String?
     @Option(help: ArgumentHelp("Only this rule; can be repeated.", valueName: "name"))
     var rule: [String] = []
     @OptionGroup var asOfOption: AsOfOption
@@ -55,22 +71,40 @@ struct RunCommand: ConsoleCommand {
         options.technique = technique
         let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
         try asOfOption.check()
+        if let sample {
+            guard dryRun else { throw CommandFailure.usage("--sample needs --dry-run") }
+            guard (1...1000).contains(sample) else {
+                throw CommandFailure.usage("--sample takes a number from 1 to 1000")
+            }
+        }
+
+        try checkPlanOptions()
+        let validity = try validFor.map { try OptionValue.duration($0, option: "--valid-for") }
 
         let policy = try policyOption.read()
         options.ruleNames = try rule.map { try OptionValue.ruleName($0, in: policy) }
+        let planFile = try plan.map { try PlanFile(reading: $0, for: policy, clock: started) }
+        if let saved = planFile?.plan {
+            (options.savedPlan, options.accept, options.ruleNames) = (saved, saved.accept, saved.ruleNames)
+        }
         let bar = ProgressBar(
             show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
             width: { console.progressWidth })
         var opening = LogOpening(
             format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: verbose, isDryRun: dryRun)
         var session = RunSession(
-            console: console, policy: policy, asOf: try asOfOption.instant(for: policy, clock: started),
-            options: options,
+            console: console, policy: policy,
+            asOf: try planFile?.plan.asOf ?? asOfOption.instant(for: policy, clock: started), options: options,
             log: try opening.open(console))
         do {
             let outputs = try StoreOpening(policy).outputs()
             try outputs.check()
             if dryRun { try outputs.checkFolders() }
+            if let savePlan, let objection = outputs.objection(to: .plan, at: savePlan) {
+                throw CommandFailure(
+                    exitCode: 73, message: "the plan cannot be written: \(objection)",
+                    hint: "name a new file or an earlier plan")
+            }
             opening.settings = policy.log
             session.log = try opening.open(console)
         } catch {
@@ -81,9 +115,35 @@ struct RunCommand: ConsoleCommand {
         session.maxRuntime = budget
         session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
         session.isVerbose = verbose
-        let report = try dryRun ? session.dryRun() : session.run()
+        session.sampleCount = sample ?? 0
+        session.planFile = planFile
+        guard dryRun else {
+            let report = try session.run()
+            try show(report, console)
+            return report.exitCode
+        }
+        let (report, saved) = try session.dryRun(planValidity: savePlan == nil ? nil : validity ?? PlanFile.validity)
+        if let savePlan, let saved { try PlanFile.write(saved, to: savePlan) }
         try show(report, console)
+        if let savePlan, let saved, !quiet, format == .text {
+            try console.report(
+                "The plan is saved in \(SafeText.line(savePlan)), valid until \(Figures.instant(saved.validUntil.toSecond)).\n"
+            )
+        }
         return report.exitCode
+    }
+
+    private func checkPlanOptions() throws(CommandFailure) {
+        if savePlan != nil, !dryRun { throw .usage("--save-plan needs --dry-run") }
+        if validFor != nil, savePlan == nil { throw .usage("--valid-for needs --save-plan") }
+        guard plan != nil else { return }
+        for (name, isGiven) in [
+            ("--save-plan", savePlan != nil), ("--as-of", asOfOption.asOf != nil), ("--rule", !rule.isEmpty),
+            ("--accept", !accept.isEmpty),
+        ] where isGiven {
+            throw .usage(
+                "--plan and \(name) are mutually exclusive", hint: "the plan contains what the dry run was told")
+        }
     }
 
     private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) {

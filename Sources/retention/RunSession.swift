@@ -14,6 +14,10 @@ struct RunSession {
     /// The command line's time budget; nil: the policy's.
     var maxRuntime: Duration?
     var observer: (any RunObserver)?
+    /// The plan to carry out; nil: what the policy says now.
+    var planFile: PlanFile?
+    /// How many rows of each kind a dry run shows.
+    var sampleCount = 0
     /// Whether each different statement is shown with its query plan.
     var isVerbose = false
     /// The run's identifier.
@@ -29,15 +33,29 @@ struct RunSession {
     }
 
     /// Tells what a run would do.
-    func dryRun() throws -> RunReport {
+    ///
+    /// - Parameter planValidity: how long a plan that is made of it is valid; nil: none is made.
+    func dryRun(planValidity: Duration? = nil) throws -> (report: RunReport, plan: SavedPlan?) {
         let opening = opening
         let reader = try opening.reader()
         try opening.checkLock()
-        let memory =
-            try opening.ledgerReader().map { try LedgerHistory(reader: $0).memory(store: try opening.realStorePath()) }
-        return try DryRun(
-            setup: setup(try policy.completed(from: reader)), memory: memory ?? RunMemory(), logger: log.logger
-        ).perform(rehearsal: reader)
+        let ledger = try opening.ledgerReader().map { LedgerHistory(reader: $0) }
+        let memory = try ledger?.memory(store: try opening.realStorePath())
+        try planFile?.check(reader, usedBy: ledger?.run(ofPlan: planFile?.sha256 ?? ""))
+        var dryRun = DryRun(
+            setup: setup(try policy.completed(from: reader)), memory: memory ?? RunMemory(), logger: log.logger)
+        dryRun.sampleCount = sampleCount
+        var plan: SavedPlan?
+        dryRun.planValidity = planValidity
+        dryRun.takePlan = { plan = $0 }
+        let report = try dryRun.perform(rehearsal: reader)
+        if planValidity != nil, report.pending.saved > 0 {
+            throw CommandFailure(
+                exitCode: 65, message: "a plan cannot be saved while pending files wait: a run imports them first",
+                hint: "run without --save-plan first, or move the files away")
+        }
+        plan?.ledgerHash = try ledger?.chainHead()
+        return (report, plan)
     }
 
     /// Carries a run out.
@@ -71,6 +89,7 @@ struct RunSession {
         defer { withExtendedLifetime((lock, interruption)) {} }
         let writer = try opening.writer()
         let ledger = try opening.ledgerUnderLock(logger: log.logger)
+        try planFile?.check(writer, usedBy: ledger?.run(ofPlan: planFile?.sha256 ?? ""))
         let run = Run(
             setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger, logger: log.logger,
             signal: { interruption.signal })
@@ -89,6 +108,7 @@ struct RunSession {
         var setup = RunSetup(
             policy: policy, runID: runID, asOf: asOf, options: options, maxRuntime: maxRuntime,
             clock: SystemClock.now, uptime: SystemClock.uptime, sleep: SystemClock.sleep, observer: observer)
+        setup.planSHA256 = planFile?.sha256
         setup.openArchive = { try StoreOpening.archiveReader($0) }
         return setup
     }

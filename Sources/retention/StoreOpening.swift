@@ -9,7 +9,7 @@ import SQLiteStore
 
 /// Opens stores. The only file that names an engine.
 struct StoreOpening {
-    private let policy: Policy
+    let policy: Policy
     /// Called with each different statement and its query plan; nil: no trace.
     private let trace: ((_ statement: String, _ plan: [String]) -> Void)?
 

@@ -27,6 +27,8 @@ struct UndoCommand: ConsoleCommand {
     var list = false
     @Option(help: ArgumentHelp("Only rows that this rule deleted; can be repeated.", valueName: "name"))
     var rule: [String] = []
+    @Option(help: ArgumentHelp("Where the store was at the time of the run, if it was moved since.", valueName: "path"))
+    var movedFrom: String?
     @Flag(help: "Show what would be restored; change nothing.")
     var dryRun = false
     @Option(help: ArgumentHelp("Stop after this time; the same undo continues later.", valueName: "duration"))
@@ -43,7 +45,7 @@ struct UndoCommand: ConsoleCommand {
     var logLevel: Policy.LogSettings.Level?
 
     func run(_ console: Console) throws -> Int32 {
-        guard (runID != nil) != list else {
+        guard (runID != nil) != list, runID != "" else {
             throw CommandFailure.usage(
                 list ? "--list takes no run" : "name a run",
                 hint: "retention undo --list shows the runs that have an archive")
@@ -55,18 +57,31 @@ struct UndoCommand: ConsoleCommand {
                 exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none), which knows the archives",
                 hint: "read the archive with any program for SQLite")
         }
-        let past = PastRuns(StoreOpening(policy))
+        let opening = StoreOpening(policy)
+        let past = PastRuns(opening)
         guard let runID else { return try show(past.withArchives(), console) }
-        let run = try past.run(runID)
-        let request = Undo.Request(
-            run: run.report.runID, archive: try Self.archive(of: run),
-            rules: try rule.map { try Self.rule($0, of: run) })
+        let run: LedgerRun
+        do {
+            run = try past.run(runID, formerStore: movedFrom)
+        } catch let error as StoreError where error.kind == .permission && !dryRun {
+            // An undo that was killed can leave a change of the ledger half done. Opening it for writing takes the change back.
+            guard (try? opening.ledgerWriter()) != nil else { throw error }
+            run = try past.run(runID, formerStore: movedFrom)
+        }
+        try past.verify(run)
+        var request = Undo.Request(
+            run: run.report.runID, archive: try Self.archive(of: run, policy),
+            rules: try rule.map { try Self.rule($0, of: run) }, formerStore: movedFrom)
+        // The folder of the archives may have been moved with the store.
+        if movedFrom != nil, ArchiveFolder.hasFile(request.archive.path) == false, let folder = policy.archive?.folder {
+            request.archive.path = folder + "/" + request.run + ".sqlite"
+        }
         let bar = ProgressBar(
             show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
             width: { console.progressWidth })
-        let opening = LogOpening(
+        let log = LogOpening(
             settings: policy.log, format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun)
-        var session = UndoSession(policy: policy, request: request, log: try opening.open(console))
+        var session = UndoSession(policy: policy, request: request, log: try log.open(console))
         session.maxRuntime = budget
         session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
         let report = try dryRun ? session.dryRun() : session.run()
@@ -77,7 +92,7 @@ struct UndoCommand: ConsoleCommand {
     // MARK: The run
 
     /// The archive of a run, or why it cannot be undone.
-    private static func archive(of run: LedgerRun) throws(CommandFailure) -> RunReport.Archive {
+    private static func archive(of run: LedgerRun, _ policy: Policy) throws(CommandFailure) -> RunReport.Archive {
         let id = run.report.runID
         func refused(_ message: String, hint: String) -> CommandFailure {
             CommandFailure(exitCode: 65, message: message, hint: hint)
@@ -86,13 +101,18 @@ struct UndoCommand: ConsoleCommand {
             throw refused(
                 "run \(id) is itself an undo, of run \(undo.run)", hint: "its rows are held until the policy changes")
         }
+        // A server deletes a row and copies it in one transaction: whatever has become of the run, the archive fits.
+        var place: String?
+        if case .schema(let name)? = policy.archive?.place { place = name }
         switch run.outcome {
+        case .crashed where place != nil:
+            return RunReport.Archive(path: place ?? "", rows: 0, isComplete: false)
         case .running:
             throw CommandFailure(exitCode: 75, message: "run \(id) has not ended", hint: "try again later")
-        case .crashed:
+        case .crashed where run.report.archive == nil:
             throw refused(
-                "run \(id) crashed, so its archive is not complete and cannot be restored",
-                hint: "the rows in it can be read with any program for SQLite; see the folder of the archives")
+                "run \(id) crashed, and no archive of it is in the folder of the policy",
+                hint: "a run that crashes before it deletes anything leaves none")
         default: break
         }
         guard let archive = run.report.archive else {
@@ -101,11 +121,6 @@ struct UndoCommand: ConsoleCommand {
                 "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
                 hint: hasDeleted
                     ? "with archive in the policy the next runs can be undone" : "retention undo --list shows others")
-        }
-        guard archive.isComplete else {
-            throw refused(
-                "the archive of run \(id) is not complete and cannot be restored: \(archive.path)",
-                hint: "the rows in it can be read with any program for SQLite")
         }
         if run.isArchiveThere == false, let until = archive.until, until < SystemClock.now() {
             throw CommandFailure(
@@ -117,6 +132,8 @@ struct UndoCommand: ConsoleCommand {
     }
 
     private static func rule(_ name: String, of run: LedgerRun) throws(CommandFailure) -> String {
+        // Which rules a crashed run has carried out, only its archive knows.
+        if run.outcome == .crashed { return name }
         let names = run.report.rules.filter { $0.archived != nil }.map(\.name)
         if names.contains(name) { return name }
         throw .usage(

@@ -116,6 +116,21 @@ struct FaultTests {
         #expect(try database.reader().isRunLockHeld())
     }
 
+    @Test func aSessionThatIsCutOffWhereItTakesTheLockIsOpenedAgain() throws {
+        let database = try TestDatabase(ExpiringRows.schema)
+        let writer = try database.writer()
+        let first = writer.serverProcess
+        try database.run("SELECT pg_terminate_backend(\(first), 1000)")
+        try writer.takeRunLock()
+        #expect(try writer.serverProcess != first && database.reader().isRunLockHeld())
+        // What a lost session was called is known: it may hold the lock for a while.
+        let second = writer.serverProcess
+        try database.run("SELECT pg_terminate_backend(\(second), 1000)")
+        #expect(
+            storeError { _ = try writer.run("asking", isRepeatable: false) { try writer.execute("SELECT 1") } } != nil)
+        #expect(!writer.isOpen && writer.serverProcess == second)
+    }
+
     @Test func aServerThatIsStartedAgainIsWaitedForAndTheRestIsDeleted() throws {
         let cluster = try PostgresCluster()
         let url = try cluster.makeDatabase(ExpiringRows.schema)

@@ -53,8 +53,10 @@ struct PolicyFileTests {
     /// The ledger keeps what a hold covers as a line, of which the next run makes the hold again.
     @Test func aHoldIsMadeAgainOfItsLine() throws {
         for hold in try everything().holds {
-            let again = try #require(Hold(canonical: hold.canonical), "\(hold.canonical)")
-            #expect(again.canonical == hold.canonical && again.from == hold.from && again.until == hold.until)
+            let again = try #require(Hold(record: hold.record), "\(hold.record)")
+            #expect(
+                again.canonical == hold.canonical && again.expires == hold.expires && again.from == hold.from
+                    && again.until == hold.until)
             #expect(again.name == hold.name && again.entity == hold.entity && again.reason.isEmpty)
         }
         var odd = Hold(
@@ -63,9 +65,9 @@ struct PolicyFileTests {
             .isIn("x: [1]", [.text("5"), .integer(5), .real(2.5), .text("no")]), .isNull("#"),
             .compare("y", .notEqual, .real(-0.125)),
         ])
-        let again = try #require(Hold(canonical: odd.canonical), "\(odd.canonical)")
+        let again = try #require(Hold(record: odd.record), "\(odd.record)")
         #expect(again.canonical == odd.canonical && again.entity == odd.entity)
-        #expect(!odd.canonical.contains("\n") && Hold(canonical: "") == nil && Hold(canonical: "{}") == nil)
+        #expect(!odd.canonical.contains("\n") && Hold(record: "") == nil && Hold(record: "{}") == nil)
     }
 
     @Test func theLedgerKeepsTwoYearsByDefault() throws {

@@ -89,6 +89,19 @@ struct DamagedIndexTests {
         }
     }
 
+    /// The query that copies rows to an archive finds it, too.
+    @Test(arguments: [Technique.range, .sorted, .whole]) func norDoesADeleteWithAnArchive(_ strategy: Technique) throws
+    {
+        let store = try store(
+            "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",
+            value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
+        var asked = request()
+        asked.technique = strategy.rawValue
+        let error = #expect(throws: StoreError.self) { try ArchivedStore(store).delete([asked], batchRows: 50) }
+        #expect(error?.description.contains("REINDEX") == true, "\(String(describing: error))")
+        #expect(try store.rows(Self.fresh) == ["140"])
+    }
+
     /// All rows go by the index: no short way may believe it.
     @Test(arguments: [Technique.whole, .rebuild]) func notEvenWhereTheIndexSaysThatAllRowsGo(
         _ strategy: Technique

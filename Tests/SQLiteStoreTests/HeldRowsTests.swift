@@ -21,6 +21,33 @@ struct HeldRowsTests {
         HeldRows(name: name, entity: entity, rows: rows)
     }
 
+    // MARK: REPLACE
+
+    /// A row that REPLACE deletes fires no trigger, so nothing could refuse it.
+    @Test(arguments: [
+        ("s TEXT PRIMARY KEY", "INSERT OR REPLACE INTO held VALUES (old.s)"),
+        ("s TEXT PRIMARY KEY", "REPLACE /* ! */ INTO \"HELD\" VALUES (old.s)"),
+        ("s TEXT PRIMARY KEY", "UPDATE OR REPLACE held SET s = old.s"),
+        ("s TEXT PRIMARY KEY ON CONFLICT\nREPLACE", "INSERT INTO held VALUES (old.s)"),
+    ])
+    func aRuleWhoseTriggersMayReplaceHeldRowsIsRefused(_ columns: String, _ statement: String) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, s TEXT)", "CREATE TABLE held (\(columns))",
+            "CREATE TABLE other (s TEXT PRIMARY KEY)", "CREATE TRIGGER gone AFTER DELETE ON p BEGIN \(statement); END",
+            "INSERT INTO p VALUES (1, 1000, 'a')", "INSERT INTO held VALUES ('a'), ('b')")
+        let request = Self.request("p", Self.hold("held", .all))
+        for connection in [try store.reader(), try store.writer()] as [any StoreReader] {
+            #expect(try connection.survey(request).unsupported?.contains("uses REPLACE") == true)
+        }
+        let error = #expect(throws: StoreError.self) {
+            try store.writer().execute(BatchDeleteRequest(request))
+        }
+        #expect(error?.kind == .unsupported && error?.message.contains("the hold 'audit' cannot be kept") == true)
+        #expect(try store.rows("SELECT count(*) FROM held") == ["2"])
+        // A hold on rows that nothing replaces keeps them.
+        #expect(try store.reader().survey(Self.request("p", Self.hold("other", .all))).unsupported == nil)
+    }
+
     // MARK: The rows of the rule
 
     /// 2,000 rows of two symbols, most of them expired.

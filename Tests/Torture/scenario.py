@@ -79,6 +79,7 @@ class Scenario:
         self.is_archived = chance.random() < 0.5
         self.strategy = "auto"
         self._make(chance)
+        self.values = self.state(self.folder)["values"]
         self._choose_strategy(chance)
 
     def __str__(self):
@@ -183,6 +184,7 @@ class Scenario:
             found = {
                 "integrity": [row[0] for row in store.execute("PRAGMA integrity_check")],
                 "tags": [row[0] for row in store.execute("SELECT tag FROM Price")],
+                "values": set(store.execute("SELECT tag, quote(id), quote(symbol), quote(at) FROM Price")),
                 "audit": [row[0] for row in store.execute("SELECT tag FROM Audit")] if self.is_audited else None,
                 "children": [row[0] for row in store.execute("SELECT tag FROM Quote")] if self.has_children else None,
                 "tables": {row[0] for row in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")},
@@ -307,3 +309,22 @@ class Scenario:
             require(log.returncode == 0, "the log cannot be read:", log.stderr)
             crashed = [run for run in json.loads(log.stdout)["runs"] if run["outcome"] == "crashed"]
             require(len(crashed) == state["running"], "the dead run is not shown as crashed")
+
+    def undo(self, folder, chance):
+        """Undoes all runs, the last first, some of them after an undo that is killed: every row is what it was."""
+        if not self.is_archived:
+            return
+        listed = self.program.run(folder, "undo", "--list", "--format", "json")
+        require(listed.returncode == 0, "the runs with archives are not listed:", listed.stderr)
+        for run in reversed(json.loads(listed.stdout)["runs"]):
+            if chance.random() < 0.5:
+                self.program.run(folder, "undo", run["run"], faults={"KILL_AT": chance.randint(1, 80)})
+            end = self.program.run(folder, "undo", run["run"])
+            is_empty = run["outcome"] == "crashed" and "the archive is empty" in end.stderr
+            require(end.returncode == 0 or is_empty, "the undo ends with", end.returncode, end.stderr, end.stdout)
+        state = self.state(folder)
+        require(state["integrity"] == ["ok"], "the store is damaged by an undo:", state["integrity"][:3])
+        require(sorted(state["tags"]) == sorted(self.rows_and_pending), "after the undo there are other rows than before")
+        require(self.values <= state["values"], "an undo restores other values:", sorted(self.values - state["values"])[:3])
+        if self.has_children:
+            require(sorted(state["children"]) == sorted(self.rows), "an undo restores other children")

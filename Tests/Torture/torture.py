@@ -65,6 +65,7 @@ def kill(bench, chance, folder):
         end = bench.program.job(folder, *scenario.options(), kill_after=after)
     yield how
     scenario.finish(folder, scenario.check(folder))
+    scenario.undo(folder, chance)
     yield "killed" if end.returncode == -9 else "ended before"
 
 
@@ -84,6 +85,7 @@ def power(bench, chance, folder):
         disk.do(call)
     disk.lose_power(chance, folder, is_ordered)
     scenario.finish(folder, scenario.check(folder))
+    scenario.undo(folder, chance)
     yield "in order" if is_ordered else "in any order"
 
 
@@ -114,6 +116,7 @@ def fault(bench, chance, folder):
             words = f"{gone:,} row" if gone else "nothing was deleted"
             require(words in end.stderr or report["totals"]["residue"] == 0, "the message does not say what is gone:", end.stderr)
     scenario.finish(folder, state | {"running": 0})
+    scenario.undo(folder, chance)
     yield f"{kind} ends with {end.returncode}"
 
 

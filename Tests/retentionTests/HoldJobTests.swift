@@ -58,10 +58,28 @@ struct HoldJobTests {
         try setHolds("", of: job)
         let dry = try job.report("--dry-run")
         #expect(dry.releasedHolds == [.init(name: "tax", rows: 3), .init(name: "notes", rows: 1)])
-        #expect(dry.warnings?.contains { $0.contains("the hold 'tax' of the last run is removed") } == true)
-        let run = try job.report()
+        #expect(
+            dry.warnings?.contains {
+                $0.contains("the hold 'tax', which was in force in the last run on this store, is not in this policy")
+            } == true)
+        #expect(dry.rules[0].refusal == "policy_widened" && dry.rules[0].widened?.rows == 4)
+        let run = try job.report("--accept", "policy_widened")
         #expect(run.releasedHolds == dry.releasedHolds && run.rules[0].deleted == 4 && run.rules[0].cascaded == 1)
         #expect(try job.report().releasedHolds == [])
+    }
+
+    /// A run that deletes nothing because its rules are refused says nothing of the holds that kept rows.
+    @Test func aRefusedRunForgetsNoHold() throws {
+        let job = try job()
+        #expect(try job.report().exitCode == 0)
+        try setHolds("", of: job)
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(
+            policy.replacing("max_age: 30d", with: "max_age: 30d, limits: { max_rows: 1 }"), to: "retention.yaml")
+        let refused = try job.report()
+        #expect(refused.exitCode == 65 && refused.totals.deleted == 0 && refused.releasedHolds?.first?.name == "tax")
+        try job.folder.write(policy, to: "retention.yaml")
+        #expect(try job.report("--dry-run").releasedHolds == refused.releasedHolds)
     }
 
     @Test func withoutALedgerNobodyRemembersAHold() throws {

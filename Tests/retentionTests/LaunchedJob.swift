@@ -15,6 +15,10 @@ final class LaunchedJob {
 
     func path(_ name: String) -> String { folder.url.appending(path: name).path }
 
+    func move(_ name: String, to other: String) throws {
+        try FileManager.default.moveItem(atPath: path(name), toPath: path(other))
+    }
+
     /// Opens a database of the folder, and waits for a program that is at work on it.
     private func open(_ file: String) throws -> DatabaseQueue {
         var configuration = Configuration()
@@ -72,6 +76,7 @@ final class LaunchedJob {
     }
 
     /// Runs `retention run --format json` and reads its report.
+    @discardableResult
     func report(_ arguments: String...) throws -> Report { try report(arguments) }
 
     func report(_ arguments: [String]) throws -> Report {
@@ -113,8 +118,30 @@ struct Report: Decodable {
         var rows: Int?
         var expired, keptByRule, deleted, cascaded, nullified, unreadable, residue, batches: Int
         var accepted: [String]
-        var held: Int?
+        var held, archived: Int?
         var keptByHold: [KeptByHold]?
+        var late: Int?
+        var widened: Widened?
+        var sample: RowSample?
+        var forecast: Forecast?
+    }
+
+    struct Widened: Decodable {
+        struct Change: Decodable, Equatable {
+            var key: String
+            var was, now: String?
+        }
+        var changes: [Change]
+        var rows: Int
+    }
+
+    struct RowSample: Decodable {
+        var columns: [String]
+        var oldest, newest, kept: [[String]]
+    }
+
+    struct Forecast: Decodable, Equatable {
+        var nextDay, nextWeek: Int
     }
 
     struct KeptByHold: Decodable, Equatable {

@@ -142,7 +142,7 @@ struct LogAndQuietTests {
             Sample.policy(Sample.rule(name: "fx", entity: "Fx Rate")), to: "retention.yaml")
         #expect(try job.retention("run").status == 65)
         try job.folder.write(Sample.policy(Sample.rule(name: "new")), to: "retention.yaml")
-        try job.retention("run")
+        try job.retention("run", "--accept", "policy_widened")
         try job.retention("run", "--dry-run")
         for number in 1...4 {
             let time = "unixepoch('2026-10-01') + \(number) * 86400"

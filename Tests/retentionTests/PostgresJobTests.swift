@@ -268,25 +268,6 @@ struct PostgresJobTests {
         #expect(try number("SELECT count(*) FROM \(entity)") >= before - 1)
     }
 
-    @Test func rowsOfAServerAreNotArchivedYet() throws {
-        let job = try job()
-        let before = try number("SELECT count(*) FROM price")
-        for (rule, code) in [("", "not_archivable"), (", archive: none", String?.none)] {
-            try job.folder.write(
-                """
-                version: 1
-                store: \(url)
-                archive: { schema: retention_archive }
-                rules: [{ name: a, entity: price, date_attribute: at, max_age: 30d\(rule) }]
-
-                """, to: "retention.yaml")
-            for report in [try job.report("--dry-run"), try job.report()] {
-                #expect(report.rules[0].refusal == code, "\(report.rules)")
-            }
-            #expect(try (number("SELECT count(*) FROM price") == before) == (code != nil))
-        }
-    }
-
     @Test func aDigestNeedsAPrimaryKey() throws {
         try cluster.run("CREATE TABLE bare (at timestamptz); INSERT INTO bare VALUES ('2020-01-01'), (now())", url: url)
         let job = try job()

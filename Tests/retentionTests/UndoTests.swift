@@ -1,4 +1,5 @@
 import Foundation
+import RetentionJob
 import Testing
 
 /// `retention undo` as a user calls it: what a run deleted comes back, the rules are held, and nothing else changes.
@@ -30,7 +31,7 @@ struct UndoTests {
         struct Row: Decodable { var table, reason: String; var key: [String] }
         var run: String
         var rules: [String]
-        var archived, restored, present, skipped, references: Int
+        var archived, restored, present, skipped, references, skippedReferences: Int
         var tables: [Table]
         var skippedRows: [Row]
     }
@@ -109,6 +110,86 @@ struct UndoTests {
         #expect(next.exitCode == 0 && next.totals.deleted == 8)
     }
 
+    /// A cascade or a trigger of another rule would delete the restored rows as well.
+    @Test(arguments: ["CASCADE", "TRIGGER", "SET NULL"])
+    func aRuleThatReachesRestoredRowsIsHeld(_ way: String) throws {
+        let isTrigger = way == "TRIGGER"
+        let job = try job(
+            """
+            CREATE TABLE Parent(id INTEGER PRIMARY KEY, at INTEGER);
+            CREATE TABLE Child(id INTEGER PRIMARY KEY, at INTEGER, parent INTEGER \(isTrigger ? "" : "REFERENCES Parent ON DELETE \(way)"));
+            \(isTrigger ? "CREATE TRIGGER gone AFTER DELETE ON Parent BEGIN DELETE FROM Child WHERE parent = OLD.id; END;" : "")
+            INSERT INTO Parent VALUES (1, unixepoch() - 86400 * 31), (2, unixepoch());
+            INSERT INTO Child VALUES (1, unixepoch() - 86400 * 100, 1), (2, unixepoch(), 2);
+
+            """)
+        let rules = [
+            Sample.rule(name: "child", entity: "Child"), Sample.rule(name: "parent", entity: "Parent", age: "60d"),
+        ]
+        try job.folder.write(Sample.policy(rules[0], rules[1], head: Self.archive), to: "retention.yaml")
+        let run = try job.report()
+        #expect(run.totals.deleted == 1)
+        #expect(try undo(job, run.run).exitCode == 0)
+        try job.change("UPDATE Parent SET at = at - 86400 * 60 WHERE id = 1")
+        let next = try job.report()
+        #expect(next.rules.map(\.refusal) == ["held", way == "SET NULL" ? nil : "held"])
+        #expect(try job.number("SELECT count(*) FROM Child") == 2)
+        if way != "SET NULL" {
+            #expect(
+                next.rules[1].message?.contains("has restored rows of Child that run \(run.run) had deleted") == true)
+        }
+    }
+
+    @Test func rowsThatWereThereAlreadyAreHeldToo() throws {
+        let job = try job()
+        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("backup"))
+        let run = try job.report()
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        try FileManager.default.moveItem(atPath: job.path("backup"), toPath: job.path("prices.sqlite"))
+        let undone = try undo(job, run.run)
+        #expect(undone.exitCode == 0 && undone.undo.present == 8 && undone.undo.restored == 0)
+        #expect(try job.report().rules.map(\.refusal) == ["held", "held"])
+    }
+
+    @Test func aRecordThatSomebodyChangedIsNotTrusted() throws {
+        let job = try job()
+        let run = try job.report()
+        let archive = job.path("archive/\(run.run).sqlite")
+        try job.change("UPDATE Price SET symbol = 'FORGED'", in: "archive/\(run.run).sqlite")
+        let sum = try FileHash.sha256(ofFile: archive)
+        try job.change("UPDATE run SET archive_sha256 = '\(sum)'", in: "retention.ledger.sqlite")
+        try refused(job, run.run, 74, "the ledger is not what was recorded: run \(run.run) (number 1)")
+    }
+
+    @Test func anUndoneRunWhoseRowsWereDeletedAgainSaysSo() throws {
+        let job = try job()
+        let run = try job.report()
+        #expect(try undo(job, run.run).exitCode == 0)
+        let again = try job.report("--accept", "held")
+        let list = try job.retention("undo", "--list").output.split(separator: "\n").joined(separator: " ")
+        #expect(list.contains("and run \(again.run) has deleted") || list.contains(again.run), "\(list)")
+        #expect(try job.retention("log", "--run", run.run).output.contains("\(again.run) has deleted"))
+    }
+
+    @Test func aReferenceThatIsNotRestoredIsReported() throws {
+        let job = try job(
+            """
+            CREATE TABLE Note(id INTEGER PRIMARY KEY, price INTEGER REFERENCES Price ON DELETE SET NULL);
+            INSERT INTO Note SELECT id, id FROM Price;
+
+            """)
+        let run = try job.report()
+        try job.change("DELETE FROM Note WHERE id = 1")
+        let dry = try undo(job, run.run, "--dry-run")
+        let undone = try undo(job, run.run)
+        for report in [dry, undone] {
+            #expect(report.exitCode == 65 && report.undo.references == 4 && report.undo.skippedReferences == 1)
+        }
+        #expect(undone.undo.skippedRows.first?.reason == "its reference is not restored: its row is not in the store")
+        let text = try job.retention("undo", run.run)
+        #expect(text.status == 65 && text.output.contains("skipped the references of 1 row"), "\(text)")
+    }
+
     @Test func aPolicyCannotAcceptIt() throws {
         let end = try job(rule: "accept: [held]").retention("check")
         #expect(end.status == 78)
@@ -169,6 +250,8 @@ struct UndoTests {
         #expect(program.wait() == 128 + SIGKILL)
         let count = try job.number("SELECT count(*) FROM Price")
         #expect(count > 2 && count < 3007)
+        let log = try job.retention("log").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(log.contains("whole batches were restored up to then, `retention undo \(run.run)` continues"), "\(log)")
         let held = try job.report()
         #expect(held.exitCode == 65 && held.rules.map(\.refusal).contains("held"))
         try job.change("DROP TRIGGER Price_slow")
@@ -199,6 +282,7 @@ struct UndoTests {
         #expect(try job.retention("undo").status == 64)
         #expect(try job.retention("undo", "01K", "--list").status == 64)
         let run = try job.report()
+        #expect(try job.retention("undo", "").status == 64)
         #expect(try job.retention("undo", run.run).status == 0)
         let undo = try #require(try job.log().last?.run)
         try refused(job, undo, 65, "is itself an undo, of run \(run.run)")
@@ -206,6 +290,32 @@ struct UndoTests {
         #expect(empty.exitCode == 0)
         let nothing = try job.report("--rule", "ticks")
         try refused(job, nothing.run, 65, "deleted nothing")
+    }
+
+    @Test func theRunOfAMovedStoreIsUndoneWithItsFormerPath() throws {
+        let job = try job()
+        let before = try contents(job)
+        let run = try job.report()
+        let old = try job.rows("SELECT store FROM run", in: "retention.ledger.sqlite")[0]
+        try job.move("prices.sqlite", to: "moved.sqlite")
+        try job.move("archive", to: "moved-archive")
+        let policy = try job.text("retention.yaml")
+        try job.folder.write(
+            policy.replacing("prices.sqlite", with: "moved.sqlite").replacing(
+                "folder: archive", with: "folder: moved-archive"),
+            to: "retention.yaml")
+        let refused = try job.retention("undo", run.run)
+        #expect(refused.status == 65 && refused.errors.contains("--moved-from \(old)"), "\(refused)")
+        // What is still there has not been moved.
+        try job.folder.write("", to: "prices.sqlite")
+        #expect(try job.retention("undo", run.run, "--moved-from", old).status == 65)
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        #expect(try job.retention("undo", run.run, "--moved-from", old + "x").status == 65)
+        #expect(try undo(job, run.run, "--moved-from", old, "--dry-run").undo.restored == 8)
+        let undone = try undo(job, run.run, "--moved-from", old)
+        #expect(undone.exitCode == 0 && undone.undo.restored == 8)
+        try job.move("moved.sqlite", to: "prices.sqlite")
+        #expect(try contents(job) == before)
     }
 
     @Test func aRunWithoutAnArchiveAndOneOfAnotherStoreAreRefused() throws {
@@ -255,22 +365,42 @@ struct UndoTests {
         }
     }
 
-    @Test func aCrashedRunIsRefused() throws {
+    /// The archive of a run that was killed is not complete, and has all rows that the run deleted.
+    @Test func whatACrashedRunDeletedIsRestored() throws {
         let job = try job(
             Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90), rule: "batch: { rows: 50 }")
+        let before = try contents(job)
         let program = try RunningProgram(job, "run")
         #expect(job.hasBegunSlowDeletes())
         program.send(SIGKILL)
         _ = program.wait()
         let run = try #require(try job.log().last?.run)
-        try refused(job, run, 65, "crashed, so its archive is not complete")
+        let gone = try before.count - contents(job).count
+        #expect(gone > 0 && gone < 3000)
+        let archive = job.path("archive/\(run).sqlite")
+        #expect(FileManager.default.fileExists(atPath: archive + "-wal"))
+        let list = try job.retention("undo", "--list")
+        #expect(list.output.contains(run) && list.output.contains("possible, as far as the archive goes"), "\(list)")
+        try FileManager.default.setAttributes([.posixPermissions: 0o777], ofItemAtPath: job.path("archive"))
+        let open = try job.retention("undo", run, "--allow-insecure")
+        #expect(open.status == 77 && open.errors.contains("can be written by others"), "\(open)")
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: job.path("archive"))
+
+        #expect(try undo(job, run, "--dry-run").undo.restored == gone)
+        let text = try job.retention("undo", run)
+        #expect(text.status == 0 && text.output.contains("warning: archive not complete"), "\(text)")
+        #expect(try contents(job) == before)
+        #expect(try undo(job, run).undo.restored == 0)
+        #expect(try job.report().rules.map(\.refusal) == ["held", nil])
+        try FileManager.default.removeItem(atPath: archive)
+        try refused(job, run, 65, "crashed, and no archive of it is in the folder of the policy")
     }
 
     @Test func anUndoWhileARunIsAtWorkWaitsForItsTurn() throws {
         let job = try job(rule: "batch: { rows: 50 }")
         let run = try job.report()
         try job.change(Sample.slowDeletes(steps: 20000) + Sample.rows(3000, daysAgo: 90))
-        let program = try RunningProgram(job, "run")
+        let program = try RunningProgram(job, "run", "--accept", "rows_came_back")
         #expect(job.hasBegunSlowDeletes())
         let end = try job.retention("undo", run.run)
         #expect(end.status == 75 && end.errors.contains("another run is using this store"), "\(end)")

@@ -33,6 +33,7 @@ extension PostgresConnection {
         c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
         AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
         AND n.nspname NOT LIKE '\\_timescaledb\\_%' AND n.nspname NOT LIKE 'timescaledb\\_%'
+        AND coalesce(obj_description(c.oid, 'pg_class'), '') NOT LIKE 'retention archive%'
         AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
             AND d.deptype = 'e')
         """

@@ -56,6 +56,8 @@ public class PostgresConnection {
     var known: KnownCounts?
     /// What surveys have found, for the deletions that follow.
     var surveys = SurveyMemory<Findings>()
+    /// What copies rows to the archive of the run; nil: none was begun.
+    var archiver: RowArchiver?
     /// How far standbys were seen to be behind.
     var standbyDelay = StandbyDelay()
     /// Whether a transaction of others was old when that was asked last.
@@ -68,14 +70,8 @@ public class PostgresConnection {
         self.options = options
         name = address.displayName
         link = try Self.open(address, options, name: name)
-        do throws(ServerFault) {
-            let place = link.place
-            let system = try link.execute(script: "SELECT current_database()")
-            storeIdentifier =
-                "postgresql://\(place.host):\(place.port)/\(system.rows.first?.first.flatMap { $0 } ?? "")"
-        } catch {
-            throw StoreError(error, store: name, doing: "the database cannot be asked")
-        }
+        let place = link.place
+        storeIdentifier = "postgresql://\(place.host):\(place.port)/\(place.database)"
     }
 
     private static func open(
@@ -193,17 +189,20 @@ public class PostgresConnection {
             usleep(500_000)
             return
         }
-        let former = link.serverProcess
+        var former = serverProcess
+        let takesLock = holdsRunLock
         let end = ContinuousClock.now + options.patience
         var pause = Duration.milliseconds(100)
         while true {
-            do {
+            do throws(StoreError) {
                 link = try Self.open(address, options, name: name)
+                if takesLock { try lockRun(insteadOf: former) }
                 break
             } catch {
-                guard error.kind == .unreachable || error.kind == .busy, ContinuousClock.now + pause < end else {
-                    throw error
-                }
+                // A session that is cut off while it takes the lock may have taken it.
+                (former, holdsRunLock) = (serverProcess, takesLock)
+                let mayPass = error.kind == .unreachable || error.kind == .busy && !link.isOpen
+                guard mayPass, ContinuousClock.now + pause < end else { throw error }
             }
             usleep(UInt32(pause.milliseconds) * 1000)
             pause = min(pause * 2, .seconds(1))
@@ -211,7 +210,6 @@ public class PostgresConnection {
         transactionDepth = 0
         catalog = PostgresCatalog()
         known = nil
-        if holdsRunLock { try lockRun(insteadOf: former) }
         recoverPrepared()
         guard shadows.isEmpty else { throw error }
     }
@@ -221,6 +219,9 @@ public class PostgresConnection {
         guard !options.isReadOnly, (try? schema(ofExtension: "citus")) ?? nil != nil else { return }
         _ = try? link.execute(CitusSQL.recoverPrepared, [])
     }
+
+    /// The server's process that serves the session.
+    var serverProcess: Int { link.serverProcess }
 
     /// Whether the session is still there.
     var isOpen: Bool { link.isOpen }
@@ -247,16 +248,21 @@ public class PostgresConnection {
     ///
     /// - Parameters:
     ///   - usesOnePlan: whether statements that come again are planned once, whatever their values are.
+    ///   - locked: tables, in SQL, of which no column changes from before its state of the database on.
     ///   - isExclusive: whether it locks out others. A session that waits for such a lock blocks all later ones, so each
     ///     attempt waits for 50 ms only and is repeated with growing pauses.
     func batch<T>(
-        _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, isExclusive: Bool = false,
+        _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, locking locked: [String] = [],
+        isExclusive: Bool = false,
         _ body: () throws -> T
     ) throws(StoreError) -> T {
         guard transactionDepth == 0 else { return try run(what) { try transaction(.normal, body) } }
         var failures = 0
         let (lockEnd, lossEnd) = (ContinuousClock.now + options.lockTimeout, ContinuousClock.now + options.patience)
-        let wait = isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : ""
+        let wait =
+            (isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : "")
+            + (locked.isEmpty
+                ? "" : "LOCK TABLE \(locked.map { "ONLY \($0)" }.joined(separator: ", ")) IN ACCESS SHARE MODE; ")
         while true {
             // A commit whose answer was lost may have happened.
             var committing: (number: String?, value: T)?

@@ -44,6 +44,7 @@ import PriceStore
             PQsetNoticeProcessor(handle, { _, _ in }, nil)
             try link.finishConnecting(timeout)
             PQsetErrorVerbosity(handle, PQERRORS_DEFAULT)
+            link.serverProcess = Int(PQbackendPID(handle))
             return link
         }
 
@@ -120,8 +121,8 @@ import PriceStore
         /// Whether the session is still there, as far as the library has noticed.
         var isOpen: Bool { PQstatus(handle) == CONNECTION_OK }
 
-        /// The number of the server's process that serves the session.
-        var serverProcess: Int { Int(PQbackendPID(handle)) }
+        /// The number of the server's process that serves the session, or served it: the library forgets it with the session.
+        private(set) var serverProcess = 0
 
         /// Whether a transaction is open on the server.
         var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }

@@ -122,7 +122,8 @@ extension PostgresConnection {
         }
     }
 
-    private func firesTriggers(_ reach: ReachOfDelete) throws -> Bool {
+    /// Whether triggers of the store run when rows are deleted or references cleared.
+    func firesTriggers(_ reach: ReachOfDelete) throws -> Bool {
         if reach.losing.contains(where: { !$0.entity.deleteTriggers.isEmpty }) { return true }
         return try reach.nullifying.contains { try table($0.source)?.entity.updateTriggers.isEmpty == false }
     }

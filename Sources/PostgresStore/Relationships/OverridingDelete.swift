@@ -8,7 +8,11 @@ extension PostgresConnection {
     /// lost their reference, so the declared actions of these keys have no effect; what the schema says about other
     /// rows still applies. Source: PostgreSQL manual, "Data-Modifying Statements in WITH": all parts see one state of
     /// the database. The transaction must be REPEATABLE READ, so that it fails if others change these rows meanwhile.
-    func deleteOverridingRules(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> BatchDeleteResult {
+    ///
+    /// - Parameter part: what copies the rows to an archive; nil: they are not archived.
+    func deleteOverridingRules(
+        _ request: DeleteWork, _ reach: ReachOfDelete, _ part: ArchivePart?
+    ) throws -> BatchDeleteResult {
         guard request.technique == .whole, !reach.losing[0].isDistributed else {
             throw StoreError(
                 .unsupported, store: name,
@@ -18,6 +22,11 @@ extension PostgresConnection {
         var removed = RemovedRows(self)
         try removed.add(request.request)
         let predicted = try counts(of: removed, request.relationships, nil)
+        if let part {
+            let scope = RowScope(reach.losing[0])
+            try part.copyOthers(
+                condition(request.fetchRequest.predicate, scope), of: scope, from: scope.source, includingOwn: true)
+        }
         let key = request.resultType == .objectIDs ? try requireKey(RowScope(reach.losing[0])) : []
         let result = try execute(overridingStatement(removed, reach, key: key))
         let counts = result.rows.first?.prefix(2).map { $0.flatMap { Int($0) } ?? 0 } ?? [0, 0]

@@ -27,19 +27,34 @@ struct RemovedRows {
             let order = try connection.order(delete.fetchRequest.sortDescriptors, scope)
             chosen = SQLFragment(order.isEmpty ? "" : " ORDER BY \(order)") + limits
         }
+        try add(
+            .all([condition, before.map { SQLFragment("NOT \($0)") } ?? .always]), chosen, from: scope.from, reach,
+            cascades: delete.relationships != .deny)
+    }
+
+    /// Adds a delete of rows of a condition.
+    ///
+    /// - Parameters:
+    ///   - chosen: which of them, as the end of a query.
+    ///   - source: the rows for a FROM clause.
+    ///   - isBatch: whether they are few, so that a look at their places is cheaper than one at all rows.
+    mutating func add(
+        _ condition: SQLFragment, _ chosen: SQLFragment = SQLFragment(""), from source: String, _ reach: ReachOfDelete,
+        cascades: Bool = true, isBatch: Bool = false
+    ) throws {
+        let step = stepCount
         if step > 0 { tables += ", " }
         tables +=
-            "named_\(step) (t, c) AS MATERIALIZED (SELECT \(RowScope.alias).tableoid, \(RowScope.alias).ctid FROM \(scope.from)"
-            + SQLFragment.all([condition, before.map { SQLFragment("NOT \($0)") } ?? .always]).whereClause + chosen
-            + "), "
-        if delete.relationships == .deny || reach.cascading.isEmpty {
+            "named_\(step) (t, c) AS MATERIALIZED (SELECT \(RowScope.alias).tableoid, \(RowScope.alias).ctid FROM \(source)"
+            + condition.whereClause + chosen + "), "
+        if !cascades || reach.cascading.isEmpty {
             tables += "gone_\(step) (t, c) AS (SELECT t, c FROM named_\(step))"
         } else {
             let waves = try reach.cascading.map { key in
                 let (parent, child) = (try connection.scope(key.destination), try connection.scope(key.source))
                 return
-                    "SELECT child.tableoid AS t, child.ctid AS c FROM \(parent.source) AS parent JOIN \(child.source) AS child "
-                    + "ON \(Self.refers(key)) WHERE parent.tableoid = found.t AND parent.ctid = found.c"
+                    "SELECT child.tableoid AS t, child.ctid AS c FROM \(Self.rows(of: parent, as: "parent", areFew: isBatch)) "
+                    + "JOIN \(child.source) AS child ON \(Self.refers(key)) WHERE TRUE"
                     + (isGone("child", before: step).map { " AND NOT \($0)" } ?? "")
             }
             tables +=
@@ -69,7 +84,16 @@ struct RemovedRows {
             + (isGone("parent", in: steps) ?? "FALSE")
     }
 
-    private static func refers(_ key: Relationship) -> String {
+    /// The rows at the places of `found`, for a FROM clause after it.
+    ///
+    /// - Parameter areFew: whether a look at each place is cheaper than one at all rows. The server would not guess it.
+    static func rows(of scope: RowScope, as alias: String, areFew: Bool = true) -> String {
+        "(SELECT * FROM \(scope.source) AS \(alias) WHERE \(alias).tableoid = found.t AND \(alias).ctid = found.c"
+            + (areFew && scope.table.isSingle ? " OFFSET 0" : "") + ") AS \(alias)"
+    }
+
+    /// The condition that `child` points at `parent`.
+    static func refers(_ key: Relationship) -> String {
         zip(key.sourceAttributes, key.destinationAttributes).map {
             "child.\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
         }.joined(separator: " AND ")

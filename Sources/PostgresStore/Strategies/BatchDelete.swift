@@ -10,13 +10,16 @@ struct BatchDelete {
     /// The date that the predicate demands; nil: none.
     let date: DateSQL?
     let usesOnePlan: Bool
+    /// What copies the rows to an archive; nil: they are not archived.
+    let part: ArchivePart?
     /// Conditions on `bucket`: the buckets of an aggregate that begin before the end of what is deleted already.
     var deletedTo: [SQLFragment] = []
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
 
-    init(_ request: DeleteWork, _ connection: PostgresConnection) throws {
+    init(_ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil) throws {
         self.request = request
+        self.part = part
         self.connection = connection
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
         self.scope = scope
@@ -38,9 +41,17 @@ struct BatchDelete {
         if request.requiresMaterialized, let date {
             try connection.requireMaterialized(scope, date, condition, deletedTo: deletedTo)
         }
+        let isListed = request.resultType == .objectIDs
+        if let part {
+            let key = isListed ? scope.table.entity.primaryKey.map(\.quotedIdentifier) : []
+            let (count, keys) = try part.delete(
+                condition, of: scope, from: target ?? scope.source, returning: key, isRepeated: usesOnePlan)
+            objectIDs += keys.rows.map { connection.objectID(scope, $0.dropLast(), types: keys.types.dropLast()) }
+            deletedCount += count
+            return count
+        }
         var statement =
             "DELETE FROM \(target.map { "\($0) AS \(RowScope.alias)" } ?? scope.from)" + condition.whereClause
-        let isListed = request.resultType == .objectIDs
         if isListed { statement += " RETURNING " + (try connection.requireKey(scope)).joined(separator: ", ") }
         let result = try connection.execute(statement, isRepeated: usesOnePlan)
         if isListed {

@@ -22,34 +22,46 @@ extension PostgresWriter {
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
+        if request.archiveRule != nil { try archiver?.prepare(reach, self) }
+        var part: ArchivePart?
+        // Such a batch sees one state of the database: what its tables are must not change behind it.
+        let locked = request.archiveRule == nil || reach.keys.isEmpty ? [] : reach.losing.map(\.sql)
         if reach.overridesRules {
-            return try batch(what, isolation: "REPEATABLE READ") {
+            let result = try batch(what, isolation: "REPEATABLE READ", locking: locked) {
                 let held = try heldCounts(request, reach)
-                let result = try deleteOverridingRules(request, reach)
+                let result = try archived(request, reach, &part) { try deleteOverridingRules(request, reach, $0) }
                 try checkHeld(request, held, heldCounts(request, reach))
                 return result
             }
+            if let part { archiver?.didCommit(part) }
+            return result
         }
         // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
         let isPredicted = reach.isEntangled && request.technique == .whole
         let isOneState: Bool
-        do { isOneState = try isPredicted || request.requiresMaterialized || needsOneState(request, reach) } catch {
+        do {
+            isOneState =
+                try isPredicted || request.requiresMaterialized || needsOneState(request, reach)
+                || request.archiveRule != nil && !reach.keys.isEmpty
+        } catch {
             throw StoreError(error, store: name, doing: what)
         }
         let before = known
         let result = try batch(
             what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
-            usesOnePlan: BatchDelete.usesOnePlan(request, table)
+            usesOnePlan: BatchDelete.usesOnePlan(request, table), locking: locked
         ) {
             let predicted = isPredicted ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
             let held = try heldCounts(request, reach)
-            var batch = try BatchDelete(request, self)
             if request.relationships == .deny { try refusePointing(request) }
-            let continuation = try batch.run()
+            var result = try archived(request, reach, &part) { part in
+                var batch = try BatchDelete(request, self, part)
+                let continuation = try batch.run()
+                return BatchDeleteResult(
+                    deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+            }
             try checkHeld(request, held, heldCounts(request, reach))
-            var result = BatchDeleteResult(
-                deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
             if let predicted {
                 result.cascadedCount = predicted.cascaded
                 result.nullifiedCount = predicted.nullified
@@ -60,9 +72,38 @@ extension PostgresWriter {
             }
             return result
         }
+        if let part { archiver?.didCommit(part) }
         if let before {
             known?.note(result.deletedCount, deletedFrom: table, request, before)
         }
+        return result
+    }
+
+    /// Carries out a delete inside its transaction, with what it takes in the archive.
+    ///
+    /// - Parameter body: is given what copies the rows; nil: they are not archived.
+    private func archived(
+        _ request: DeleteWork, _ reach: ReachOfDelete, _ part: inout ArchivePart?,
+        _ body: (ArchivePart?) throws -> BatchDeleteResult
+    ) throws -> BatchDeleteResult {
+        guard let rule = request.archiveRule else { return try body(nil) }
+        guard let archiver else {
+            throw StoreError(.unsupported, store: name, message: "rows are to be archived, but no archive was begun")
+        }
+        // The servers of a cluster commit one after the other: none may forget its part.
+        if reach.losing.contains(where: \.isDistributed) { try execute("SET LOCAL synchronous_commit = on") }
+        let made = try archiver.part(of: rule, reach, self)
+        let firesTriggers = try firesTriggers(reach)
+        let before = try made.lostRows(firesTriggers: firesTriggers)
+        var result = try body(made)
+        // What triggers have put off until the commit must be counted, too.
+        if firesTriggers { try execute("SET CONSTRAINTS ALL IMMEDIATE") }
+        try made.check(
+            lost: made.lostRows(firesTriggers: firesTriggers) - before, ownCount: result.deletedCount,
+            firesTriggers: firesTriggers)
+        try made.finish()
+        result.archivedCount = made.rowCount
+        part = made
         return result
     }
 
@@ -88,20 +129,23 @@ extension PostgresWriter {
 
     /// Rows that this session has deleted and updated in the tables behind the foreign keys, as the server counts them.
     private func changeCounts(_ reach: ReachOfDelete) throws -> (deleted: Int, updated: Int) {
-        func sum(_ function: String, _ tables: [PostgresTable]) -> String {
-            guard !tables.isEmpty else { return "0" }
-            let list = tables.map { "\($0.number)" }.joined(separator: ", ")
-            return
-                "(SELECT coalesce(sum(\(function)(relid)), 0) FROM (SELECT t.oid AS relid FROM unnest(ARRAY[\(list)]::oid[]) "
-                + "AS t (oid) UNION SELECT p.relid FROM unnest(ARRAY[\(list)]::oid[]) AS t (oid) "
-                + "CROSS JOIN LATERAL pg_partition_tree(t.oid) AS p) AS tables)"
-        }
         let updated = try Set(reach.nullifying.map(\.source)).sorted().map { try requireTable($0) }
         let row = try rows(
             SQLFragment(
-                "SELECT \(sum("pg_stat_get_xact_tuples_deleted", Array(reach.losing.dropFirst()))), "
-                    + sum("pg_stat_get_xact_tuples_updated", updated))
+                "SELECT \(changeCount("deleted", Array(reach.losing.dropFirst()))), " + changeCount("updated", updated))
         ).first
         return (row?[0].flatMap { Int($0) } ?? 0, row?[1].flatMap { Int($0) } ?? 0)
+    }
+}
+
+extension PostgresConnection {
+    /// How many rows of tables and their partitions this transaction has `deleted` or `updated`, in SQL.
+    func changeCount(_ change: String, _ tables: [PostgresTable]) -> String {
+        guard !tables.isEmpty else { return "0" }
+        let list = tables.map { "\($0.number)" }.joined(separator: ", ")
+        return
+            "(SELECT coalesce(sum(pg_stat_get_xact_tuples_\(change)(relid)), 0) FROM (SELECT t.oid AS relid "
+            + "FROM unnest(ARRAY[\(list)]::oid[]) AS t (oid) UNION SELECT p.relid FROM unnest(ARRAY[\(list)]::oid[]) AS t (oid) "
+            + "CROSS JOIN LATERAL pg_partition_tree(t.oid) AS p) AS tables)"
     }
 }

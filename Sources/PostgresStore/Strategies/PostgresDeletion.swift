@@ -20,6 +20,7 @@ final class PostgresDeletion: Deletion {
         // What the plan refuses is deleted only if that was accepted.
         work.requiresMaterialized = findings.hasRollups && findings.rollupObstacle == nil
         work.deletedBefore = request.deletedBefore
+        work.archiveRule = request.archiveRule
         outline = findings.outline
     }
 

@@ -33,6 +33,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var ends: DateEnds?
     /// Whether nothing is deleted that an aggregate over the rows does not have.
     var requiresMaterialized = false
+    /// The rule under whose name the rows are archived; nil: they are not.
+    var archiveRule: String?
     /// An earlier run has deleted the rows before this instant; nil: none is known.
     var deletedBefore: Instant?
 

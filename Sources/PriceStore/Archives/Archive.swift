@@ -54,3 +54,17 @@ public struct ArchiveResult: Hashable, Sendable {
         self.sizeBytes = sizeBytes
     }
 }
+
+/// An archive that the store itself holds.
+public struct StoredArchive: Hashable, Sendable {
+    /// The run that made it.
+    public var run: String
+    /// Whether the run has completed it.
+    public var isComplete: Bool
+
+    /// Makes a description; engines do.
+    public init(run: String, isComplete: Bool) {
+        self.run = run
+        self.isComplete = isComplete
+    }
+}

@@ -6,12 +6,20 @@ public struct RestorationRequest: Hashable, Sendable {
     public var run: String
     /// Only what these rules deleted; empty: all rules.
     public var rules: [String]
+    /// Whether the archive must be complete. One that is not may hold rows that were never deleted: the store has them.
+    public var mustBeComplete: Bool
+    /// The store's identifier when the archive was made, if the store was moved since; nil: it was not.
+    public var formerStore: String?
 
     /// Makes a request.
-    public init(archive: String, run: String, rules: [String] = []) {
+    public init(
+        archive: String, run: String, rules: [String] = [], mustBeComplete: Bool = true, formerStore: String? = nil
+    ) {
+        self.formerStore = formerStore
         self.archive = archive
         self.run = run
         self.rules = rules
+        self.mustBeComplete = mustBeComplete
     }
 }
 
@@ -27,6 +35,8 @@ public struct RestorableTable: Hashable, Sendable {
     public var conflictCount = 0
     /// Rows with references that were cleared and can be restored, because nobody has changed them since.
     public var referenceCount = 0
+    /// Rows with references that were cleared and cannot be restored, because they are not in the store.
+    public var skippedReferenceCount = 0
 
     /// Makes an empty count for a table.
     public init(table: String) { self.table = table }
@@ -35,7 +45,7 @@ public struct RestorableTable: Hashable, Sendable {
     public var restorableCount: Int { archivedCount - presentCount - conflictCount }
 }
 
-/// A row of an archive that was not restored.
+/// A row of an archive that was not restored, or whose reference was not.
 public struct SkippedRow: Hashable, Sendable {
     /// The table's name in the store.
     public var table: String
@@ -62,6 +72,8 @@ public struct RestoredTable: Hashable, Sendable {
     public var skippedCount = 0
     /// Rows with references that were restored.
     public var referenceCount = 0
+    /// Rows with references that were cleared and not restored.
+    public var skippedReferenceCount = 0
 
     /// Makes an empty count.
     public init() {}
@@ -72,6 +84,7 @@ public struct RestoredTable: Hashable, Sendable {
         presentCount += other.presentCount
         skippedCount += other.skippedCount
         referenceCount += other.referenceCount
+        skippedReferenceCount += other.skippedReferenceCount
     }
 }
 
@@ -79,7 +92,7 @@ public struct RestoredTable: Hashable, Sendable {
 public struct RestorationPart: Hashable, Sendable {
     /// The tables of the part, by their names in the store.
     public var tables: [String: RestoredTable] = [:]
-    /// Rows that were not inserted, at most the first 100 of the part.
+    /// Rows that were not inserted, and rows whose references were not restored, at most the first 100 of the part.
     public var skipped: [SkippedRow] = []
     /// Whether another part follows.
     public var hasMore = true

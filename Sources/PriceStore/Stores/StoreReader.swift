@@ -82,6 +82,12 @@ public protocol StoreReader: AnyObject {
     /// Why the rows of a request cannot be archived before they are deleted, as a clause; nil: they can.
     func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String?
 
+    /// Throws unless archives can be made at a place in the store itself, and nobody else can change them.
+    ///
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if there is no such place or something else is in it, of kind
+    ///   `permission` if it is someone else's, others can create in it, or this user cannot.
+    func checkArchivePlace(_ name: String) throws(StoreError)
+
     /// What an archive holds for each table, compared with the store as it is.
     ///
     /// - Throws: ``StoreError`` as ``StoreWriter/restoration(of:)``.
@@ -97,6 +103,9 @@ extension StoreReader {
     public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         "the engine \(engine) has no archives"
     }
+
+    /// The store itself holds no archives.
+    public func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
 
     /// The engine has no archives.
     public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] { throw noArchives }
@@ -190,9 +199,15 @@ public protocol StoreWriter: StoreInserter {
     /// - Returns: the archive; nil: there is none, because nothing was archived.
     func completeArchive() throws(StoreError) -> ArchiveResult?
 
+    /// The archives that the store itself holds at a place, the oldest first.
+    func archives(in place: String) throws(StoreError) -> [StoredArchive]
+
+    /// Removes an archive that the store itself holds, and nothing that is no part of it.
+    func removeArchive(of run: String, in place: String) throws(StoreError)
+
     /// The restoration of what a run deleted.
     ///
-    /// - Throws: ``StoreError`` if the archive is missing, damaged, incomplete, not the one that is meant, or of another
+    /// - Throws: ``StoreError`` if the archive is missing, damaged, incomplete and perhaps wrong, not the one that is meant, or of another
     ///   store; or if the store lacks a table or column of it.
     func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration
 
@@ -209,6 +224,12 @@ extension StoreWriter {
 
     /// Nil: nothing was archived.
     public func completeArchive() throws(StoreError) -> ArchiveResult? { nil }
+
+    /// None: the store itself holds no archives.
+    public func archives(in place: String) throws(StoreError) -> [StoredArchive] { [] }
+
+    /// The store itself holds no archives.
+    public func removeArchive(of run: String, in place: String) throws(StoreError) { throw noArchives }
 
     /// The engine has no archives.
     public func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration { throw noArchives }

@@ -65,6 +65,21 @@ package struct ArchiveFolder {
         } ?? []
     }
 
+    /// Why archives cannot be made in the store itself now, at the position of their place; empty if they are elsewhere.
+    package static func troubles(of policy: Policy, in reader: any StoreReader) -> [Diagnostic] {
+        guard case .schema(let name)? = policy.archive?.place else { return [] }
+        do throws(StoreError) {
+            try reader.checkArchivePlace(name)
+            return []
+        } catch {
+            return [
+                Diagnostic(
+                    at: policy.marks.value("archive.schema"),
+                    "'archive.schema' cannot be used: \(error.message)\(error.hint.map { "; \($0)" } ?? "")")
+            ]
+        }
+    }
+
     /// Why archives cannot be made in the folder of a policy now, at its position.
     package static func troubles(of policy: Policy) -> [Diagnostic] {
         guard let path = policy.archive?.folder else { return [] }
@@ -121,28 +136,50 @@ package struct ArchiveFolder {
 
     /// Throws unless there is room for what the archived rules of a plan delete.
     ///
-    /// The size is estimated only if the whole store would not fit, because that may read all pages of an entity.
+    /// Copies are written twice: one after the other, and then to their places. So twice their size is needed for a while, or that of
+    /// a few batches more. The size is estimated only if the whole store would not fit twice, because that may read all pages of an
+    /// entity. Rows that triggers delete are not counted before the run.
     ///
     /// - Throws: ``StoreError`` of kind `inputOutput` if there is not enough room.
     package func requireSpace(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
-        guard let free = freeBytes, try reader.sizeBytes() > free else { return }
-        var needed: Int64 = 0
-        for step in plan.archivedSteps { needed += try Self.estimate(step, reader) }
-        guard needed > free else { return }
+        guard let free = freeBytes, try reader.sizeBytes() > free / 2 else { return }
+        var rows: Int64 = 0
+        var waiting: Int64 = 0
+        for step in plan.archivedSteps {
+            let size = try Self.estimate(step, reader)
+            rows += size
+            waiting = max(waiting, step.outline?.isInBatches == true ? min(size, Self.mostWaitingBytes) : size)
+        }
+        guard rows + waiting > free else { return }
         throw StoreError(
             .inputOutput, store: named,
             message:
-                "the archive needs about \(Figures.bytes(needed)) (estimate), and the folder has \(Figures.bytes(free)) free",
+                "the archive needs about \(Figures.bytes(rows + waiting)) while it is written (estimate), and the folder has "
+                + "\(Figures.bytes(free)) free",
             hint: "free some space, or name a folder on another disk in archive.folder")
     }
 
-    /// The part of the entity's space that the expired rows of a step take, in bytes.
+    /// What a deletion in batches has written once and not yet to its place.
+    private static let mostWaitingBytes: Int64 = 64 << 20
+
+    /// The space that the rows of a step take, and those that go with them, in bytes.
     private static func estimate(_ step: Plan.Step, _ reader: any StoreReader) throws(StoreError) -> Int64 {
         let entity = step.surveyRequest?.entity ?? step.rule.entity
-        var size = try reader.sizeBytes(ofEntity: entity)
+        var size = try estimate(step.survey.expiredCount, of: entity, reader)
+        for (entity, count) in step.survey.cascadedCounts where count > 0 {
+            size += try estimate(count, of: entity, reader)
+        }
+        return size
+    }
+
+    /// The part of an entity's space that some of its rows take. Tables that are no entities count as the whole store.
+    private static func estimate(_ count: Int, of entity: String, _ reader: any StoreReader) throws(StoreError) -> Int64
+    {
+        let isEntity = try reader.entity(named: entity) != nil
+        var size = isEntity ? try reader.sizeBytes(ofEntity: entity) : nil
         if size == nil { size = try reader.sizeBytes() }
-        let rows = max(1, try reader.count(FetchRequest(entity: entity)))
-        return Int64(clamping: Int128(size ?? 0) * Int128(min(step.survey.expiredCount, rows)) / Int128(rows))
+        let rows = isEntity ? max(1, try reader.count(FetchRequest(entity: entity))) : count
+        return Int64(clamping: Int128(size ?? 0) * Int128(min(count, rows)) / Int128(rows))
     }
 
     /// Bytes that an unprivileged process may still write there; nil: it is not known.

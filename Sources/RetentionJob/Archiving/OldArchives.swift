@@ -18,6 +18,38 @@ package struct RecordedRun: Hashable, Sendable {
     }
 }
 
+/// An archive that is past its time.
+struct OldArchive {
+    /// What messages call it.
+    var name: String
+    /// Removes it, and tells why it could not be removed, as a sentence; nil: it is removed.
+    var remove: () -> String?
+}
+
+/// How long archives are kept.
+package struct ArchiveAge: Sendable {
+    private let keep: MaxAge?
+    private let zone: CalendarZone
+
+    /// - Parameters:
+    ///   - keep: how long after the end of its run an archive is kept; nil: for ever.
+    ///   - zone: the zone of that age.
+    package init(keep: MaxAge?, zone: CalendarZone) {
+        self.keep = keep
+        self.zone = zone
+    }
+
+    /// Whether the time of a run's archive is over.
+    ///
+    /// It counts from the recorded end of the run; if none is recorded, from its start, which its identifier tells. The archive
+    /// is kept until the date that its run recorded, even if it would be kept for less time now.
+    func isPast(_ run: String, _ record: RecordedRun?, now: Instant) -> Bool {
+        guard let keep, let ended = record?.ended ?? RunID.start(of: run) else { return false }
+        if let until = record?.archiveUntil, until > now { return false }
+        return ended < Cutoff.instant(asOf: now, maxAge: keep, align: nil, zone: zone)
+    }
+}
+
 /// The archives of one store in a folder: which of them are past their time, and removing those.
 ///
 /// An archive is known by its name, `<RUN>.sqlite`, and by its content: it carries the application id of archives, and names
@@ -56,8 +88,7 @@ package struct OldArchives {
     }
 
     private let folder: String
-    private let keep: MaxAge?
-    private let zone: CalendarZone
+    private let age: ArchiveAge
     private let store: String
     private let open: (String) throws -> any StoreReader
 
@@ -65,25 +96,20 @@ package struct OldArchives {
     ///
     /// - Parameters:
     ///   - folder: the folder, which was checked.
-    ///   - keep: how long after the end of its run an archive is kept; nil: for ever.
-    ///   - zone: the zone of that age.
+    ///   - age: how long they are kept.
     ///   - store: the store's ``StoreReader/storeIdentifier``.
     ///   - open: opens a file for reading if it carries the application id of archives; otherwise throws.
     package init(
-        folder: ArchiveFolder, keep: MaxAge?, zone: CalendarZone, store: String,
+        folder: ArchiveFolder, age: ArchiveAge, store: String,
         open: @escaping (String) throws -> any StoreReader
     ) {
         self.folder = folder.path
-        self.keep = keep
-        self.zone = zone
+        self.age = age
         self.store = store
         self.open = open
     }
 
     /// Looks for archives that are past their time, and for those that are not complete. Nothing is changed.
-    ///
-    /// The age of an archive counts from the recorded end of its run; if none is recorded, from the start of the run, which its
-    /// identifier tells. It is kept until the date that its run recorded, even if ``keep`` is shorter now.
     ///
     /// - Parameters:
     ///   - current: the run in progress, whose archive is left alone.
@@ -97,18 +123,12 @@ package struct OldArchives {
         var findings = Findings()
         for run in runs {
             let record = records[run]
-            let isPast = isPast(run, record, now: now)
+            let isPast = age.isPast(run, record, now: now)
             // A complete archive is looked at when its time is over, not every night before.
             if !isPast, record?.hasCompleteArchive == true { continue }
             look(at: run, isKnown: record != nil, isPast: isPast, &findings)
         }
         return findings
-    }
-
-    private func isPast(_ run: String, _ record: RecordedRun?, now: Instant) -> Bool {
-        guard let keep, let ended = record?.ended ?? RunID.start(of: run) else { return false }
-        if let until = record?.archiveUntil, until > now { return false }
-        return ended < Cutoff.instant(asOf: now, maxAge: keep, align: nil, zone: zone)
     }
 
     private func look(at run: String, isKnown: Bool, isPast: Bool, _ findings: inout Findings) {
@@ -139,7 +159,7 @@ package struct OldArchives {
             findings.warnings.append(
                 "\(path) is not complete, because its run did not end by itself: it has copies of rows that the run deleted, "
                     + "and perhaps of some that it did not; "
-                    + (isPast ? "it is removed now" : "it stays until its time is over"))
+                    + (isPast ? "it is removed now" : "undo restores it until its time is over"))
         }
     }
 
@@ -204,14 +224,15 @@ package struct OldArchives {
         let folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
         guard folder >= 0 else { return "\(name): \(Self.reason())" }
         defer { close(folder) }
-        for file in PendingPattern.names(in: FilePlace.path(name, in: self.folder), matching: "*")
-            + PendingPattern.names(in: FilePlace.path(name, in: self.folder), matching: ".*")
-        where file != "." && file != ".." {
-            guard fstatat(folder, file, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile else {
-                return "\(name) has something that is not a file: \(file)"
-            }
-            guard unlinkat(folder, file, 0) == 0 else { return "\(name)/\(file): \(Self.reason())" }
+        let path = FilePlace.path(name, in: self.folder)
+        let files = ["*", ".*"].flatMap { PendingPattern.names(in: path, matching: $0) }.filter {
+            ![".", ".."].contains($0)
         }
+        // A removal that cannot end does not begin.
+        for file in files where fstatat(folder, file, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !facts.isRegularFile {
+            return "\(name) has something that is not a file: \(file)"
+        }
+        for file in files where unlinkat(folder, file, 0) != 0 { return "\(name)/\(file): \(Self.reason())" }
         return unlinkat(place, name, AT_REMOVEDIR) == 0 ? nil : "\(name): \(Self.reason())"
     }
 

@@ -130,11 +130,10 @@ package struct HoldPlan: Sendable {
         return found
     }
 
-    /// The rows that a hold of another policy covers, as the rules of this one read dates; nil: that cannot be evaluated.
-    package static func rows(of hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> HeldRows?
-    {
+    /// What a hold of another policy covers, as the rules of this one read dates; nil: that cannot be evaluated.
+    package static func find(_ hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> InForce? {
         guard case .success(let found) = try look(for: hold, policy, reader) else { return nil }
-        return found.rows
+        return found
     }
 
     // MARK: One rule
@@ -167,8 +166,15 @@ package struct HoldPlan: Sendable {
     package func holds(
         on rule: Rule, _ entity: Entity, hasTriggers: Bool, in reader: any StoreReader
     ) throws(StoreError) -> [HeldRows] {
+        try reachable(inForce.map(\.rows), from: rule, entity, hasTriggers, in: reader)
+    }
+
+    /// Those of some holds that may keep rows from a rule.
+    func reachable(
+        _ holds: [HeldRows], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, in reader: any StoreReader
+    ) throws(StoreError) -> [HeldRows] {
         var found: [HeldRows] = []
-        for held in inForce.map(\.rows) {
+        for held in holds {
             if !hasTriggers,
                 try !reader.deletes(
                     from: entity.name, rule.relationships.request, canReach: held.entity,

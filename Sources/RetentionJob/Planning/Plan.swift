@@ -42,6 +42,14 @@ package struct Plan: Sendable {
         package var advice: [String] = []
         /// The store's triggers that the rule's deletes set off, see ``TriggerAdvice``.
         package var triggers: [String] = []
+        /// The rule as the ledger records it; nil: nothing was counted.
+        package var record: RecordedRule?
+        /// Why the rule is wider than it was; nil: it is not, or no run is known.
+        package var widened: WidenedRule?
+        /// What has changed since the last run without making it wider.
+        package var narrowed: [RuleChange] = []
+        /// Expired rows that came back; nil: that cannot be told.
+        package var late: LateRows?
         /// How long the survey took.
         package var elapsed: Duration = .zero
 
@@ -125,6 +133,8 @@ extension Plan.Step {
         report.residue = survey.expiredCount
         report.keptByRule = survey.keptByRuleCount
         report.held = survey.heldCount
+        report.late = late?.rowCount
+        report.widened = widened
         report.keptByHold = survey.keptByHold
         report.unreadable = survey.unreadable
         report.oldest = survey.oldest

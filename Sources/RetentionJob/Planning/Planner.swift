@@ -14,6 +14,8 @@ package struct Planner {
         package var ruleNames: [String] = []
         /// The engine's name of a technique to use, for tests and measurements; nil: the engine chooses.
         package var technique: String?
+        /// The plan to carry out; nil: what the policy says now.
+        package var savedPlan: SavedPlan?
 
         package init(accept: Set<RefusalCode> = [], ruleNames: [String] = [], technique: String? = nil) {
             self.accept = accept
@@ -68,10 +70,12 @@ package struct Planner {
                 plan.steps.append(step)
             }
             let together = JointLimits(plan: plan, zone: policy.timezone, accepted: options.accept, reader: reader)
-            guard let (index, refusal) = try together.violation() else { break }
+            let drift = { try options.savedPlan.flatMap { try plan.drift(from: $0, reader: reader) } }
+            guard let (index, refusal) = try together.violation() ?? drift() else { break }
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
+        if let saved = options.savedPlan { try plan.limit(to: saved, reader: reader) }
         plan.releasedHolds = try releasedHolds(plan, reader: reader)
         return plan
     }
@@ -79,9 +83,9 @@ package struct Planner {
     /// The holds of the last run that are no longer in force, with the rows that the rules expire for that reason, those of
     /// refused rules too: such a rule may be refused for the number of these rows.
     private func releasedHolds(_ plan: Plan, reader: any StoreReader) throws -> [ReleasedHold] {
-        let lines = Set(policy.holdLines(at: clock))
+        let lines = Set(policy.holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical))
         return try memory.holds.filter { !lines.contains($0.canonical) }.compactMap { hold in
-            guard let held = try HoldPlan.rows(of: hold, policy, reader) else {
+            guard let held = try HoldPlan.find(hold, policy, reader)?.rows else {
                 return ReleasedHold(name: hold.name, rowCount: nil)
             }
             var rowCount = 0
@@ -100,6 +104,32 @@ package struct Planner {
                 return nil
             }
             return ReleasedHold(name: hold.name, rowCount: rowCount)
+        }
+    }
+
+    /// The holds with which a rule was carried out that keep less now, although they have not ended by themselves, and what they
+    /// covered; nil: that cannot be evaluated any more. One that covers no row, or none of the rule, is left out.
+    func removed(
+        _ holds: [Hold], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, _ reader: any StoreReader
+    ) throws -> [(name: String, rows: HeldRows?)] {
+        let current = policy.holds.filter { !$0.hasEnded(at: clock) }
+        // The dates of a hold are those of the rules, with those that were removed.
+        var former = policy
+        former.rules += memory.rules.map(\.rule.rule)
+        func dates(_ rules: [Rule], _ hold: Hold) -> Set<String> {
+            guard hold.from != nil || hold.until != nil else { return [] }
+            return Set(
+                rules.filter { $0.entity.lowercased() == hold.entity.lowercased() }.map {
+                    ($0.dateName ?? $0.dateAttribute).lowercased()
+                })
+        }
+        return try holds.compactMap { hold in
+            if hold.hasEnded(at: clock) { return nil }
+            let hasItsDates = dates(former.rules, hold).isSubset(of: dates(policy.rules, hold))
+            if hasItsDates, current.contains(where: { $0.covers(hold) }) { return nil }
+            guard let found = try HoldPlan.find(hold, former, reader) else { return (hold.name, nil) }
+            let reached = try HoldPlan().reachable([found.rows], from: rule, entity, hasTriggers, in: reader)
+            return found.hasRows && !reached.isEmpty ? (hold.name, found.rows) : nil
         }
     }
 
@@ -143,12 +173,20 @@ package struct Planner {
             recognition = DateRecognition(rule: rule, attribute, samples: samples, clock: clock)
             misread = try MisreadRows.find(rule: rule, request, samples: samples, reader, clock: clock)
         }
+        (step.surveyRequest, step.survey) = (request, survey)
+        let former = try FormerRule(step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
+        let hold = try memory.hold(on: rule, policySHA256: policy.file.sha256) { table in
+            try !triggers.isEmpty
+                || reader.deletes(
+                    from: entity.name, rule.relationships.request, canReach: table, changing: [])
+        }
         func refusals(_ rule: Rule) -> [Refusal] {
-            Refusals(
+            var found = Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
                 hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread,
-                archiveObstacle: archiveObstacle, hold: memory.hold(on: rule, policySHA256: policy.file.sha256)
-            ).all()
+                archiveObstacle: archiveObstacle, hold: hold)
+            (found.widened, found.late) = (former.widened, former.late)
+            return found.all()
         }
         var holding = refusals(rule)
         var passed: [RefusalCode] = []
@@ -167,9 +205,10 @@ package struct Planner {
         let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) } ?? withheld
         passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
 
-        step.surveyRequest = request
-        step.survey = survey
+        (step.surveyRequest, step.survey) = (request, survey)
         step.outline = outline
+        (step.record, step.widened, step.narrowed) = (former.record, former.widened, former.narrowed)
+        step.late = former.late
         step.accepted = passed
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(

@@ -27,13 +27,16 @@ package struct Refusals {
     /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can, or need not be.
     package var archiveObstacle: String?
     /// The undo that has restored rows of the rule, which must not be deleted again; nil: there is none.
-    package var hold: RunMemory.Restored?
+    package var hold: RunMemory.Held?
+    /// Why the rule is wider than it was, and the rows that came back; nil: neither is so, or no earlier run is known.
+    package var widened: WidenedRule?
+    package var late: LateRows?
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, outline: DeletionOutline? = nil,
         clock: Instant,
         memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil,
-        misread: MisreadRows? = nil, archiveObstacle: String? = nil, hold: RunMemory.Restored? = nil
+        misread: MisreadRows? = nil, archiveObstacle: String? = nil, hold: RunMemory.Held? = nil
     ) {
         self.hold = hold
         self.misread = misread
@@ -57,7 +60,8 @@ package struct Refusals {
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
-            held(), wrongUnit(), clockMovedBack(), clockJumped(), wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
+            held(), wrongUnit(), clockMovedBack(), clockJumped(), policyWidened(), rowsCameBack(), wouldEmptyEntity(),
+            tooManyRows(), tooLargeFraction(),
             futureDates(), mixedFormats(), relationshipDenied(), tooLongLock(), historyTracking(),
             rollupIncomplete(), notArchivable(),
         ].compactMap { $0 }
@@ -97,11 +101,46 @@ package struct Refusals {
     /// Only for a run by hand: a policy that accepted it would delete restored rows the next night.
     private func held() -> Refusal? {
         guard let hold, survey.expiredCount > 0 else { return nil }
+        let (undo, run) = (hold.restored.undo, hold.restored.run)
+        let reason =
+            hold.reached.isEmpty
+            ? "undo \(undo) has restored rows that run \(run) had deleted, and they would be deleted again"
+            : "undo \(undo) has restored rows of \(hold.reached.joined(separator: ", ")) that run \(run) had deleted, and "
+                + "this rule can delete them again by a cascade or a trigger"
         return Refusal(
-            .held,
-            reason: begin(
-                "undo \(hold.undo) has restored rows that run \(hold.run) had deleted, and they would be deleted again"),
+            .held, reason: begin(reason),
             wayPast: "change the policy so that it keeps what you need, or pass --accept held once to delete them")
+    }
+
+    /// Even where no row expires by it today: the change is unintended today, or not at all.
+    private func policyWidened() -> Refusal? {
+        guard let widened else { return nil }
+        let past =
+            widened.run.map { run in
+                " than in run \(run)" + (widened.ended.map { " of \(Figures.instant($0.toSecond))" } ?? "")
+            }
+            ?? ""
+        return Refusal(
+            .policyWidened, reason: begin("the policy is wider\(past): \(widened.text); \(widened.rowText)"),
+            wayPast: "if that is meant, pass --accept policy_widened once; otherwise correct the policy")
+    }
+
+    private func rowsCameBack() -> Refusal? {
+        guard let late, late.isTooMany else { return nil }
+        let looks =
+            switch late.cause {
+            case .restore: "This looks like a restored backup: they are spread over the past"
+            case .import: "This looks like an import: they have the highest keys"
+            case .lateData: "This looks like late data: they are close to the cutoff of that run"
+            case nil: ""
+            }
+        return Refusal(
+            .rowsCameBack,
+            reason: begin(
+                "\(Figures.count(late.rowCount, "expired row"))\(Figures.span(late.oldest, late.newest)) came back: run \(late.run) had "
+                    + "left none before \(late.cutoff.toSecond.rfc3339), and max_late_rows allows "
+                    + "\(Figures.grouped(late.limit ?? 0)). \(looks)"),
+            wayPast: "if they may be deleted, pass --accept rows_came_back once; to keep them, write a hold")
     }
 
     /// Cannot be accepted: a rule that is not to be archived says so in the policy, where it is seen.

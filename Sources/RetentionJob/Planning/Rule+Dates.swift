@@ -13,8 +13,4 @@ extension Rule {
                 latest: latest, trustsZero: earliest != nil)
         }
     }
-
-    static func defaultEarliest(_ zone: CalendarZone) -> Instant {
-        zone.instant(of: CivilDateTime(CivilDate(year: 1971, month: 1, day: 1)))
-    }
 }

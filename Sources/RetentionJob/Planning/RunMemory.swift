@@ -13,6 +13,12 @@ package struct RunMemory: Hashable, Sendable {
     package var restorations: [Restored]
     /// The holds that were in force in the last run.
     package var holds: [Hold] = []
+    /// The rules as they were last carried out on the store, with those that have since been removed; empty: no run is known.
+    package var rules: [CarriedOut] = []
+    /// Lines of the ledger that should be rules and cannot be read: nobody knows then what was carried out.
+    package var damagedRules: [String] = []
+    /// All of them, as the ledger has them.
+    package var ruleLines: [String] { rules.map(\.line) + damagedRules }
     /// By the names of a rule and its entity: the rule's last deletes took the rows before this instant.
     package var deletedBefore: [[String]: Instant]
 
@@ -42,16 +48,87 @@ package struct RunMemory: Hashable, Sendable {
             self.policies = policies
             self.accepted = accepted
         }
+
+        /// Whether rows of the rule may be among them.
+        func concerns(_ rule: Rule) -> Bool {
+            rules.contains(rule.name) || tables.contains { $0.lowercased() == rule.entity.lowercased() }
+        }
+    }
+
+    /// A rule as it was last carried out.
+    package struct CarriedOut: Hashable, Sendable {
+        /// What the run left of the expired rows, or that a later policy does not have the rule.
+        package enum State: String, Hashable, Sendable { case none, some, removed }
+
+        package var rule: RecordedRule
+        package var state: State
+        /// The run, and when it ended.
+        package var run: String
+        package var ended: Instant
+        package var cutoff: Instant
+        /// Rows before the cutoff that `keep_last` and holds kept.
+        package var keptCount: Int
+        /// The file of the policy, and the holds with which the rule was carried out.
+        package var policy: String
+        package var holds: [Hold]
+
+        package init(
+            _ rule: RecordedRule, state: State, run: String, ended: Instant, cutoff: Instant, keptCount: Int,
+            policy: String = "", holds: [Hold] = []
+        ) {
+            self.policy = policy
+            self.holds = holds
+            self.rule = rule
+            self.state = state
+            self.run = run
+            self.ended = ended
+            self.cutoff = cutoff
+            self.keptCount = keptCount
+        }
+
+        /// The line of the ledger, with tabs between: state, run, end, cutoff, kept rows, policy, rule, each hold.
+        package var line: String {
+            ([
+                state.rawValue, run, "\(ended.microseconds)", "\(cutoff.microseconds)", "\(keptCount)",
+                SafeText.line(policy), rule.canonical,
+            ] + holds.map(\.record)).joined(separator: "\t")
+        }
+
+        /// Nil: the line is damaged.
+        package init?(line: String) {
+            let parts = line.split(separator: "\t", omittingEmptySubsequences: false).map(String.init)
+            guard parts.count >= 7, let state = State(rawValue: parts[0]), let ended = Int64(parts[2]),
+                let cutoff = Int64(parts[3]), let keptCount = Int(parts[4]),
+                let rule = RecordedRule(canonical: parts[6])
+            else { return nil }
+            let holds = parts[7...].compactMap { Hold(record: $0) }
+            guard holds.count == parts.count - 7 else { return nil }
+            self.init(
+                rule, state: state, run: parts[1], ended: Instant(microseconds: ended),
+                cutoff: Instant(microseconds: cutoff), keptCount: min(max(0, keptCount), 1 << 48), policy: parts[5],
+                holds: holds)
+        }
+    }
+
+    /// What a rule must not delete again.
+    package struct Held: Hashable, Sendable {
+        package var restored: Restored
+        /// Tables with restored rows that the rule does not delete from itself, but by a cascade or a trigger; empty: it deletes the
+        /// rows itself.
+        package var reached: [String]
     }
 
     /// The newest undo whose rows a rule must not delete again; nil: there is none, or the policy has changed since.
-    func hold(on rule: Rule, policySHA256: String) -> Restored? {
-        restorations.first { restored in
-            let isConcerned =
-                restored.rules.contains(rule.name)
-                || restored.tables.contains { $0.lowercased() == rule.entity.lowercased() }
-            return isConcerned && restored.policies.contains(policySHA256) && !restored.accepted.contains(rule.name)
+    ///
+    /// - Parameter canReach: whether the rule's deletes can take rows of a table.
+    func hold(on rule: Rule, policySHA256: String, canReach: (String) throws -> Bool) rethrows -> Held? {
+        for restored in restorations
+        where restored.policies.contains(policySHA256) && !restored.accepted.contains(rule.name) {
+            if restored.concerns(rule) { return Held(restored: restored, reached: []) }
+            let reached = try restored.tables.sorted().filter(canReach)
+            if !reached.isEmpty { return Held(restored: restored, reached: reached) }
         }
+        return nil
     }
 
     package init(
@@ -64,4 +141,59 @@ package struct RunMemory: Hashable, Sendable {
         self.hasCrash = hasCrash
         self.deletedBefore = deletedBefore
     }
+}
+
+extension RunMemory {
+    /// The lines of the rules as they are last carried out once a run has ended.
+    ///
+    /// A rule that the run did not carry out stays as it was. Of the rules that this policy does not have any more, one for
+    /// each entity stays, so that a new rule of the entity is noticed. Rules of other policies stay.
+    func ruleLines(after plan: Plan, _ report: RunReport, policy: Policy, clock: Instant) -> [String] {
+        let file = SafeText.line(FilePlace(policy.file.path, followsLink: true).path)
+        let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
+        var former: [[String]: CarriedOut] = [:]
+        for rule in rules where rule.state != .removed { former[rule.key] = rule }
+        var found: [CarriedOut] = []
+        var isWhole = true
+        for rule in policy.rules {
+            let index = plan.steps.firstIndex { $0.rule.name == rule.name }
+            let record =
+                index.flatMap { plan.steps[$0].record }
+                ?? RecordedRule(
+                    rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
+            let last = former.removeValue(forKey: [rule.name, record.rule.entity.lowercased()])
+            let done = index.map { report.rules[$0] }
+            let isCarriedOut = done.map { [.completed, .interrupted, .failed].contains($0.outcome) } ?? false
+            guard isCarriedOut || (rules.isEmpty && damagedRules.isEmpty) else {
+                isWhole = isWhole && !rule.isEnabled
+                if let last { found.append(last) }
+                continue
+            }
+            let leftNone = done.map { $0.outcome == .completed && $0.residue == 0 } ?? false
+            var now = CarriedOut(
+                record, state: leftNone ? .none : .some, run: report.runID, ended: clock,
+                cutoff: done?.cutoff ?? .distantPast, keptCount: done.map { $0.keptByRule + $0.held } ?? 0)
+            // What an earlier run had left none of stays known if this one got less far.
+            if let last, last.state == .none, RuleChange.changes(from: last.rule, to: record).isEmpty,
+                now.state != .none || now.cutoff < last.cutoff
+            {
+                now = last
+            }
+            (now.policy, now.holds) = (file, holds)
+            found.append(now)
+        }
+        found += rules.filter { $0.policy != file && former[$0.key] == $0 }
+        var entities = Set(found.map { $0.key[1] })
+        for rule in rules where rule.state == .removed || (rule.policy == file && former[rule.key] != nil) {
+            guard entities.insert(rule.key[1]).inserted else { continue }
+            var removed = rule
+            removed.state = .removed
+            found.append(removed)
+        }
+        return found.map(\.line) + (isWhole ? [] : damagedRules)
+    }
+}
+
+extension RunMemory.CarriedOut {
+    fileprivate var key: [String] { [rule.rule.name, rule.rule.entity.lowercased()] }
 }

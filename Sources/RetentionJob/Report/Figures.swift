@@ -70,6 +70,13 @@ package enum Figures {
     /// An instant in UTC with a space instead of `T`: `2026-11-21 00:00:00Z`.
     package static func instant(_ instant: Instant) -> String { instant.plain + "Z" }
 
+    /// The dates of the first and the last of some rows, to follow their count: `, dated from … to …`; blank if they are not
+    /// known.
+    package static func span(_ first: Instant?, _ last: Instant?) -> String {
+        guard let first, let last else { return "" }
+        return first == last ? ", dated \(instant(first))," : ", dated from \(instant(first)) to \(instant(last)),"
+    }
+
     private static func twoDigits(_ number: Int64) -> String { number < 10 ? "0\(number)" : "\(number)" }
 }
 

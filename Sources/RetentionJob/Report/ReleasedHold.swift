@@ -14,6 +14,8 @@ package struct ReleasedHold: Hashable, Sendable {
         let kept =
             rowCount.map { "\(Figures.count($0, "expired row")) that it kept \($0 == 1 ? "is" : "are") no longer held" }
             ?? "how many rows it releases cannot be counted any more"
-        return "the hold '\(name)' of the last run is removed, changed or over: \(kept)"
+        return
+            "the hold '\(name)', which was in force in the last run on this store, is not in this policy, changed or over: "
+            + kept
     }
 }

@@ -16,6 +16,8 @@ extension RunReport {
             package var skipped = 0
             /// Rows with references that were cleared and have their old values again.
             package var references = 0
+            /// Rows with references that were cleared and do not have their old values again.
+            package var skippedReferences = 0
             /// Rows that are not equal to the archived ones after all, because the store changed them; nil: not counted.
             package var changed: Int?
 
@@ -29,7 +31,7 @@ extension RunReport {
         /// The rules whose rows are restored.
         package var rules: [String]
         package var tables: [Table]
-        /// Rows that were not restored, the first of them.
+        /// Rows that were not restored, and rows whose references were not, the first of them.
         package var skippedRows: [SkippedRow] = []
         /// Whether it was stopped with rows left to restore.
         package var isInterrupted = false
@@ -46,6 +48,11 @@ extension RunReport {
         package var presentCount: Int { tables.reduce(0) { $0 + $1.present } }
         package var skippedCount: Int { tables.reduce(0) { $0 + $1.skipped } }
         package var referenceCount: Int { tables.reduce(0) { $0 + $1.references } }
+        package var skippedReferenceCount: Int { tables.reduce(0) { $0 + $1.skippedReferences } }
+        /// Whether something is not as it was before the run.
+        package var hasDifferences: Bool {
+            skippedCount + skippedReferenceCount > 0 || tables.contains { $0.changed ?? 0 > 0 }
+        }
 
         /// How many skipped rows are listed.
         package static let mostListed = 100

@@ -40,7 +40,7 @@ package struct RunReport: Sendable {
         package var sizeBytes: Int64?
         /// The SHA-256 of the file, in hexadecimal; nil: a server has it, or it is not complete.
         package var sha256: String?
-        /// Whether it was checked and brought to disk at the end of the run. Nothing is restored from one that is not.
+        /// Whether it was checked and brought to disk at the end of the run.
         package var isComplete: Bool
         /// Until when it is kept; nil: for ever, or not known yet.
         package var until: Instant?
@@ -112,6 +112,14 @@ package struct RunReport: Sendable {
         package var held = 0
         /// What each hold keeps of them; a row under two holds counts for both.
         package var keptByHold: [Survey.HeldCount] = []
+        /// Expired rows older than what an earlier run had left none of; nil: that cannot be told.
+        package var late: Int?
+        /// Why the rule is wider than it was; nil: it is not, or no earlier run is known.
+        package var widened: WidenedRule?
+        /// Rows that will expire soon; nil: only a dry run counts them.
+        package var forecast: Forecast?
+        /// Rows for a review; nil: none were asked for.
+        package var sample: RowSample?
         package var deleted = 0
         /// Rows of all tables that were archived before they were deleted; nil: the rule is not archived.
         package var archived: Int?
@@ -213,8 +221,12 @@ package struct RunReport: Sendable {
     package var holds: [HoldReport] = []
     /// The holds of the last run that are no longer in force.
     package var releasedHolds: [ReleasedHold] = []
-    /// The holds that are in force, as the ledger records them: ``RetentionPolicy/Hold/canonical``.
+    /// The holds that are in force, as the ledger records them: ``RetentionPolicy/Hold/record``.
     package var holdLines: [String] = []
+    /// The rules as they were last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
+    package var ruleLines: [String] = []
+    /// The SHA-256 of the file of the plan that the run carries out; nil: it has none.
+    package var planSHA256: String?
     /// The size of the store before the first delete, in bytes; nil: nothing had to be deleted.
     package var storeBytesBefore: Int64?
     package var reclaimedBytes: Int64 = 0

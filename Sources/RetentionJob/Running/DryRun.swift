@@ -1,5 +1,6 @@
 package import Logging
 package import PriceStore
+import RetentionPolicy
 
 /// A run without its deletes: it makes the same plan and reports it. It never gets a writer.
 package struct DryRun {
@@ -7,6 +8,12 @@ package struct DryRun {
     /// What past runs say; a dry run reads the ledger and does not write it.
     package var memory: RunMemory
     package var logger: Logger
+    /// How many rows of each kind a ``RowSample`` has; 0: none are read.
+    package var sampleCount = 0
+    /// How long a plan that is saved is valid; nil: none is saved.
+    package var planValidity: Duration?
+    /// Gets the plan that is to be saved.
+    package var takePlan: (SavedPlan) -> Void = { _ in }
 
     package init(setup: RunSetup, memory: RunMemory = RunMemory(), logger: Logger) {
         self.setup = setup
@@ -37,6 +44,22 @@ package struct DryRun {
                 try setup.checkArchive(for: plan, in: rehearsal)
                 report.rules = plan.steps.map(\.predictedReport)
                 report.takeHolds(of: plan)
+                for index in plan.steps.indices {
+                    report.rules[index].forecast = try plan.forecast(
+                        of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)
+                    guard sampleCount > 0 else { continue }
+                    report.rules[index].sample = try plan.steps[index].sample(
+                        sampleCount, before: plan.steps[..<index], reader: rehearsal)
+                }
+                if let planValidity {
+                    var saved = SavedPlan(
+                        policySHA256: setup.policy.file.sha256, store: rehearsal.storeIdentifier, asOf: setup.asOf,
+                        made: report.started,
+                        validUntil: report.started.advanced(byMicroseconds: planValidity.wholeMicroseconds))
+                    (saved.accept, saved.ruleNames) = (setup.options.accept, setup.options.ruleNames)
+                    saved.steps = try plan.steps.indices.compactMap { try plan.saved($0, reader: rehearsal) }
+                    takePlan(saved)
+                }
                 let warnings =
                     plan.warningsOfHolds + plan.warningsOfUnreadable.map { (title: "no date can be read", text: $0) }
                 for (title, sentence) in warnings {

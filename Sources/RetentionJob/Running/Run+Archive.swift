@@ -38,8 +38,13 @@ extension Run {
             if archive.sizeBytes != nil { archive.sha256 = try FileHash.sha256(ofFile: archive.path) }
             report.archive = archive
         } catch {
-            let place = setup.policy.archive?.folder.map { FilePlace.path(report.runID + ".sqlite", in: $0) }
-            report.archive = RunReport.Archive(path: place ?? "", rows: report.archivedCount ?? 0, isComplete: false)
+            let place =
+                switch setup.policy.archive?.place {
+                case .folder(let path): FilePlace.path(report.runID + ".sqlite", in: path)
+                case .schema(let name): name
+                case nil: ""
+                }
+            report.archive = RunReport.Archive(path: place, rows: report.archivedCount ?? 0, isComplete: false)
             end(because: error)
         }
     }
@@ -62,47 +67,90 @@ extension Run {
         report.archive?.until = until
     }
 
-    /// The archives that are past their time, after a run with exit status 0; nil: none is to be removed. Warns of those that
-    /// are not complete.
-    func findOldArchives() -> (OldArchives, [OldArchives.Archive])? {
+    /// The archives that are past their time, after a run with exit status 0. Warns of those that are not complete.
+    func findOldArchives() -> [OldArchive] {
         // A clock that is in doubt says nothing about the age of an archive.
-        guard report.exitCode == 0, !report.rules.isEmpty, let open = setup.openArchive, let recorder,
-            let settings = setup.policy.archive, let folder = settings.folder.map(ArchiveFolder.init),
-            FilePlace(folder.path).facts != nil
-        else { return nil }
+        guard report.exitCode == 0, !report.rules.isEmpty, let recorder, let settings = setup.policy.archive else {
+            return []
+        }
         do {
-            try folder.check()
-            let archives = OldArchives(
-                folder: folder, keep: settings.keep, zone: setup.policy.timezone, store: writer.storeIdentifier,
-                open: open)
-            let findings = try archives.findings(
-                now: report.finished, besides: report.runID, recorded: recorder.recordedRuns)
+            let age = ArchiveAge(keep: settings.keep, zone: setup.policy.timezone)
+            let findings: (expired: [OldArchive], warnings: [String])
+            switch settings.place {
+            case .folder(let path): findings = try oldArchives(in: ArchiveFolder(path), age, recorder)
+            case .schema(let name): findings = try oldArchives(inStore: name, age, recorder)
+            }
             for warning in findings.warnings { warn("archive not complete", warning) }
-            return findings.expired.isEmpty ? nil : (archives, findings.expired)
+            return findings.expired
         } catch {
             warn("old archives not removed", Self.text(of: error))
-            return nil
+            return []
         }
     }
 
+    private func oldArchives(
+        in folder: ArchiveFolder, _ age: ArchiveAge, _ recorder: any RunRecorder
+    ) throws -> ([OldArchive], [String]) {
+        guard let open = setup.openArchive, FilePlace(folder.path).facts != nil else { return ([], []) }
+        try folder.check()
+        let archives = OldArchives(folder: folder, age: age, store: writer.storeIdentifier, open: open)
+        let findings = try archives.findings(
+            now: report.finished, besides: report.runID, recorded: recorder.recordedRuns)
+        return (
+            findings.expired.map { archive in OldArchive(name: archive.path) { archives.remove(archive) } },
+            findings.warnings
+        )
+    }
+
+    /// The archives that the store itself holds.
+    private func oldArchives(
+        inStore place: String, _ age: ArchiveAge, _ recorder: any RunRecorder
+    ) throws -> ([OldArchive], [String]) {
+        let found = try writer.archives(in: place).filter { $0.run != report.runID && RunID.isRunID($0.run) }
+        guard !found.isEmpty else { return ([], []) }
+        let records = try recorder.recordedRuns(found.map(\.run))
+        let expired = found.filter { age.isPast($0.run, records[$0.run], now: report.finished) }
+        let warnings = found.filter { !$0.isComplete }.map { archive in
+            "the archive of run \(archive.run) in \(place) is not complete, because its run did not end by itself: it has "
+                + "copies of exactly the rows that the run deleted, and can be undone; "
+                + (expired.contains(archive) ? "it is removed now" : "it stays until its time is over")
+        }
+        return (
+            expired.map { archive in
+                OldArchive(name: "\(place), run \(archive.run)") { [writer] in
+                    do throws(StoreError) {
+                        try writer.removeArchive(of: archive.run, in: place)
+                        return nil
+                    } catch {
+                        return error.description
+                    }
+                }
+            }, warnings
+        )
+    }
+
     /// Removes archives that are past their time. What cannot be removed stays, and is a warning.
-    func remove(_ archives: OldArchives, _ expired: [OldArchives.Archive]) {
+    func remove(_ expired: [OldArchive]) {
         for archive in expired {
-            if let problem = archives.remove(archive) {
+            if let problem = archive.remove() {
                 warn("old archive not removed", problem)
             } else {
-                logger.info("old archive removed", metadata: ["archive": "\(archive.path)"])
+                logger.info("old archive removed", metadata: ["archive": "\(archive.name)"])
             }
         }
     }
 }
 
 extension RunSetup {
-    /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived, or if the
-    /// archives are on a server.
+    /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived.
     func checkArchive(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
-        guard let folder = policy.archive?.folder.map(ArchiveFolder.init), !plan.archivedSteps.isEmpty else { return }
-        try folder.check()
-        try folder.requireSpace(for: plan, in: reader)
+        guard let place = policy.archive?.place, !plan.archivedSteps.isEmpty else { return }
+        switch place {
+        case .folder(let path):
+            let folder = ArchiveFolder(path)
+            try folder.check()
+            try folder.requireSpace(for: plan, in: reader)
+        case .schema(let name): try reader.checkArchivePlace(name)
+        }
     }
 }

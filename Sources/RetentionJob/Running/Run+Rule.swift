@@ -126,7 +126,7 @@ extension Run {
             report.rules[index].outcome = .completed
             warn(
                 "rows arrived during the run",
-                "\(report.rules[index].name) has deleted its max_rows; \(Figures.count(residue, "row")) that arrived "
+                "\(report.rules[index].name) has deleted as many rows as it may; \(Figures.count(residue, "row")) that arrived "
                     + "meanwhile are left to the next run")
         case .interrupted:
             report.rules[index].outcome = .interrupted

@@ -51,6 +51,7 @@ package final class Run {
     package func perform() throws -> RunReport {
         let memory = try recorder?.memory() ?? RunMemory()
         try recorder?.begin(report)
+        report.ruleLines = memory.ruleLines
         logger.info("run started", metadata: startMetadata)
         var mistake: PolicyError?
         do {
@@ -64,7 +65,9 @@ package final class Run {
             for warning in plan.warningsOfHolds { warn("\(warning.title)", warning.text) }
             for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
             measureStore(before: plan)
+            for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)
+            report.ruleLines = memory.ruleLines(after: plan, report, policy: setup.policy, clock: setup.clock())
             reclaim(after: plan)
         } catch let error as PolicyError {
             mistake = error
@@ -163,7 +166,7 @@ package final class Run {
             try recorder?.finish(report)
             report.ledgerHash = try recorder?.chainHead()
             // Only after the run is recorded, so that nothing is lost without a record.
-            if let (archives, expired) = old { remove(archives, expired) }
+            remove(old)
         } catch {
             status.note(error)
             report.exitCode = status.exitCode
@@ -234,15 +237,22 @@ package final class Run {
     // MARK: Words
 
     private var startMetadata: Logger.Metadata {
-        [
+        var metadata: Logger.Metadata = [
             "run": "\(report.runID)", "store": "\(report.store)", "engine": "\(report.engine)",
             "as_of": "\(report.asOf.rfc3339)", "config": "\(report.config)", "config_sha256": "\(report.configSHA256)",
         ]
+        metadata["plan_sha256"] = report.planSHA256.map { "\($0)" }
+        return metadata
     }
 
     func warn(_ message: Logger.Message, _ reason: String) {
         report.warnings.append("\(message): \(reason)")
         logger.warning(message, metadata: ["reason": "\(reason)"])
+    }
+
+    private func noteNarrowed(_ step: Plan.Step) {
+        let text = step.narrowed.map(\.text).joined(separator: "; ")
+        logger.info("policy changed", metadata: ["rule": "\(step.rule.name)", "reason": "not wider: \(text)"])
     }
 
     private func log(_ rule: RunReport.RuleReport) {
@@ -258,6 +268,7 @@ package final class Run {
             "batches": "\(rule.batches)", "seconds": "\(Figures.seconds(rule.elapsed))",
         ]
         metadata["archived"] = rule.archived.map { "\($0)" }
+        if let late = rule.late, late > 0 { metadata["late"] = "\(late)" }
         if !rule.deletedByTriggers.isEmpty {
             metadata["deleted_by_triggers"] = "\(rule.deletedByTriggerText)"
         }

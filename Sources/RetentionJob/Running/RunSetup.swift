@@ -19,6 +19,8 @@ package struct RunSetup {
     /// Waits for a time.
     package var sleep: (Duration) -> Void
     package var observer: (any RunObserver)?
+    /// The SHA-256 of the file of ``Planner/Options/savedPlan``.
+    package var planSHA256: String?
     /// Opens an archive's file for reading, and throws if it does not carry the application id of archives; nil: old archives
     /// are not looked for.
     package var openArchive: ((String) throws -> any StoreReader)?
@@ -46,6 +48,7 @@ package struct RunSetup {
             runID: runID, mode: mode, asOf: asOf, started: clock(), config: policy.file.path,
             configSHA256: policy.file.sha256, store: policy.store.written, engine: engine)
         report.hasPendingSources = !policy.pending.isEmpty
+        report.planSHA256 = planSHA256
         report.holdLines = policy.holdLines(at: report.started)
         return report
     }

@@ -13,19 +13,45 @@ package final class Undo {
         package var archive: RunReport.Archive
         /// Only what these rules deleted; empty: all rules.
         package var rules: [String]
+        /// The path of the store at the time of the run, if the store was moved since; nil: it was not.
+        package var formerStore: String?
 
-        package init(run: String, archive: RunReport.Archive, rules: [String] = []) {
+        package init(run: String, archive: RunReport.Archive, rules: [String] = [], formerStore: String? = nil) {
+            self.formerStore = formerStore
             self.run = run
             self.archive = archive
             self.rules = rules
         }
 
         fileprivate var restoration: RestorationRequest {
-            RestorationRequest(archive: archive.path, run: run, rules: rules)
+            RestorationRequest(
+                archive: archive.path, run: run, rules: rules, mustBeComplete: archive.isComplete,
+                formerStore: formerStore)
+        }
+
+        /// Whether the archive is a file; false: the store itself holds it, and copies and deletes are one transaction.
+        private var isFile: Bool { ArchiveFolder.hasFile(archive.path) != nil }
+
+        /// What the reader must know of an archive that is not complete.
+        fileprivate var warnings: [String] {
+            archive.isComplete || !isFile
+                ? []
+                : [
+                    "archive not complete: run \(run) did not end by itself, so no SHA-256 of its archive is recorded; "
+                        + "rows of it that the run had not deleted yet are in the store and count as present"
+                ]
         }
 
         /// Throws unless the archive's file is the one that was recorded. What is no file is left to the engine to name.
         fileprivate func verify() throws(StoreError) {
+            guard isFile else { return }
+            guard archive.isComplete else {
+                // Nothing else says that nobody has changed the file.
+                if ArchiveFolder.hasFile(archive.path) != nil {
+                    try ArchiveFolder(FilePlace(archive.path).folder).check()
+                }
+                return
+            }
             guard ArchiveFolder.hasFile(archive.path) == true,
                 try FileHash.sha256(ofFile: archive.path) != archive.sha256
             else { return }
@@ -67,6 +93,7 @@ package final class Undo {
     package static func predict(_ request: Request, setup: RunSetup, reader: any StoreReader) throws -> RunReport {
         var report = setup.report(mode: .undoDryRun, engine: reader.engine)
         try request.verify()
+        report.warnings = request.warnings
         let tables = try reader.restorable(request.restoration)
         var undo = RunReport.Undo(
             run: request.run, archive: request.archive.path, rules: request.rules,
@@ -76,10 +103,11 @@ package final class Undo {
             undo.tables[index].present = tables[index].presentCount
             undo.tables[index].skipped = tables[index].conflictCount
             undo.tables[index].references = tables[index].referenceCount
+            undo.tables[index].skippedReferences = tables[index].skippedReferenceCount
         }
         report.undo = undo
         var status = RunStatus()
-        status.hasRefusedRule = undo.skippedCount > 0
+        status.hasRefusedRule = undo.hasDifferences
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         return report
@@ -96,6 +124,7 @@ package final class Undo {
         undo.rules = restoration.rules
         undo.tables = restoration.tables.map(RunReport.Undo.Table.init)
         report.undo = undo
+        report.warnings = request.warnings
         if hasCrash {
             for table in undo.tables where try writer.entity(named: table.name) != nil {
                 try writer.verify(entity: table.name)
@@ -156,6 +185,7 @@ package final class Undo {
             undo.tables[index].present += counts.presentCount
             undo.tables[index].skipped += counts.skippedCount
             undo.tables[index].references += counts.referenceCount
+            undo.tables[index].skippedReferences += counts.skippedReferenceCount
         }
         undo.skippedRows += part.skipped.prefix(RunReport.Undo.mostListed - undo.skippedRows.count)
     }
@@ -187,7 +217,7 @@ package final class Undo {
 
     /// Records the undo. If that fails, the restored rows stay, and the exit status shows it.
     private func finish() {
-        status.hasRefusedRule = undo.skippedCount > 0
+        status.hasRefusedRule = undo.hasDifferences
         report.undo = undo
         report.exitCode = status.exitCode
         report.finished = setup.clock()

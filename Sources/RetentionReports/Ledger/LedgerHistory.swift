@@ -46,6 +46,8 @@ package struct LedgerHistory {
         var storesWithLaterRuns: Set<String> = []
         // Undos are read before the runs that they undid.
         var undos: [String: LedgerRun.UndoneBy] = [:]
+        // By store and rule: the last run that was allowed to delete restored rows again.
+        var deletedAgain: [[String]: String] = [:]
         while true {
             let page = try page(before: lowest)
             guard let first = page.first, let last = page.last else { break }
@@ -55,9 +57,14 @@ package struct LedgerHistory {
                 let isNewest = storesWithLaterRuns.insert(run.report.store).inserted
                 if run.outcome == .running, !isNewest || !isAtWork(run.report.store) { run.outcome = .crashed }
                 run.undoneBy = undos[run.report.runID]
-                if let undone = run.report.undo?.run, undos[undone] == nil {
-                    undos[undone] = LedgerRun.UndoneBy(
-                        run: run.report.runID, started: run.report.started, isComplete: run.outcome == .completed)
+                if let undo = run.report.undo, undos[undo.run] == nil {
+                    undos[undo.run] = LedgerRun.UndoneBy(
+                        run: run.report.runID, started: run.report.started, isComplete: run.outcome == .completed,
+                        deletedAgainBy: undo.rules.compactMap { deletedAgain[[run.report.store, $0]] }.first)
+                }
+                for rule in run.report.rules where rule.accepted.contains(.held) && rule.deleted > 0 {
+                    let key = [run.report.store, rule.name]
+                    deletedAgain[key] = deletedAgain[key] ?? run.report.runID
                 }
                 if let since = query.since, run.report.started < since { continue }
                 guard let run = matching(run, query) else { continue }
@@ -99,6 +106,13 @@ package struct LedgerHistory {
             restorations: try restorations(store: store, isEarlier),
             deletedBefore: try deletedBefore(runs: rows.compactMap(\.first)))
         memory.holds = try holds(store: store, isEarlier)
+        for line in try ruleLines(store: store, isEarlier) {
+            if let rule = RunMemory.CarriedOut(line: line) {
+                memory.rules.append(rule)
+            } else {
+                memory.damagedRules.append(line)
+            }
+        }
         return memory
     }
 
@@ -113,7 +127,10 @@ package struct LedgerHistory {
         return try undos.compactMap { row, undo in
             guard let figures = undo.report.undo else { return nil }
             let isEnded = undo.outcome != .running && undo.outcome != .crashed
-            guard !isEnded || figures.restoredCount + figures.referenceCount > 0 else { return nil }
+            // Rows that were there already can have come from a backup.
+            guard !isEnded || figures.restoredCount + figures.presentCount + figures.referenceCount > 0 else {
+                return nil
+            }
             let undone = try rows(
                 LedgerRow.runEntity, where: ofStore && .compare("run", .equal, .text(figures.run)), order: [], limit: 1
             ).first.map(LedgerRow.run)
@@ -143,14 +160,91 @@ package struct LedgerHistory {
             })
     }
 
-    /// The holds that were in force in the last run of a store. A line that is no hold is left out.
+    /// The holds that were in force in the last run of a store that has carried out rules. A line that is no hold is left out.
     private func holds(store: String, _ isEarlier: Predicate) throws -> [Hold] {
+        let carriedOut = [RunReport.Outcome.completed, .failed, .interrupted].map { StoreValue.text($0.rawValue) }
+        var before = isEarlier
+        while true {
+            let page = try rows(
+                LedgerRow.runEntity,
+                where: .compare("store", .equal, .text(store)) && before
+                    && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
+                order: [SortDescriptor("number", ascending: false)], limit: 100
+            ).map(LedgerRow.run)
+            guard let lowest = page.last?.number else { return [] }
+            let found = try reader.fetch(
+                FetchRequest(
+                    entity: LedgerRow.ruleEntityName,
+                    predicate: .isIn("run_number", page.map { .integer(Int64($0.number)) })
+                        && .isIn("outcome", carriedOut),
+                    sortDescriptors: [SortDescriptor("run_number", ascending: false)], fetchLimit: 1),
+                attributes: ["run_number"])
+            if let number = found.first?.first?.number, let run = page.first(where: { $0.number == Int(number) }) {
+                return run.report.holdLines.compactMap { Hold(record: $0) }
+            }
+            before = .compare("number", .less, .integer(Int64(lowest)))
+        }
+    }
+
+    /// The number of the first run up to another one that an undo needs which still holds rules: the undo itself, or the run that it
+    /// undid. An undo holds rules until a run has accepted all of them, or no run that stays has used one of its policies.
+    ///
+    /// - Returns: nil: no such undo.
+    func firstHolding(through number: Int64) throws -> Int64? {
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return nil }
+        let undos = try rows(
+            LedgerRow.runEntity, where: .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue)), order: [],
+            limit: nil, attributes: ["store"])
+        var first: Int64?
+        for store in Set(undos.compactMap { $0["store"]?.string }) {
+            for restored in try restorations(store: store, .all) {
+                let numbers = try reader.fetch(
+                    FetchRequest(
+                        entity: LedgerRow.runEntityName,
+                        predicate: .isIn("run", [restored.undo, restored.run].map { .text($0) }),
+                        sortDescriptors: [SortDescriptor("number")]), attributes: ["number"]
+                ).compactMap { $0.first?.number }
+                guard let lowest = numbers.first, lowest <= number, !restored.rules.isSubset(of: restored.accepted),
+                    try reader.count(
+                        FetchRequest(
+                            entity: LedgerRow.runEntityName,
+                            predicate: .compare("store", .equal, .text(store))
+                                && .compare("number", .greater, .integer(number))
+                                && .isIn("config_sha256", restored.policies.sorted().map { .text($0) }), fetchLimit: 1))
+                        > 0
+                else { continue }
+                first = min(first ?? lowest, lowest)
+            }
+        }
+        return first
+    }
+
+    /// The head of the chain; nil: the ledger has none.
+    package func chainHead() throws -> String? {
+        try LedgerChain.links(in: reader, ascending: false, limit: 1).first?.hash
+    }
+
+    /// The run that has carried out a plan; nil: none has.
+    package func run(ofPlan sha256: String) throws -> String? {
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "plan_sha256") != nil else {
+            return nil
+        }
+        return try rows(
+            LedgerRow.runEntity, where: .compare("plan_sha256", .equal, .text(sha256)), order: [], limit: 1,
+            attributes: ["run"]
+        ).first.map(LedgerRow.run)?.report.runID
+    }
+
+    /// The lines of the rules as runs of a store last carried them out.
+    private func ruleLines(store: String, _ isEarlier: Predicate) throws -> [String] {
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else { return [] }
         let last = try rows(
             LedgerRow.runEntity,
-            where: .compare("store", .equal, .text(store)) && isEarlier
-                && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
-            order: [SortDescriptor("number", ascending: false)], limit: 1)
-        return last.first.map(LedgerRow.run)?.report.holdLines.compactMap { Hold(canonical: $0) } ?? []
+            where: .compare("store", .equal, .text(store)) && isEarlier && .isNotNull("rules"),
+            order: [SortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules"])
+        guard let value = last.first?["rules"] else { return [] }
+        let lines = last.first?.lines("rules") ?? []
+        return lines.isEmpty && value != .null ? ["damaged"] : lines
     }
 
     /// What the last runs of each rule that deleted rows have left nothing before: their cutoff or, where they ended early,

@@ -21,7 +21,7 @@ enum LedgerRow {
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
             "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
             "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables",
-            "holds",
+            "holds", "rules", "plan_sha256",
         ])
 
     /// The whole entity of the rules of runs.
@@ -30,7 +30,7 @@ enum LedgerRow {
         integers: [
             "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded",
             "nullified", "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "oldest_deleted_us",
-            "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes", "archived",
+            "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes", "archived", "late",
         ],
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
@@ -64,6 +64,7 @@ enum LedgerRow {
         if !report.holdLines.isEmpty { values["holds"] = .text(report.holdLines.joined(separator: "\n")) }
         values.set("as_of", report.asOf)
         values.set("started", report.started)
+        values["plan_sha256"] = report.planSHA256.map { .text($0) }
         if let undo = report.undo {
             values["undoes"] = .text(undo.run)
             values["undo_archive"] = .text(undo.archive)
@@ -87,6 +88,7 @@ enum LedgerRow {
             "clock_believed": .integer(report.trustsClock ? 1 : 0),
             "store_bytes": report.storeSizeBytes.map { .integer($0) } ?? .null,
         ]
+        if !report.ruleLines.isEmpty { values["rules"] = .text(report.ruleLines.joined(separator: "\n")) }
         values.set("finished", report.finished)
         if let archive = report.archive {
             values["archive"] = .text(archive.path)
@@ -129,6 +131,7 @@ enum LedgerRow {
                 rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
         }
         values["archived"] = rule.archived.map { .count($0) } ?? .null
+        values["late"] = rule.late.map { .count($0) } ?? .null
         values["kept_by_hold"] = .lines(rule.keptByHold.map { "\($0.rowCount) \($0.relatedCount) \($0.hold)" })
         values.set("cutoff", rule.cutoff)
         values.set("oldest", rule.oldest)
@@ -161,6 +164,7 @@ enum LedgerRow {
         report.warnings = row.lines("warnings")
         report.failure = row.string("failure")
         report.holdLines = row.lines("holds")
+        report.planSHA256 = row.string("plan_sha256")
         report.storeSizeBytes = row.count("store_bytes").map(Int64.init)
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
         report.archive = archive(row)
@@ -211,6 +215,7 @@ enum LedgerRow {
         rule.keptByRule = row.count("kept_by_rule") ?? 0
         rule.deleted = row.count("deleted") ?? 0
         rule.archived = row.count("archived")
+        rule.late = row.count("late")
         rule.cascaded = row.count("cascaded") ?? 0
         rule.nullified = row.count("nullified") ?? 0
         for line in row.lines("deleted_by_triggers") {
@@ -252,7 +257,7 @@ enum LedgerRow {
 extension RunReport.Undo.Table {
     /// The counts and the name: `archived restored present skipped references changed name`; what was not counted is `-`.
     fileprivate var recordText: String {
-        ([archived, restored, present, skipped, references].map { String($0) } + [
+        ([archived, restored, present, skipped + skippedReferences, references].map { String($0) } + [
             changed.map { String($0) } ?? "-", name,
         ])
         .joined(separator: " ")
@@ -300,7 +305,7 @@ extension [String: StoreValue] {
         int(name + "_us").map { Instant(microseconds: Int64($0)) }
     }
 
-    fileprivate func lines(_ name: String) -> [String] {
+    func lines(_ name: String) -> [String] {
         (string(name) ?? "").split(separator: "\n").map(String.init)
     }
 }

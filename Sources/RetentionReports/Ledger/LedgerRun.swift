@@ -37,6 +37,8 @@ package struct LedgerRun: Sendable {
         package var started: Instant
         /// Whether it came to its end.
         package var isComplete: Bool
+        /// A later run that was allowed to delete the rows again; nil: none.
+        package var deletedAgainBy: String?
     }
 
     package init(number: Int, report: RunReport, outcome: Outcome, process: LedgerProcess) {
@@ -51,13 +53,14 @@ extension LedgerRun {
     /// Whether what the run deleted can be restored, and until when, as a clause; nil: it deleted nothing.
     package var undoText: String? {
         let gone = report.rules.reduce(0) { $0 + $1.goneCount }
-        guard gone > 0 else { return nil }
+        guard gone > 0 || report.archive != nil else { return nil }
         if let undoneBy, undoneBy.isComplete {
-            return "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))"
+            let undone = "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))"
+            return undone + (undoneBy.deletedAgainBy.map { ", and run \($0) has deleted rows again" } ?? "")
         }
         guard let archive = report.archive else { return "not possible: no archive was made" }
-        guard archive.isComplete else { return "not possible: the archive is not complete" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
+        guard archive.isComplete else { return "possible, as far as the archive goes: it is not complete" }
         let until = archive.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
         let rest =
             archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""

@@ -30,7 +30,11 @@ struct LedgerTrim {
                 entity: LedgerRow.runEntityName, predicate: .notTrue(expired),
                 sortDescriptors: [SortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
         ).first?.first?.number
-        let through = min(max(firstYoung ?? newest, 1) - 1, newest - Int64(Self.fewestRuns))
+        var through = min(max(firstYoung ?? newest, 1) - 1, newest - Int64(Self.fewestRuns))
+        // Without its record an undo holds no rule, and the next run would delete the rows that it restored.
+        if let holding = try LedgerHistory(reader: writer).firstHolding(through: through) {
+            through = min(through, holding - 1)
+        }
         return try writer.transaction(.normal) { try deleteRuns(through: through, expired: expired) }
     }
 

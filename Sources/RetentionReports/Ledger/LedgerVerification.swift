@@ -51,6 +51,26 @@ package struct LedgerVerification: Hashable, Sendable {
         }
     }
 
+    /// Checks the record of one run, with all links up to its last one.
+    ///
+    /// - Returns: the first fault; nil: the run is what was recorded.
+    package static func fault(ofRun number: Int, _ reader: any StoreInserter) throws -> Fault? {
+        try reader.transaction(.normal) {
+            let run = Predicate.compare("run_number", .equal, .integer(Int64(number)))
+            guard let last = try LedgerChain.links(in: reader, where: run, ascending: false, limit: 1).first else {
+                return Fault(kind: .added, message: "run number \(number) was added: no link records it")
+            }
+            var verification = LedgerVerification()
+            try verification.follow(reader, witness: nil, through: last.position)
+            if verification.fault == nil, last.kind == LedgerChain.Kind.begin.rawValue,
+                try !LedgerRecords(of: [last], in: reader).isOnlyBegun(Int64(number))
+            {
+                verification.fault(.changed, "run number \(number) has an end, and no link records it")
+            }
+            return verification.fault
+        }
+    }
+
     private mutating func follow(_ reader: any StoreInserter, witness: String?, through: Int64) throws {
         // The first link follows nothing, or the last link of the newest trim.
         let trim = try LedgerChain.links(

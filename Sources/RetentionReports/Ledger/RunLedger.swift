@@ -105,7 +105,12 @@ package final class RunLedger: RunRecorder {
 
     /// The hash of the last link of the chain; nil if there is none yet.
     package func chainHead() throws -> String? {
-        try LedgerChain.links(in: writer, ascending: false, limit: 1).first?.hash
+        try LedgerHistory(reader: writer).chainHead()
+    }
+
+    /// The run that has carried out a plan; nil: none has.
+    package func run(ofPlan sha256: String) throws -> String? {
+        try LedgerHistory(reader: writer).run(ofPlan: sha256)
     }
 
     /// Marks the earlier runs of this store without an end as crashed. Call it while the run lock is held, when none of

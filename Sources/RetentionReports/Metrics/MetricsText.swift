@@ -81,6 +81,9 @@ package struct MetricsText {
             $0.archived.map { String($0) }
         }
         rules("residue_rows", "Expired rows that remained after the last run.") { String($0.residue) }
+        rules("late_rows", "Expired rows that came back, or arrived late, after a run had left none of that age.") {
+            $0.late.map { String($0) }
+        }
         rules("unreadable_rows", "Rows whose date cannot be used.") { String($0.unreadableCount) }
         gauge(
             "rule_held_rows", "Expired rows that a hold keeps.",

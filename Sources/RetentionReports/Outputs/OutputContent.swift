@@ -11,6 +11,8 @@ package enum OutputContent: Sendable {
     case figures
     /// The review page, which replaces an earlier one.
     case page
+    /// A plan, which replaces an earlier one.
+    case plan
 
     /// The most that is read of a file to recognise it.
     private static let sampleSize = 4096
@@ -42,6 +44,9 @@ package enum OutputContent: Sendable {
         case .page:
             return bytes.starts(with: ReviewPage.firstLines.utf8)
                 ? nil : "exists and is not a page of retention report; name another file or remove this one"
+        case .plan:
+            return bytes.starts(with: SavedPlan.firstLine.utf8)
+                ? nil : "exists and is not a plan; name another file or remove this one"
         }
     }
 }

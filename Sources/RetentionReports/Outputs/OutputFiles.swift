@@ -132,11 +132,10 @@ package struct OutputFiles {
         guard diagnostics.isEmpty else { throw PolicyError.invalid(diagnostics, policy.file) }
     }
 
-    /// Why the review page must not be written there: a clause that begins with the path; nil: it may.
-    package func objection(toPage path: String) -> String? {
-        let page = Output(
-            name: "the page", place: FilePlace(path), content: .page, mark: Mark(line: 1, column: 1))
-        return objection(to: page, after: outputs[...])
+    /// Why a file that the command line names must not be written: a clause that begins with the path; nil: it may.
+    package func objection(to content: OutputContent, at path: String) -> String? {
+        let output = Output(name: "", place: FilePlace(path), content: content, mark: Mark(line: 1, column: 1))
+        return objection(to: output, after: outputs[...])
     }
 
     private func objection(to output: Output, after others: ArraySlice<Output>) -> String? {

@@ -131,21 +131,24 @@ package struct ReviewPage {
             "What a run would do now",
             [
                 ("Rule", false), ("State", false), ("Entity", false), ("Max age", false), ("Cutoff (UTC)", false),
-                ("Rows", true), ("Expired", true), ("Unreadable", true), ("Oldest (UTC)", false),
+                ("Rows", true), ("Expired", true), ("Next 24 h", true), ("Then 7 days", true), ("Unreadable", true),
+                ("Oldest (UTC)", false),
                 ("Newest (UTC)", false),
             ],
             plan.rules.map { rule in
                 let figures =
                     rule.outcome == .disabled
-                    ? ["", "", ""]
+                    ? ["", "", "", "", ""]
                     : [
                         rule.rows.map { Figures.grouped($0) } ?? "", Figures.grouped(rule.expired),
-                        Figures.grouped(rule.unreadableCount),
+                        rule.forecast.map { Figures.grouped($0.nextDay) } ?? "",
+                        rule.forecast.map { Figures.grouped($0.nextWeek) } ?? "", Figures.grouped(rule.unreadableCount),
                     ]
                 let state =
                     rule.outcome == .refused
                     ? "<span class=\"bad\">refused: \(HTMLText.escaped(rule.refusal?.rawValue ?? ""))</span>"
                     : HTMLText.escaped(rule.outcome == .planned ? "ready" : rule.outcome.rawValue)
+                        + (rule.late.map { $0 > 0 ? "; \(Figures.grouped($0)) came back" : "" } ?? "")
                 return (
                     [
                         HTMLText.escaped(rule.name), state,

@@ -56,6 +56,7 @@ package struct JSONReport {
                     report.releasedHolds.map {
                         .object([.init("name", .string($0.name)), .init("rows", .optional($0.rowCount))])
                     })),
+            .init("plan_sha256", .optional(report.planSHA256)),
         ])
     }
 
@@ -138,6 +139,14 @@ package struct JSONReport {
                             .init("related", .count($0.relatedCount)),
                         ])
                     })),
+            .init("late", .optional(rule.late)),
+            .init("widened", rule.widened?.json ?? .null),
+            .init(
+                "forecast",
+                rule.forecast.map {
+                    .object([.init("next_day", .count($0.nextDay)), .init("next_week", .count($0.nextWeek))])
+                } ?? .null),
+            .init("sample", rule.sample?.json ?? .null),
         ])
     }
 }
@@ -150,6 +159,7 @@ extension RunReport.Undo {
             .init("archived", .count(archivedCount)), .init("restored", .count(restoredCount)),
             .init("present", .count(presentCount)), .init("skipped", .count(skippedCount)),
             .init("references", .count(referenceCount)),
+            .init("skipped_references", .count(skippedReferenceCount)),
             .init(
                 "tables",
                 .array(
@@ -158,6 +168,7 @@ extension RunReport.Undo {
                             .init("name", .string(table.name)), .init("archived", .count(table.archived)),
                             .init("restored", .count(table.restored)), .init("present", .count(table.present)),
                             .init("skipped", .count(table.skipped)), .init("references", .count(table.references)),
+                            .init("skipped_references", .count(table.skippedReferences)),
                             .init("changed", .optional(table.changed)),
                         ])
                     })),
@@ -171,6 +182,39 @@ extension RunReport.Undo {
                             .init("reason", .string(row.reason)),
                         ])
                     })),
+        ])
+    }
+}
+
+extension WidenedRule {
+    /// The change in `widened`.
+    fileprivate var json: JSONText {
+        .object([
+            .init("run", .optional(run)),
+            .init(
+                "changes",
+                .array(
+                    changes.map {
+                        .object([
+                            .init("key", .string($0.key)), .init("was", .optional($0.was)),
+                            .init("now", .optional($0.now)),
+                        ])
+                    })),
+            .init("removed_holds", .strings(removedHolds)), .init("rows", .count(rowCount)),
+            .init("oldest", .optional(oldest)), .init("newest", .optional(newest)),
+        ])
+    }
+}
+
+extension RowSample {
+    /// The rows in `sample`.
+    fileprivate var json: JSONText {
+        func rows(_ rows: [[StoreValue]]) -> JSONText {
+            .array(rows.map { .strings($0.map { SafeText.example($0) }) })
+        }
+        return .object([
+            .init("columns", .strings(columns)), .init("oldest", rows(oldest)), .init("newest", rows(newest)),
+            .init("kept", rows(kept)),
         ])
     }
 }

@@ -146,9 +146,11 @@ package struct LogReport {
 
     private func unfinished(_ run: LedgerRun) -> String {
         let process = SafeText.line("process \(run.process.pid) on \(run.process.host)")
-        return run.outcome == .crashed
-            ? "CRASHED: \(process) ended without a record; whole batches were deleted up to then, the next run continues"
-            : "running: \(process)"
+        guard run.outcome == .crashed else { return "running: \(process)" }
+        let done =
+            run.report.undo.map { "whole batches were restored up to then, `retention undo \($0.run)` continues" }
+            ?? "whole batches were deleted up to then, the next run continues"
+        return "CRASHED: \(process) ended without a record; \(SafeText.line(done))"
     }
 
     private func unfinishedStyle(_ run: LedgerRun) -> Style { run.outcome == .crashed ? .bad : .good }

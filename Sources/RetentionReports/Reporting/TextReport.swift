@@ -5,11 +5,12 @@ import RetentionPolicy
 extension RunReport.Archive {
     /// What is in it, where it is and how long: `58,240 rows in archive/01KA….sqlite, 12.3 MiB, kept until …`.
     var text: String {
-        var parts = ["\(Figures.count(rows, "row")) in \(path)"]
+        // Nobody has counted the rows that a crashed run archived.
+        var parts = [isComplete || rows > 0 ? "\(Figures.count(rows, "row")) in \(path)" : path]
         if references > 0 { parts.append(Figures.count(references, "old value") + " of references") }
         if let sizeBytes { parts.append(Figures.bytes(sizeBytes)) }
         guard isComplete else {
-            return parts.joined(separator: ", ") + "; it is not complete, so nothing can be restored from it"
+            return parts.joined(separator: ", ") + "; it is not complete, and undo restores what is in it"
         }
         parts.append(until.map { "kept until \(Figures.instant($0.toSecond))" } ?? "kept for ever")
         return parts.joined(separator: ", ")
@@ -42,6 +43,7 @@ package struct TextReport {
         lines += pendingLines
         if !report.rules.isEmpty { lines += [""] + table.lines(width: width, foldWidth: tableWidth, paint: paint) }
         lines += report.rules.flatMap(notes)
+        lines += report.rules.flatMap(sample)
         if let archive = report.archive {
             lines += note("archive", archive.text, archive.isComplete ? .plain : .caution)
         }
@@ -184,6 +186,12 @@ package struct TextReport {
         for kept in rule.keptByHold where kept.rowCount > 0 {
             lines += note(name, Self.kept(kept), .plain)
         }
+        if let late = rule.late, late > 0, rule.outcome != .refused {
+            lines += note(
+                name,
+                "\(Figures.count(late, "expired row")) came back or arrived late: an earlier run had left none of that age",
+                .caution)
+        }
         if rule.cascaded > 0 {
             let verb = isDryRun ? "would be cascaded" : "cascaded"
             lines += note(name, "\(Figures.count(rule.cascaded, "related row")) \(verb)", .plain)
@@ -200,8 +208,30 @@ package struct TextReport {
             let more = isDryRun && rule.externalFiles.count > 3 ? ", …" : ""
             lines += note(name, "\(Figures.count(rule.removedFiles, "external file")) \(verb)\(shown)\(more)", .plain)
         }
+        if let forecast = rule.forecast, forecast.nextDay + forecast.nextWeek > 0 {
+            lines += note(
+                name,
+                "\(Figures.count(forecast.nextDay, "row")) will expire within 24 hours, "
+                    + "\(Figures.grouped(forecast.nextWeek)) in the 7 days after", .plain)
+        }
         lines += rule.advice.flatMap { note(name, "advice: " + $0, .plain) }
         return lines
+    }
+
+    /// The rows that were asked for, in one table with the columns of the store.
+    private func sample(_ rule: RunReport.RuleReport) -> [String] {
+        guard let sample = rule.sample else { return [] }
+        let groups = [("deleted", sample.oldest), ("deleted", sample.newest), ("kept", sample.kept)]
+        let rows = groups.flatMap { state, rows in
+            rows.map { row in TextTable.Row(cells: [state] + row.map { SafeText.example($0) }) }
+        }
+        let name = SafeText.line(rule.name)
+        guard !rows.isEmpty else { return ["", "\(name): no row to show"] }
+        let table = TextTable(
+            columns: [.init("WOULD BE")] + sample.columns.map { .init(SafeText.line($0), isAlwaysShown: true) },
+            rows: rows)
+        return ["", "\(name): oldest and newest rows to delete, first rows to keep"]
+            + table.lines(width: width, foldWidth: tableWidth, paint: paint)
     }
 
     /// What a hold keeps, and why where it is not the rows themselves that are held.

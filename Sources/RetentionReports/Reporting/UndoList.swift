@@ -18,7 +18,7 @@ package struct UndoList {
                 .init(
                     cells: [
                         SafeText.line(run.report.runID), run.report.started.toSecond.plain,
-                        Figures.grouped(archive?.rows ?? 0),
+                        archive.map { $0.isComplete ? Figures.grouped($0.rows) : "" } ?? "",
                     ], message: SafeText.line(run.undoText ?? "nothing was deleted"),
                     style: canBeUndone ? .plain : .caution))
         }

@@ -37,7 +37,7 @@ package struct UndoText {
             let key = row.key.map { SafeText.example($0) }.joined(separator: ", ")
             return note("skipped", "\(row.table) \(key): \(row.reason)", .bad)
         }
-        let hidden = undo.skippedCount - min(undo.skippedRows.count, Self.mostShown)
+        let hidden = undo.skippedCount + undo.skippedReferenceCount - min(undo.skippedRows.count, Self.mostShown)
         if hidden > 0, !undo.skippedRows.isEmpty {
             lines += note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
         }
@@ -60,16 +60,19 @@ package struct UndoText {
                 .init("TABLE"), .init("ARCHIVED", .right),
                 .init(isDryRun ? "TO RESTORE" : "RESTORED", .right, isAlwaysShown: true),
                 .init("PRESENT", .right), .init("SKIPPED", .right), .init("REFERENCES", .right),
+                .init("NOT RESTORED", .right),
                 .init("CHANGED", .right),
             ],
             rows: undo.tables.map { table in
-                let counts = [table.present, table.skipped, table.references, table.changed ?? 0]
+                let counts = [
+                    table.present, table.skipped, table.references, table.skippedReferences, table.changed ?? 0,
+                ]
                 return .init(
                     cells: [
                         SafeText.line(table.name), Figures.grouped(table.archived), Figures.grouped(table.restored),
                     ]
                         + counts.map { $0 == 0 ? "" : Figures.grouped($0) },
-                    style: table.skipped > 0 ? .bad : .plain)
+                    style: table.skipped + table.skippedReferences > 0 ? .bad : .plain)
             })
     }
 
@@ -93,6 +96,9 @@ extension RunReport.Undo {
         var parts = ["\(verbs[0]) " + (restoredCount == 0 ? "no rows" : Figures.count(restoredCount, "row"))]
         if referenceCount > 0 { parts.append("\(verbs[1]) the references of \(Figures.count(referenceCount, "row"))") }
         if skippedCount > 0 { parts.append("\(verbs[2]) \(Figures.count(skippedCount, "row"))") }
+        if skippedReferenceCount > 0 {
+            parts.append("\(verbs[2]) the references of \(Figures.count(skippedReferenceCount, "row"))")
+        }
         var text =
             parts.count == 1 ? parts[0] : parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]
         if presentCount > 0 {

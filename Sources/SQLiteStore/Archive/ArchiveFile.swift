@@ -14,6 +14,9 @@ final class ArchiveFile {
     let path: String
     private let folder: String
     private let queue: DatabaseQueue
+    /// The file and its WAL as they were made, and the size that the WAL had after the last commit.
+    private let numbers: [StoreFile.Number?]
+    private var walBytes: Int64 = 0
     /// From here on the WAL is moved into the file between batches.
     private static let walBoundBytes: Int64 = 16 << 20
 
@@ -55,8 +58,12 @@ final class ArchiveFile {
             unlink(path)
             throw StoreError(error, store: path, doing: "the archive cannot be created")
         }
+        numbers = Self.parts.map { StoreFile.number(of: path + $0) }
         Self.sync(folder)
     }
+
+    /// The endings of the files that a run writes.
+    private static let parts = ["", "-wal"]
 
     private static func describe(_ request: ArchiveRequest, store: String, _ db: Database) throws {
         try db.inTransaction(.immediate) {
@@ -87,19 +94,52 @@ final class ArchiveFile {
 
     /// Carries out work on the archive and names its errors.
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
-        do { return try queue.unsafeReentrantWrite(body) } catch { throw StoreError(error, store: path, doing: what) }
+        do { return try queue.unsafeReentrantWrite(body) } catch {
+            if StoreFile.number(of: path) != numbers[0] { try requirePlace() }
+            throw failure(error, doing: what)
+        }
     }
+
+    /// Names an error of the archive, and says where the rows are that were deleted before.
+    func failure(_ error: any Error, doing what: String) -> StoreError {
+        var failure = StoreError(error, store: path, doing: what)
+        guard error is DatabaseError, failure.kind == .inputOutput else { return failure }
+        failure.message = "the archive cannot be written or read: " + failure.message
+        failure.hint =
+            (failure.engineCode == "SQLITE_FULL" ? "its disk is full; free some space" : "check its disk")
+            + "; rows that were deleted before are in it: keep it and the file \(path)-wal"
+        return failure
+    }
+
+    /// Throws, with kind `replaced`, unless the file and its WAL are in their places as this run has left them.
+    func requirePlace() throws(StoreError) {
+        let now = Self.parts.map { StoreFile.number(of: path + $0) }
+        guard now != numbers || StoreFile.sizeBytes(of: path + "-wal") < walBytes else { return }
+        throw StoreError(
+            .replaced, store: path,
+            message: now[0] != numbers[0]
+                ? "the archive was moved, removed or replaced while the run was at work"
+                : "the archive was damaged while the run was at work: another program has changed \(path)-wal",
+            hint: "nothing more is deleted; rows that were deleted before are in the file that was there: put it back, "
+                + "with its -wal file")
+    }
+
+    /// Notes how much the archive holds after a commit.
+    func noteCommit() { walBytes = StoreFile.sizeBytes(of: path + "-wal") }
 
     /// Moves the WAL into the file if it is long. Call it while the store is not locked: it waits for the disk.
     func boundWAL() throws(StoreError) {
-        guard StoreFile.sizeBytes(of: path + "-wal") > Self.walBoundBytes else { return }
+        guard walBytes > Self.walBoundBytes else { return }
+        try requirePlace()
         try run("writing the archive") { _ = try $0.checkpoint(.truncate) }
+        noteCommit()
     }
 
     /// Checks the file, brings it to disk as one file, and closes it.
     ///
     /// - Returns: its size in bytes.
     func complete() throws(StoreError) -> Int64 {
+        try requirePlace()
         try run("checking the archive") { db in
             let found = try String.fetchAll(db, sql: "PRAGMA integrity_check(1)")
             guard found == ["ok"] else {
@@ -111,7 +151,8 @@ final class ArchiveFile {
             guard mode == "delete" else {
                 throw StoreError(.inputOutput, store: path, message: "the archive's WAL cannot be moved into it")
             }
-            // Only now is the file whole by itself.
+            // Only now is the file whole by itself. The lock is given up, or the journal would stay beside it for a while.
+            try db.execute(sql: "PRAGMA locking_mode = NORMAL")
             try db.execute(sql: "PRAGMA synchronous = EXTRA")
             try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
         }
@@ -121,12 +162,33 @@ final class ArchiveFile {
         return StoreFile.sizeBytes(of: path)
     }
 
+    /// Makes a file whole by itself that a killed run has left with a journal or a WAL.
+    static func recover(_ path: String) throws(StoreError) {
+        do {
+            var configuration = Configuration()
+            configuration.label = "archive"
+            configuration.busyMode = .timeout(5)
+            let queue = try DatabaseQueue(path: path, configuration: configuration)
+            defer { try? queue.close() }
+            try queue.inDatabase { db in
+                guard try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE") == "delete" else {
+                    throw DatabaseError(resultCode: .SQLITE_BUSY)
+                }
+                _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema")
+            }
+        } catch {
+            throw StoreError(error, store: path, doing: "the archive cannot be brought into order")
+        }
+    }
+
     /// Closes the file as it is.
     func close() { try? queue.close() }
 
     /// Closes and removes the file. Call it only if it holds no copy of a row.
     func remove() {
+        let isOwn = StoreFile.number(of: path) == numbers[0]
         close()
+        guard isOwn else { return }
         for suffix in ["", "-wal", "-journal"] { unlink(path + suffix) }
         Self.sync(folder)
     }

@@ -19,6 +19,8 @@ struct ArchiveTable: Hashable {
     let name: String
     /// The columns that identify a row of the store: the rowid, or the primary key of a table without one.
     let key: [String]
+    /// The place of the rowid among the columns; nil: the table has none.
+    let rowIDColumn: Int?
     /// The columns of the store's table that are kept: all that can be written, or for references those that a delete
     /// can clear. The rowid is the first of them where it is no column of its own.
     let columns: [String]
@@ -47,7 +49,7 @@ struct ArchiveTable: Hashable {
 
     /// Whether the archive's own tables have such names.
     static func isReserved(_ name: String) -> Bool {
-        ["retention_", "sqlite_"].contains { name.lowercased().hasPrefix($0) }
+        ["retention_", "sqlite_", "rows_"].contains { name.lowercased().hasPrefix($0) }
     }
 
     /// The table that keeps the deleted rows of a table of the store.
@@ -57,6 +59,7 @@ struct ArchiveTable: Hashable {
         guard let shape = try StoredShape(of: table, db) else { return nil }
         return ArchiveTable(
             kind: .rows, storeTable: table, name: isReserved(table) ? "rows_\(number)" : table, key: shape.key,
+            rowIDColumn: shape.isWithoutRowID ? nil : shape.columns.firstIndex { shape.key == [$0.name] },
             columns: shape.columns.map(\.name), definition: shape.definition,
             declarations: shape.columns.map(\.declaration))
     }
@@ -67,26 +70,28 @@ struct ArchiveTable: Hashable {
     ) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: table, db) else { return nil }
         let kept = shape.columns.filter { column in columns.contains { $0.lowercased() == column.name.lowercased() } }
+        let key = shape.keyColumns(besides: kept.map(\.name))
         let declarations =
-            shape.columns.filter { shape.key.contains($0.name) }.map(\.declaration)
+            key.map(\.declaration)
             + kept.map { $0.declaration(named: "old_" + $0.name) }
             + kept.map { $0.declaration(named: "new_" + $0.name) }
         return ArchiveTable(
             kind: .references, storeTable: table, name: "retention_references_\(number)",
-            key: shape.columns.map(\.name).filter(shape.key.contains), columns: kept.map(\.name),
+            key: key.map(\.name), rowIDColumn: nil, columns: kept.map(\.name),
             definition: shape.definition, declarations: declarations)
     }
 
     /// Makes the table in the archive.
     var creation: String { "CREATE TABLE \(name.quotedIdentifier) (\(declarations.joined(separator: ", ")))" }
 
-    /// Adds a row to the table in the archive.
-    var insertion: String {
-        let marks = Array(repeating: "?", count: archiveColumns.count).joined(separator: ", ")
-        return "INSERT INTO \(name.quotedIdentifier) VALUES (\(marks))"
+    /// Adds rows to the table in the archive, so many of them as its last argument says.
+    func insertion(ofAtMost rows: Int) -> String {
+        let marks = "(" + Array(repeating: "?", count: archiveColumns.count).joined(separator: ", ") + ")"
+        let values = Array(repeating: marks, count: rows).joined(separator: ", ")
+        return "INSERT INTO \(name.quotedIdentifier) SELECT * FROM (VALUES \(values)) LIMIT ?"
     }
 
-    /// The values of a row of the store for ``insertion``, in a trigger.
+    /// The values of a row of the store for ``insertion(ofAtMost:)``, in a trigger.
     var triggerValues: [String] {
         switch kind {
         case .rows: columns.map { "OLD." + $0.quotedIdentifier }
@@ -108,12 +113,10 @@ struct StoredShape {
         var declaration: String { declaration(named: name) }
 
         func declaration(named name: String) -> String {
-            // A type is a list of words and may hold anything in quotes; odd ones are quoted as a whole.
-            let isPlain = type.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || " _(),+-.".contains($0)) }
-            let type = isPlain ? type : type.quotedIdentifier
+            // A declared type is any text. In quotes it is no part of the statement, and stays what it is.
             // Other collations are defined by the programs that use the store.
             let collation = ["NOCASE", "RTRIM"].contains(collation.uppercased()) ? " COLLATE " + collation : ""
-            return name.quotedIdentifier + (type.isEmpty ? "" : " " + type) + collation
+            return name.quotedIdentifier + (type.isEmpty ? "" : " " + type.quotedIdentifier) + collation
         }
     }
 
@@ -123,6 +126,11 @@ struct StoredShape {
     let columns: [Column]
     /// The rowid, or the primary key of a table without one.
     let key: [String]
+    /// The rowid where it is no column: no key that lasts, because VACUUM changes it, and others can get it.
+    let hiddenRowID: String?
+    /// The columns of the declared primary key, in its order.
+    let primaryKey: [String]
+    let isWithoutRowID: Bool
     let definition: String
 
     /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified, here or in an archive.
@@ -139,7 +147,8 @@ struct StoredShape {
         // schema, name, type, ncol, wr, strict
         let list = try Row.fetchAll(db, sql: "PRAGMA main.table_list(\(name.quotedIdentifier))")
         guard let facts = list.first(where: { $0[0] == "main" }) else { return nil }
-        let (isWithoutRowID, isStrict): (Bool, Bool) = (facts[4], facts[5])
+        isWithoutRowID = facts[4]
+        let isStrict: Bool = facts[5]
         // cid, name, type, notnull, dflt_value, pk, hidden
         let rows = try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(name.quotedIdentifier))")
         var columns: [Column] = []
@@ -152,18 +161,29 @@ struct StoredShape {
             columns.append(
                 Column(name: column, type: isAny ? "" : type, collation: collation.map { String(cString: $0) } ?? ""))
         }
+        primaryKey = rows.filter { $0[5] > 0 }.sorted { ($0[5] as Int) < $1[5] }.map { $0[1] }
         if isWithoutRowID {
-            key = rows.filter { $0[5] > 0 }.sorted { ($0[5] as Int) < $1[5] }.map { $0[1] }
+            (key, hiddenRowID) = (primaryKey, nil)
         } else if let alias = try Self.rowIDAlias(name, rows, db) {
-            key = [alias]
+            (key, hiddenRowID) = ([alias], nil)
         } else {
             let names = Set(rows.map { ($0[1] as String).lowercased() })
             guard let rowID = ["rowid", "_rowid_", "oid"].first(where: { !names.contains($0) }) else { return nil }
-            key = [rowID]
+            (key, hiddenRowID) = ([rowID], rowID)
             columns.insert(Column(name: rowID, type: "INTEGER", collation: ""), at: 0)
         }
         self.columns = columns
         guard ArchiveTable.rowNumber(besides: columns.map(\.name)) != nil else { return nil }
+    }
+
+    /// The columns by which a row is found whose references have changed. Where the rowid is no column it is the declared key,
+    /// or the rowid with all other columns.
+    func keyColumns(besides changed: [String]) -> [Column] {
+        guard hiddenRowID != nil else { return columns.filter { key.contains($0.name) } }
+        if !primaryKey.isEmpty, Set(primaryKey).isDisjoint(with: changed) {
+            return columns.filter { primaryKey.contains($0.name) }
+        }
+        return columns.filter { !changed.contains($0.name) }
     }
 
     /// The column that is the rowid: an INTEGER PRIMARY KEY without an index of its own; nil: there is none.

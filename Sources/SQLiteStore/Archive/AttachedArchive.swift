@@ -3,33 +3,23 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// A complete archive of a store, attached to a connection for reading. It is detached with the object.
+/// An archive of a store, attached to a connection for reading. It is detached with the object.
 final class AttachedArchive {
-    /// Rows of a table of the archive that belong to one part.
-    struct Portion: Hashable {
-        var table: Int
-        var rows: ClosedRange<Int64>
-    }
-
-    /// A transaction of the run that made the archive.
-    struct Part: Hashable {
-        var portions: [Portion]
-    }
-
     /// The name of the archive's schema in SQL.
     let schema: String
     /// The rules whose rows are restored.
     let rules: [String]
     /// The tables of the archive that the parts name.
     let tables: [RestorationTable]
-    /// The parts of these rules, in the order of the run.
-    let parts: [Part]
+    /// The transactions of these rules, in the order of the run.
+    let parts: [[ArchivedRows]]
     private let connection: SQLiteConnection
 
     /// Attaches an archive and checks that it is the one that is meant, and that the store has what it needs for its rows.
     init(_ request: RestorationRequest, _ connection: SQLiteConnection) throws(StoreError) {
         self.connection = connection
         try StoreFile.requireArchive(request.archive)
+        if !request.mustBeComplete { try ArchiveFile.recover(request.archive) }
         let schema = connection.temporaryName("undo")
         self.schema = schema
         try connection.run("opening the archive \(request.archive)") { db in
@@ -69,6 +59,12 @@ final class AttachedArchive {
     private static func naming<T>(_ path: String, _ body: () throws -> T) throws -> T {
         do {
             return try body()
+        } catch let error as DatabaseError where error.message?.contains("same text encoding") == true {
+            throw StoreError(
+                .unsupported, store: path,
+                message: "the store has another text encoding than when the archive was made, and rows of another "
+                    + "encoding cannot be restored",
+                hint: "nothing was changed; the rows in it can be read with any program for SQLite")
         } catch let error as DatabaseError
             where [.SQLITE_CORRUPT, .SQLITE_NOTADB, .SQLITE_ERROR].contains(error.resultCode)
         {
@@ -88,10 +84,13 @@ final class AttachedArchive {
 
     private static func read(
         _ request: RestorationRequest, _ schema: String, _ connection: SQLiteConnection, _ db: Database
-    ) throws -> ([String], [RestorationTable], [Part]) {
+    ) throws -> ([String], [RestorationTable], [[ArchivedRows]]) {
         let path = request.archive
         func refused(_ message: String, hint: String = "nothing was changed") -> StoreError {
             StoreError(.unsupported, store: path, message: message, hint: hint)
+        }
+        if !request.mustBeComplete, try Int.fetchOne(db, sql: "SELECT count(*) FROM \(schema).sqlite_schema") == 0 {
+            throw refused("the archive is empty: its run ended before it deleted a row")
         }
         guard try Int32.fetchOne(db, sql: "PRAGMA \(schema).application_id") == ArchiveFile.applicationID else {
             throw refused("the file is not an archive of retention")
@@ -124,10 +123,10 @@ final class AttachedArchive {
         guard facts["run"] == request.run else {
             throw refused("the archive is of run \(facts["run"] ?? "?"), not of \(request.run)")
         }
-        guard facts["engine"] == "sqlite", facts["store"] == connection.storeIdentifier else {
+        guard facts["engine"] == "sqlite", facts["store"] == request.formerStore ?? connection.storeIdentifier else {
             throw refused("the archive is of another store: \(facts["store"] ?? "?")")
         }
-        guard facts["complete"] == "1" else {
+        guard facts["complete"] == "1" || !request.mustBeComplete else {
             throw refused(
                 "the archive is not complete, because its run did not end by itself",
                 hint: "nothing was changed; the rows in it can be read with any program for SQLite")
@@ -137,41 +136,74 @@ final class AttachedArchive {
 
     private static func contents(
         _ request: RestorationRequest, _ schema: String, _ connection: SQLiteConnection, _ db: Database
-    ) throws -> ([String], [RestorationTable], [Part]) {
+    ) throws -> ([String], [RestorationTable], [[ArchivedRows]]) {
+        func wholeNumber(_ row: Row, _ column: String) throws -> Int64 {
+            guard let number = Int64.fromDatabaseValue(row[column]), 0..<(1 << 48) ~= number else {
+                throw damaged(request.archive, "a number in its lists is none (\(column))")
+            }
+            return number
+        }
         var rules: [Int: String] = [:]
         for row in try Row.fetchAll(db, sql: "SELECT rule, name FROM \(schema).retention_rules ORDER BY rule") {
-            let name: String = row[1]
-            if request.rules.isEmpty || request.rules.contains(name) { rules[row[0]] = name }
+            guard let name = String.fromDatabaseValue(row["name"]) else {
+                throw damaged(request.archive, "a rule in it has no name")
+            }
+            if request.rules.isEmpty || request.rules.contains(name) { rules[Int(try wholeNumber(row, "rule"))] = name }
         }
-        var parts: [Int64: Part] = [:]
+        if let name = request.rules.first(where: { !rules.values.contains($0) }) {
+            throw StoreError(
+                .unsupported, store: request.archive, message: "the archive has no rows of a rule '\(name)'",
+                hint: "nothing was changed")
+        }
+        var parts: [Int64: [ArchivedRows]] = [:]
+        var ranges: [Int: [ClosedRange<Int64>]] = [:]
         var used: Set<Int> = []
         var ruleNumbers: Set<Int> = []
         for row in try Row.fetchAll(
             db, sql: "SELECT part, rule, table_number, first_rowid, last_rowid FROM \(schema).retention_parts")
         {
-            let (rule, table, first, last): (Int, Int, Int64, Int64) = (row[1], row[2], row[3], row[4])
-            guard rules[rule] != nil, first <= last else { continue }
-            parts[row[0], default: Part(portions: [])].portions.append(Portion(table: table, rows: first...last))
+            let (rule, table) = (Int(try wholeNumber(row, "rule")), Int(try wholeNumber(row, "table_number")))
+            let (first, last) = (try wholeNumber(row, "first_rowid"), try wholeNumber(row, "last_rowid"))
+            guard first <= last else { throw damaged(request.archive, "a part of it has no rows") }
+            ranges[table, default: []].append(first...last)
+            guard rules[rule] != nil else { continue }
+            parts[try wholeNumber(row, "part"), default: []].append(
+                ArchivedRows(table: table, rows: first...last))
             used.insert(table)
             ruleNumbers.insert(rule)
         }
         var numbers: [Int: Int] = [:]
         var tables: [RestorationTable] = []
         for row in try Row.fetchAll(db, sql: "SELECT * FROM \(schema).retention_tables ORDER BY number") {
-            let number: Int = row["number"]
+            let number = Int(try wholeNumber(row, "number"))
             guard used.contains(number) else { continue }
             numbers[number] = tables.count
-            tables.append(
-                try RestorationTable(row, schema, number: tables.count, archive: request.archive, connection, db))
+            let table = try RestorationTable(
+                row, schema, number: tables.count, archive: request.archive, connection, db)
+            tables.append(table)
+            // The parts are all rows of the table, each once.
+            var next: Int64 = 1
+            var isWhole = true
+            for rows in (ranges[number] ?? []).sorted(by: { $0.lowerBound < $1.lowerBound }) {
+                isWhole = isWhole && rows.lowerBound == next
+                next = rows.upperBound + 1
+            }
+            let found = try Row.fetchOne(
+                db,
+                sql:
+                    "SELECT count(*), coalesce(min(\(table.rowID)), 1), coalesce(max(\(table.rowID)), 0) FROM \(table.source)"
+            )
+            guard isWhole, let found, found[0] == next - 1, found[1] == 1 as Int64, found[2] == next - 1 else {
+                throw damaged(request.archive, "its table \(table.table) has other rows than its parts name")
+            }
         }
         let ordered = try parts.sorted { $0.key < $1.key }.map { _, part in
-            Part(
-                portions: try part.portions.map { portion in
-                    guard let table = numbers[portion.table] else {
-                        throw damaged(request.archive, "a part of it is about a table that it does not name")
-                    }
-                    return Portion(table: table, rows: portion.rows)
-                })
+            try part.map { portion in
+                guard let table = numbers[portion.table] else {
+                    throw damaged(request.archive, "a part of it is about a table that it does not name")
+                }
+                return ArchivedRows(table: table, rows: portion.rows)
+            }
         }
         return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, ordered)
     }

@@ -6,7 +6,7 @@ import PriceStore
 /// A table of an archive, the table of the store that its rows go back to, and the SQL for that.
 ///
 /// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references.
-struct RestorationTable {
+struct RestorationTable: RestorableSource {
     let kind: ArchiveTable.Kind
     /// Its place among the tables of the archive that are restored.
     let number: Int
@@ -19,6 +19,13 @@ struct RestorationTable {
     /// The columns that identify a row of the store, as the archive spells them.
     let key: [String]
     let columns: [String]
+    /// The rowid among the columns, where it is no column of the store's table; nil: there is none. It is no key: a new row can have
+    /// got it, and VACUUM changes it.
+    private let hiddenRowID: String?
+    /// Whether ``key`` is a key of the store's table.
+    let hasKey: Bool
+    /// Whether the table has triggers that an insert fires.
+    let hasInsertTriggers: Bool
     /// The references of the store's table to other tables.
     let relationships: [Relationship]
     /// Whether the store can change a value that is written: its type differs from the archive's, or a trigger may.
@@ -28,6 +35,7 @@ struct RestorationTable {
     /// What stands before `INTO` and after `UPDATE`, so that the table's own way of solving conflicts deletes nothing.
     let conflict: String
 
+    var holdsRows: Bool { kind == .rows }
     /// The store's table in SQL.
     var target: String { "main." + table.quotedIdentifier }
 
@@ -42,17 +50,30 @@ struct RestorationTable {
                 .unsupported, store: connection.name, message: message,
                 hint: "nothing was changed; bring the table back to what it was, and run undo again")
         }
-        guard let kind = ArchiveTable.Kind(rawValue: row["kind"] ?? "") else {
-            throw StoreError(.unsupported, store: archive, message: "the archive has a table of an unknown kind")
+        func damaged(_ reason: String) -> StoreError {
+            StoreError(
+                .inputOutput, store: archive, message: "the archive is damaged: \(reason)",
+                hint: "nothing was changed; restore the file from a backup")
+        }
+        func text(_ column: String) throws -> String {
+            guard let text = String.fromDatabaseValue(row[column]) else {
+                throw damaged("its list of tables has no \(column)")
+            }
+            return text
+        }
+        guard let kind = ArchiveTable.Kind(rawValue: try text("kind")) else {
+            throw damaged("it has a table of an unknown kind")
         }
         self.kind = kind
         self.number = number
-        let name: String = row["store_table"]
-        let archived: String = row["archive_table"]
+        let (name, archived) = (try text("store_table"), try text("archive_table"))
         let decoder = JSONDecoder()
-        key = try decoder.decode([String].self, from: Data((row["key"] as String).utf8))
-        columns = try decoder.decode([String].self, from: Data((row["columns"] as String).utf8))
+        let recordedKey = try decoder.decode([String].self, from: Data(try text("key").utf8))
+        columns = try decoder.decode([String].self, from: Data(try text("columns").utf8))
         source = "\(schema).\(archived.quotedIdentifier)"
+        guard !recordedKey.isEmpty, !columns.isEmpty,
+            [recordedKey, columns].allSatisfy({ Set($0.map { $0.lowercased() }).count == $0.count })
+        else { throw damaged("its table \(archived) has no columns, or a column twice") }
         guard let shape = try StoredShape(of: name, db) else {
             throw refused("the store has no table \(name) any more")
         }
@@ -60,11 +81,19 @@ struct RestorationTable {
         for column in columns where stored[column.lowercased()] == nil {
             throw refused("the table \(name) has no column \(column) any more, and the archive has values for it")
         }
-        guard Set(shape.key.map { $0.lowercased() }) == Set(key.map { $0.lowercased() }) else {
+        let known = Set(columns.map { $0.lowercased() })
+        let isIdentified =
+            kind == .rows
+            ? Set(shape.key.map { $0.lowercased() }) == Set(recordedKey.map { $0.lowercased() })
+            : recordedKey.allSatisfy { stored[$0.lowercased()] != nil }
+        guard isIdentified else {
             throw refused("the rows of \(name) are identified by other columns than when they were deleted")
         }
         table = shape.name
-        let known = Set(columns.map { $0.lowercased() })
+        hiddenRowID = shape.hiddenRowID.flatMap { recordedKey.contains($0) ? $0 : nil }
+        let isDeclared = !shape.primaryKey.isEmpty && shape.primaryKey.allSatisfy { known.contains($0.lowercased()) }
+        hasKey = kind == .rows && (hiddenRowID == nil || isDeclared)
+        key = kind == .rows && hiddenRowID != nil && isDeclared ? shape.primaryKey : recordedKey
         // cid, name, type, notnull, dflt_value, pk, hidden
         let info = try Row.fetchAll(db, sql: "PRAGMA main.table_xinfo(\(table.quotedIdentifier))")
         if kind == .rows {
@@ -83,16 +112,20 @@ struct RestorationTable {
         guard needed.allSatisfy({ types[$0.lowercased()] != nil }),
             let rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
         else {
-            throw StoreError(.unsupported, store: archive, message: "the archive's table \(archived) cannot be read")
+            throw damaged("its table \(archived) is missing or lacks columns")
         }
         self.rowID = rowID
         let isSame = columns.allSatisfy { column in
             let archivedType = types[(kind == .rows ? column : "old_" + column).lowercased()]
             return archivedType == stored[column.lowercased()]?.type.uppercased()
         }
-        let hasTriggers =
-            try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema WHERE type = 'trigger'") ?? 0
-        mayDiffer = !isSame || hasTriggers > 0
+        let triggers = try Row.fetchAll(
+            db, sql: "SELECT tbl_name, upper(sql) LIKE '%INSERT%' FROM main.sqlite_schema WHERE type = 'trigger'"
+        )
+        mayDiffer = !isSame || !triggers.isEmpty
+        hasInsertTriggers = triggers.contains {
+            ($0[0] as String).lowercased() == shape.name.lowercased() && $0[1] == true
+        }
         let model = try connection.catalog.coreData(db)
         relationships =
             try model.map { $0.references(ofTable: shape.name) } ?? connection.catalog.table(table, db)?.entity
@@ -100,7 +133,7 @@ struct RestorationTable {
         // Programs that have the object in memory notice by it that the row is another one.
         let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
-        conflict = shape.definition.uppercased().contains("CONFLICT") ? " OR ABORT" : ""
+        conflict = SchemaText.solvesConflicts(shape.definition) ? " OR ABORT" : ""
     }
 
     // MARK: SQL
@@ -115,27 +148,86 @@ struct RestorationTable {
     }
 
     /// Inserts archived rows from the first to the second argument, all or those of a condition.
-    func insertion(where condition: String = "") -> String {
+    private func insertion(of columns: [String], where condition: String = "") -> String {
         "INSERT\(conflict) INTO \(target) (\(list(columns))) SELECT \(list(columns, "a.")) FROM \(source) AS a "
             + "WHERE a.\(rowID) BETWEEN ?1 AND ?2\(condition)"
     }
+
+    /// Inserts archived rows from the first to the second argument.
+    var insertion: String { insertion(of: columns) }
+
+    /// Inserts those of them that are left after a search.
+    func insertions(besides known: KnownRows) -> [String] {
+        let row = "a.\(rowID)"
+        let inPlace = insertion(
+            of: columns, where: " AND NOT \(known.isFound(number, row, .conflict, .present, .moves))")
+        guard hiddenRowID != nil else { return [inPlace] }
+        return [inPlace, insertion(of: values, where: " AND \(known.isFound(number, row, .moves))")]
+    }
+
+    /// The columns without the hidden rowid.
+    private var values: [String] { columns.filter { $0 != hiddenRowID } }
 
     /// Whether the store's row is the archived one.
     var isSameKey: String {
         key.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" }.joined(separator: " AND ")
     }
 
+    /// Whether the store's row has the archived one's rowid, where that is no column; nil: it is.
+    var isSamePlace: String? { hiddenRowID.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" } }
+
+    /// The condition that a row of the references of a table is about another row. A rowid alone may be another row's by now, so
+    /// it stands with all other columns, which can be NULL.
+    func isKey(_ alias: String, of references: RestorationTable) -> String {
+        let comparison = references.isWide ? "IS" : "="
+        return references.key.map { "\(alias).\($0.quotedIdentifier) \(comparison) r.\($0.quotedIdentifier)" }
+            .joined(separator: " AND ")
+    }
+
+    /// Whether the key is a rowid with other columns.
+    private var isWide: Bool { hiddenRowID != nil && key.count > 1 }
+
+    /// How rows without a key are found that the store has under another rowid: equal ones, each for one archived row. Nil: the
+    /// table has a key.
+    ///
+    /// - Parameter references: the tables with the old values of references that were cleared.
+    func searchForMovedRows(_ references: [RestorationTable]) -> (isNeeded: String, rows: String)? {
+        guard let isSamePlace, let hiddenRowID, kind == .rows else { return nil }
+        let place = hiddenRowID.quotedIdentifier
+        func hasNoKey(_ alias: String) -> String {
+            hasKey ? "(\(key.map { "\(alias).\($0.quotedIdentifier) IS NULL" }.joined(separator: " OR ")))" : "1"
+        }
+        func numbered(_ alias: String) -> String {
+            let parts = values.map {
+                "\(alias).\($0.quotedIdentifier) COLLATE BINARY, typeof(\(alias).\($0.quotedIdentifier))"
+            }
+            let columns = values.enumerated().map { "\(alias).\($1.quotedIdentifier) AS c\($0)" }
+            let partition = parts.isEmpty ? "" : "PARTITION BY \(parts.joined(separator: ", "))"
+            return (columns + ["row_number() OVER (\(partition)) AS n"]).joined(separator: ", ")
+        }
+        let equal = isEqual(references)
+        let lost =
+            "FROM \(source) AS a CROSS JOIN \(target) AS m ON \(isSamePlace) WHERE NOT (\(equal)) AND \(hasNoKey("a"))"
+        let free =
+            "FROM \(target) AS m LEFT JOIN \(source) AS a ON \(isSamePlace) AND \(equal) WHERE a.\(place) IS NULL AND \(hasNoKey("m"))"
+        let same = values.indices.map { Self.same("d.c\($0)", "s.c\($0)") }
+        return (
+            "SELECT 1 \(lost)",
+            "SELECT d.row FROM (SELECT a.\(rowID) AS row, \(numbered("a")) \(lost)) AS d JOIN (SELECT \(numbered("m")) \(free)) AS s "
+                + "ON \((["d.n = s.n"] + same).joined(separator: " AND "))"
+        )
+    }
+
     /// Whether the store's row has the archived values; a reference that was cleared may have its old value again.
     ///
     /// - Parameter references: the tables with the old values of references that were cleared.
     func isEqual(_ references: [RestorationTable]) -> String {
-        let parts = columns.map { column in
+        let parts = values.map { column in
             let name = column.quotedIdentifier
             let same = Self.same("a.\(name)", "m.\(name)")
             let old = Self.same("r.\(("old_" + column).quotedIdentifier)", "m.\(name)")
-            let keys = key.map { "r.\($0.quotedIdentifier) = m.\($0.quotedIdentifier)" }.joined(separator: " AND ")
             let cleared = references.filter { $0.columns.contains(column) }.map { table in
-                "EXISTS (SELECT 1 FROM temp.\(table.copyName) AS r WHERE \(keys) AND \(old))"
+                "EXISTS (SELECT 1 FROM temp.\(table.copyName) AS r WHERE \(isKey("m", of: table)) AND \(old))"
             }
             return "(\(([same] + cleared).joined(separator: " OR ")))"
         }
@@ -154,8 +246,15 @@ struct RestorationTable {
             """
     }
 
-    /// The key of an archived row.
-    func keyQuery() -> String { "SELECT \(list(key)) FROM \(source) WHERE \(rowID) = ?1" }
+    /// The key of an archived row, as it is shown.
+    var keyQuery: String {
+        "SELECT \(list(isWide ? Array(key.prefix(1)) : key)) FROM \(source) WHERE \(rowID) = ?1"
+    }
+
+    /// Whether the store has the row of archived references.
+    var hasRow: String {
+        "SELECT EXISTS (SELECT 1 FROM \(source) AS r CROSS JOIN \(target) AS m ON \(isKey("m", of: self)) WHERE r.\(rowID) = ?1)"
+    }
 
     /// References of a row that are restored together.
     struct ReferenceUpdate {
@@ -191,7 +290,8 @@ struct RestorationTable {
         }
         let needs = changes.map { column, old, isUnchanged in "\(isUnchanged) AND NOT \(Self.same(column, value(old)))"
         }
-        let keys = key.map { "\($0.quotedIdentifier) = \(value($0))" }.joined(separator: " AND ")
+        let comparison = isWide ? "IS" : "="
+        let keys = key.map { "\($0.quotedIdentifier) \(comparison) \(value($0))" }.joined(separator: " AND ")
         return "UPDATE\(conflict) \(target) SET \(assignments.joined(separator: ", "))\(version) "
             + "WHERE \(keys) AND (\(needs.joined(separator: " OR ")))"
     }
@@ -199,10 +299,6 @@ struct RestorationTable {
     /// Counts the rows with references that the update would change, with the archived rows of a table in the place of rows
     /// that are not in the store.
     func referenceCount(_ rows: RestorationTable?) -> String {
-        let keys = { (alias: String) in
-            key.map { "\(alias).\($0.quotedIdentifier) = r.\($0.quotedIdentifier)" }.joined(separator: " AND ")
-        }
-        let join = rows.map { " LEFT JOIN \($0.source) AS a ON \(keys("a"))" } ?? ""
         let first = (key.first ?? "").quotedIdentifier
         let needs = columns.map { column in
             let (name, new, old) = (
@@ -214,9 +310,24 @@ struct RestorationTable {
                 rows == nil ? stored : "iif(m.\(first) IS NULL, \(Self.same("a.\(name)", new)), \(stored))"
             return "\(isUnchanged) AND NOT \(Self.same(old, new))"
         }
-        let exists = rows == nil ? "m.\(first) IS NOT NULL" : "coalesce(m.\(first), a.\(first)) IS NOT NULL"
-        return "SELECT count(*) FROM \(source) AS r LEFT JOIN \(target) AS m ON \(keys("m"))\(join) "
-            + "WHERE r.\(rowID) BETWEEN ?1 AND ?2 AND \(exists) AND (\(needs.joined(separator: " OR ")))"
+        return "SELECT count(*) \(withRows(rows)) AND \(exists(rows)) AND (\(needs.joined(separator: " OR ")))"
+    }
+
+    /// Counts the references whose rows are neither in the store nor restored.
+    func lostReferenceCount(_ rows: RestorationTable?) -> String {
+        "SELECT count(*) \(withRows(rows)) AND NOT \(exists(rows))"
+    }
+
+    private func exists(_ rows: RestorationTable?) -> String {
+        let first = (key.first ?? "").quotedIdentifier
+        return rows == nil ? "m.\(first) IS NOT NULL" : "coalesce(m.\(first), a.\(first)) IS NOT NULL"
+    }
+
+    /// References with the rows of the store and of the archive.
+    private func withRows(_ rows: RestorationTable?) -> String {
+        let join = rows.map { " LEFT JOIN \($0.source) AS a ON \(isKey("a", of: self))" } ?? ""
+        return
+            "FROM \(source) AS r LEFT JOIN \(target) AS m ON \(isKey("m", of: self))\(join) WHERE r.\(rowID) BETWEEN ?1 AND ?2"
     }
 }
 

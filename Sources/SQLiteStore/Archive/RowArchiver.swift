@@ -1,16 +1,12 @@
-import Foundation
 import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Copies rows to an archive while a delete is at work, by temporary triggers on the tables that it can reach.
+/// Copies rows to an archive in the transaction that deletes them.
+///
+/// If a delete takes nothing but the rows that it names, they are read by a query before. Otherwise temporary triggers on all tables
+/// that the delete can reach hand each row over.
 final class RowArchiver {
-    /// What a transaction has copied to a table of the archive.
-    private struct Copies: Equatable {
-        var count = 0
-        var checksum = ValueChecksum()
-    }
-
     /// What the archiver is doing.
     private enum State {
         case idle
@@ -22,45 +18,56 @@ final class RowArchiver {
 
     let file: ArchiveFile
     private let rules: [ArchiveRequest.Rule]
-    private var tables: [ArchiveTable] = []
-    /// The last row of each table of the archive.
-    private var lastRows: [Int64] = []
-    /// The tables whose rows no count includes.
-    private var uncounted: Set<Int> = []
-    private var inserts: [Statement] = []
-    private var reads: [Statement] = []
-    /// The delete whose triggers are in place, and the schema that they were made for.
+    private let isUTF16: Bool
+    private var tables: [CopiedRows] = []
+    private let readBack = ReadBack()
+    /// The delete for which the way of copying is set up, and the schema that it was made for.
     private var installed: (request: BatchDeleteRequest, schema: Int)?
+    /// The table whose rows are read before they are deleted; nil: triggers hand rows over.
+    private var queried: Int?
+    /// The rowids that the delete at work has deleted.
+    private var deleted = RowIDChecksum()
     private var state = State.idle
-    /// What the transaction at work has copied, for each table.
-    private var copies: [Copies] = []
     /// Why a copy failed, which SQLite's own message does not tell.
     private var failure: StoreError?
     private var partCount = 0
     private(set) var rowCount = 0
     private(set) var referenceCount = 0
 
-    /// More arguments than any build of SQLite refuses; a row with more values is handed over in pieces.
-    private static let mostArguments = 90
+    private static let function = "retention_archive"
 
-    init(_ file: ArchiveFile, rules: [ArchiveRequest.Rule]) {
+    /// - Parameter isUTF16: whether the store's texts are UTF-16.
+    init(_ file: ArchiveFile, rules: [ArchiveRequest.Rule], isUTF16: Bool) throws(StoreError) {
         self.file = file
         self.rules = rules
+        self.isUTF16 = isUTF16
+        try file.run("preparing the archive", readBack.addFunction)
     }
 
-    // MARK: Triggers
+    // MARK: What is copied
 
-    /// Puts the triggers of a delete in place.
-    func install(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
+    /// Sets up how the rows of a delete are copied.
+    private func install(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
         let schema = try connection.pragma("schema_version", db)
         if let installed, installed == (request, schema) { return }
         try remove(db)
-        try db.addFunctions(of: self, [("retention_archive", -1, archive)])
+        try db.addFunctions(of: self, isAggregate: true, [(Self.function, -1, archive)])
         let reach = try ArchiveReach(of: request, connection, db)
+        if reach.isOnlyNamedRows, let name = reach.rows.first,
+            let kept = try ArchiveTable.rows(of: name, number: tables.count, db), kept.rowIDColumn != nil
+        {
+            queried = try number(of: kept)
+        } else {
+            try placeTriggers(reach, db)
+        }
+        installed = (request, schema)
+    }
+
+    private func placeTriggers(_ reach: ArchiveReach, _ db: Database) throws {
         for table in reach.rows {
             guard let kept = try ArchiveTable.rows(of: table, number: tables.count, db) else { continue }
             try place(kept, event: "DELETE", when: nil, db)
-            if reach.pairs.contains(table) { uncounted.insert(try number(of: kept)) }
+            if reach.pairs.contains(table) { tables[try number(of: kept)].areCounted = false }
         }
         for (table, columns) in reach.references.sorted(by: { $0.key < $1.key }) {
             guard let kept = try ArchiveTable.references(of: table, columns: columns, number: tables.count, db) else {
@@ -70,20 +77,15 @@ final class RowArchiver {
             let changed = names.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ")
             try place(kept, event: "UPDATE OF \(names.joined(separator: ", "))", when: changed, db)
         }
-        installed = (request, schema)
     }
 
     private func place(_ table: ArchiveTable, event: String, when condition: String?, _ db: Database) throws {
         let number = try number(of: table)
-        let values = table.triggerValues
-        let pieces = stride(from: 0, to: values.count, by: Self.mostArguments).map { start in
-            let piece = values[start..<min(start + Self.mostArguments, values.count)]
-            return "SELECT retention_archive(\(number), \(start), \(piece.joined(separator: ", ")));"
-        }
+        let pieces = CopiedRows.calls(of: Self.function, number: number, table.triggerValues)
         try db.execute(
             sql: """
                 CREATE TEMP TRIGGER retention_archive_\(number) AFTER \(event) ON main.\(table.storeTable.quotedIdentifier)
-                \(condition.map { "WHEN " + $0 } ?? "") BEGIN \(pieces.joined(separator: " ")) END
+                \(condition.map { "WHEN " + $0 } ?? "") BEGIN \(pieces.map { "SELECT \($0);" }.joined(separator: " ")) END
                 """)
     }
 
@@ -91,11 +93,11 @@ final class RowArchiver {
     private func number(of table: ArchiveTable) throws(StoreError) -> Int {
         let known = tables.firstIndex {
             // Rules that treat relationships in other ways clear other references.
-            $0.kind == table.kind && $0.storeTable == table.storeTable
-                && ($0.kind == .rows || $0.columns == table.columns)
+            $0.table.kind == table.kind && $0.table.storeTable == table.storeTable
+                && (table.kind == .rows || $0.table.columns == table.columns)
         }
         if let known {
-            let other = tables[known]
+            let other = tables[known].table
             guard other.columns == table.columns, other.key == table.key else {
                 throw StoreError(
                     .unsupported, store: file.path,
@@ -105,37 +107,17 @@ final class RowArchiver {
             return known
         }
         let number = tables.count
-        try file.run("adding a table to the archive") { db in
-            try db.inTransaction(.immediate) {
-                try db.execute(sql: table.creation)
-                try db.execute(
-                    sql: "INSERT INTO retention_tables VALUES (?, ?, ?, ?, ?, ?, ?)",
-                    arguments: [
-                        number, table.kind.rawValue, table.storeTable, table.name, try Self.jsonArray(table.key),
-                        try Self.jsonArray(table.columns), table.definition,
-                    ])
-                return .commit
-            }
-            inserts.append(try db.makeStatement(sql: table.insertion))
-            let names = table.archiveColumns.map(\.quotedIdentifier).joined(separator: ", ")
-            reads.append(
-                try db.makeStatement(
-                    sql: "SELECT \(names) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"))
-        }
-        tables.append(table)
-        lastRows.append(0)
-        copies.append(Copies())
+        tables.append(
+            try file.run("adding a table to the archive") {
+                try CopiedRows(table, number: number, isUTF16: isUTF16, $0)
+            })
         return number
-    }
-
-    /// Names as a JSON array.
-    private static func jsonArray(_ names: [String]) throws -> String {
-        String(decoding: try JSONEncoder().encode(names), as: UTF8.self)
     }
 
     /// Removes the triggers of the last delete, also those that a rollback has brought back.
     func remove(_ db: Database) throws {
         installed = nil
+        queried = nil
         let names = try String.fetchAll(
             db, sql: "SELECT name FROM temp.sqlite_schema WHERE type = 'trigger' AND name GLOB 'retention_archive_*'")
         for name in names { try db.execute(sql: "DROP TRIGGER temp.\(name.quotedIdentifier)") }
@@ -143,12 +125,42 @@ final class RowArchiver {
 
     // MARK: A transaction of the store
 
-    /// Begins to copy what a transaction of the store deletes.
-    func begin() throws(StoreError) {
+    /// Begins to copy what the transaction of the store that has begun deletes.
+    func begin(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
         failure = nil
+        try file.requirePlace()
+        try install(request, connection, db)
         try file.run("writing the archive") { try $0.execute(sql: "BEGIN IMMEDIATE") }
         state = .copying
     }
+
+    /// Carries out a delete of rows of the table itself, and copies them before if no triggers do.
+    ///
+    /// - Parameter copy: carries out a query that makes the calls it is given for each row that the delete names.
+    /// - Throws: if the delete takes other rows than those that were copied.
+    func delete(
+        _ delete: SQLFragment, copying copy: (_ calls: String) throws -> Void, _ connection: SQLiteConnection,
+        _ db: Database
+    ) throws {
+        guard let queried else { return try connection.execute(delete, db) }
+        let table = tables[queried]
+        let values = table.table.columns.map { "\(RowScope.alias).\($0.quotedIdentifier)" }
+        try copy(CopiedRows.calls(of: Self.function, number: queried, values).joined(separator: ", "))
+        sqlite3_update_hook(db.sqliteConnection, noteDeleted, Unmanaged.passUnretained(self).toOpaque())
+        defer { sqlite3_update_hook(db.sqliteConnection, nil, nil) }
+        try connection.execute(delete, db)
+        guard table.rowIDs == deleted else {
+            throw StoreError(
+                .unsupported, store: file.path,
+                message: "other rows of \(table.table.storeTable) would be deleted than were archived",
+                hint: "nothing of this transaction is deleted; check the store with PRAGMA integrity_check")
+        }
+    }
+
+    /// Whether the rows are read before they are deleted.
+    var copiesByQuery: Bool { queried != nil }
+
+    fileprivate func note(deleted rowID: Int64) { deleted.add(rowID) }
 
     /// Brings the copies to disk, and makes sure that they are equal to what was deleted.
     ///
@@ -167,44 +179,26 @@ final class RowArchiver {
         }
         try file.run("writing the archive") { db in
             let rule = rules.firstIndex { $0.name == rule }
-            for (table, copy) in zip(tables.indices, copies) where copy.count > 0 {
+            for (number, rows) in tables.enumerated() where rows.copies.rowCount > 0 {
+                try rows.flush()
                 try db.execute(
                     sql: "INSERT INTO retention_parts VALUES (?, ?, ?, ?, ?)",
-                    arguments: [partCount, rule, table, lastRows[table] + 1, lastRows[table] + Int64(copy.count)])
+                    arguments: [
+                        partCount, rule, number, rows.lastRow + 1, rows.lastRow + Int64(rows.copies.rowCount),
+                    ])
             }
             try db.execute(sql: "COMMIT")
             state = .committed
-            for (table, copy) in zip(tables.indices, copies) where copy.count > 0 { try verify(table, copy) }
+            for rows in tables { try rows.verify(readBack, archive: file.path) }
         }
+        // Copies in a file that nobody can find are none.
+        try file.requirePlace()
+        file.noteCommit()
         return copied
     }
 
     private func copiedCount(_ kind: ArchiveTable.Kind) -> Int {
-        tables.indices.reduce(0) { $0 + (tables[$1].kind == kind && !uncounted.contains($1) ? copies[$1].count : 0) }
-    }
-
-    /// Throws unless the copies can be read back as they were written.
-    private func verify(_ table: Int, _ copy: Copies) throws {
-        let statement = reads[table]
-        try statement.setArguments([lastRows[table]])
-        let raw = statement.sqliteStatement
-        defer { sqlite3_reset(raw) }
-        let width = sqlite3_column_count(raw)
-        var read = Copies()
-        while sqlite3_step(raw) == SQLITE_ROW {
-            read.checksum.begin(table: table)
-            for column in 0..<width { read.checksum.add(raw, column: column) }
-            read.checksum.end()
-            read.count += 1
-        }
-        guard read == copy else {
-            throw StoreError(
-                .unsupported, store: file.path,
-                message:
-                    "the copies of rows of \(tables[table].storeTable) are not equal to the rows: a value does not fit "
-                    + "the declared type of its column",
-                hint: "nothing of this transaction is deleted; set `archive: none` for the rule")
-        }
+        tables.reduce(0) { $0 + ($1.table.kind == kind && $1.areCounted ? $1.copies.rowCount : 0) }
     }
 
     /// Notes that the store has committed too.
@@ -212,8 +206,8 @@ final class RowArchiver {
         guard state == .committed else { return }
         rowCount += copiedCount(.rows)
         referenceCount += copiedCount(.references)
-        if copies.contains(where: { $0.count > 0 }) { partCount += 1 }
-        for index in copies.indices { lastRows[index] += Int64(copies[index].count) }
+        if tables.contains(where: { $0.copies.rowCount > 0 }) { partCount += 1 }
+        for rows in tables { rows.finish() }
         forget()
     }
 
@@ -222,70 +216,64 @@ final class RowArchiver {
     /// - Returns: why a row could not be copied; nil: that is not why.
     func withdraw() throws(StoreError) -> StoreError? {
         let state = state
-        let changed = copies.indices.filter { copies[$0].count > 0 }
+        let changed = tables.filter { $0.copies.rowCount > 0 }
         forget()
+        // Triggers that the transaction made are gone.
+        installed = nil
         try file.run("taking rows out of the archive that were not deleted") { db in
             if db.isInsideTransaction { return try db.execute(sql: "ROLLBACK") }
             guard state == .committed, !changed.isEmpty else { return }
             try db.inTransaction(.immediate) {
-                for table in changed {
+                for rows in changed {
                     try db.execute(
-                        sql: "DELETE FROM \(tables[table].name.quotedIdentifier) WHERE \(tables[table].rowNumber) > ?",
-                        arguments: [lastRows[table]])
+                        sql: "DELETE FROM \(rows.table.name.quotedIdentifier) WHERE \(rows.table.rowNumber) > ?",
+                        arguments: [rows.lastRow])
                 }
                 try db.execute(sql: "DELETE FROM retention_parts WHERE part = ?", arguments: [partCount])
                 return .commit
             }
+            file.noteCommit()
         }
         return failure
     }
 
     private func forget() {
         state = .idle
-        for index in copies.indices { copies[index] = Copies() }
+        deleted = RowIDChecksum()
+        for rows in tables { rows.forget() }
     }
 
-    /// Takes values of a row that was deleted or changed.
-    fileprivate func take(
-        _ values: UnsafeMutablePointer<OpaquePointer?>, _ count: Int32, _ context: OpaquePointer?
-    ) {
+    /// Takes values of a row that is deleted or changed.
+    fileprivate func take(_ values: SQLValues, _ context: OpaquePointer?) {
         let table = Int(sqlite3_value_int64(values[0]))
-        let start = sqlite3_value_int(values[1])
-        guard state == .copying, inserts.indices.contains(table) else {
+        guard state == .copying, tables.indices.contains(table) else {
             return sqlite3_result_error(context, "no archive is open for this delete", -1)
         }
-        let statement = inserts[table].sqliteStatement
-        if start == 0 { copies[table].checksum.begin(table: table) }
-        for index in 2..<count {
-            // SQLite counts parameters from 1.
-            sqlite3_bind_value(statement, start + index - 1, values[Int(index)])
-            copies[table].checksum.add(values[Int(index)])
+        do throws(DatabaseError) {
+            try tables[table].take(
+                SQLValues(rebasing: values.dropFirst(CopiedRows.leadingArguments)),
+                from: Int(sqlite3_value_int64(values[1])))
+        } catch {
+            failure = file.failure(error, doing: "a row cannot be archived")
+            sqlite3_result_error(context, failure?.message ?? "", -1)
         }
-        guard start + count - 2 == sqlite3_bind_parameter_count(statement) else { return }
-        let code = sqlite3_step(statement)
-        sqlite3_reset(statement)
-        guard code == SQLITE_DONE else {
-            let error = DatabaseError(resultCode: ResultCode(rawValue: code))
-            failure = StoreError(error, store: file.path, doing: "a row cannot be archived")
-            return sqlite3_result_error(context, failure?.message ?? "", -1)
-        }
-        copies[table].checksum.end()
-        copies[table].count += 1
     }
 
     // MARK: The end
 
     /// Removes tables without rows, completes the file, or removes it if it holds nothing.
     func complete() throws(StoreError) -> ArchiveResult? {
-        inserts = []
-        reads = []
+        let empty = tables.enumerated().filter { $0.element.lastRow == 0 }.map { ($0.offset, $0.element.table.name) }
+        // Their statements must end before the file is closed.
+        tables = []
+        try file.requirePlace()
         guard rowCount + referenceCount > 0 else {
             file.remove()
             return nil
         }
         try file.run("completing the archive") { db in
-            for (number, table) in tables.enumerated() where lastRows[number] == 0 {
-                try db.execute(sql: "DROP TABLE \(table.name.quotedIdentifier)")
+            for (number, name) in empty {
+                try db.execute(sql: "DROP TABLE \(name.quotedIdentifier)")
                 try db.execute(sql: "DELETE FROM retention_tables WHERE number = ?", arguments: [number])
             }
         }
@@ -297,5 +285,13 @@ final class RowArchiver {
 
 private func archive(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
     guard let values, count > 2 else { return }
-    functionObject(context, RowArchiver.self)?.take(values, count, context)
+    functionObject(context, RowArchiver.self)?.take(SQLValues(start: values, count: Int(count)), context)
+}
+
+private func noteDeleted(
+    _ archiver: UnsafeMutableRawPointer?, _ change: Int32, _ schema: UnsafePointer<CChar>?,
+    _ table: UnsafePointer<CChar>?, _ rowID: Int64
+) {
+    guard let archiver, change == SQLITE_DELETE else { return }
+    Unmanaged<RowArchiver>.fromOpaque(archiver).takeUnretainedValue().note(deleted: rowID)
 }

@@ -12,13 +12,12 @@ final class SQLiteRestoration: Restoration {
     let mayDiffer: Bool
     private let archive: AttachedArchive
     private let writer: SQLiteWriter
-    private let steps: [RestorationStep]
-    /// The next step, and how many rows of its first portion are done.
-    private var place = (step: 0, rows: Int64(0))
-    /// The tables with old values of references, by the number of the table with the rows.
-    private let references: [Int: [RestorationTable]]
-    /// Temporary tables with the numbers of archived rows: those that the store has, and those that were not restored.
-    private let known: String
+    private var steps: RestorationSteps
+    /// What the store has of the rows.
+    private let known: KnownRows
+    /// What triggers insert meanwhile; nil: nothing that matters.
+    private let inserts: TriggerInserts?
+    /// A temporary table with the numbers of archived rows that were not restored.
     private let skipped: String
     /// The numbers of tables of which rows were skipped.
     private var tablesWithSkips: Set<Int> = []
@@ -28,37 +27,37 @@ final class SQLiteRestoration: Restoration {
         self.archive = archive
         self.writer = writer
         rules = archive.rules
-        tables = archive.emptyCounts
+        tables = archive.parts.emptyCounts(of: archive.tables)
         mayDiffer = archive.tables.contains(where: \.mayDiffer)
-        steps = archive.steps
-        (known, skipped) = (writer.temporaryName("known"), writer.temporaryName("skipped"))
-        let (known, skipped) = (known, skipped)
-        references = try writer.run("preparing to restore rows") { db in
-            for name in [known, skipped] {
-                try db.execute(
-                    sql:
-                        "CREATE TEMP TABLE \(name) (number INTEGER, row INTEGER, state INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID"
-                )
-            }
-            return try archive.copyReferences(db)
+        steps = RestorationSteps(archive.parts, of: archive.tables)
+        let skipped = writer.temporaryName("skipped")
+        self.skipped = skipped
+        (known, inserts) = try writer.run("preparing to restore rows") { db in
+            try db.execute(
+                sql:
+                    "CREATE TEMP TABLE \(skipped) (number INTEGER, row INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID"
+            )
+            return (try KnownRows(archive, writer, db), try TriggerInserts.watch(archive, writer, db))
         }
     }
 
     deinit {
-        let names = [known, skipped] + Set(references.values.joined().map(\.copyName))
+        let (known, inserts, skipped) = (known, inserts, skipped)
         try? writer.run("ending the restoration") { db in
-            for name in names { try db.execute(sql: "DROP TABLE IF EXISTS temp.\(name)") }
+            try inserts?.remove(db)
+            try known.remove(db)
+            try db.execute(sql: "DROP TABLE IF EXISTS temp.\(skipped)")
         }
     }
 
     func restoreNext(rows: Int) throws(StoreError) -> RestorationPart {
-        let (batch, next) = nextBatch(rows: max(1, rows))
+        let (batch, next) = steps.next(rows: rows)
         var part = RestorationPart()
         let before = tablesWithSkips
         do {
             try writer.run("restoring rows") { db in
                 // The archive is removed one day: what is said to be restored must be on disk by then.
-                try writer.transaction(next.step == steps.count ? .full : .normal) {
+                try writer.transaction(steps.isEnd(next) ? .full : .normal) {
                     defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
                     for step in batch { try restore(step, &part, db) }
                 }
@@ -67,41 +66,13 @@ final class SQLiteRestoration: Restoration {
             tablesWithSkips = before
             throw error
         }
-        place = next
-        part.hasMore = place.step < steps.count
+        steps.place = next
+        part.hasMore = !steps.isEnd(next)
         return part
     }
 
-    /// The steps, or pieces of steps, of the next transaction, and the place behind them.
-    private func nextBatch(rows: Int) -> ([RestorationStep], (step: Int, rows: Int64)) {
-        var batch: [RestorationStep] = []
-        var next = place
-        var room = Int64(rows)
-        while room > 0, next.step < steps.count {
-            let step = steps[next.step]
-            if step.isWhole || step.portions.isEmpty {
-                if !batch.isEmpty, step.rowCount > room { break }
-                batch.append(step)
-                room -= Int64(step.rowCount)
-                next = (next.step + 1, 0)
-                continue
-            }
-            var portion = step.portions[0]
-            // What was deleted last is restored first.
-            let last = portion.rows.upperBound - next.rows
-            let first = max(portion.rows.lowerBound, last - room + 1)
-            portion.rows = first...last
-            batch.append(RestorationStep(portions: [portion], isWhole: false))
-            room -= last - first + 1
-            next =
-                first == step.portions[0].rows.lowerBound
-                ? (next.step + 1, 0) : (next.step, next.rows + (last - first + 1))
-        }
-        return (batch, next)
-    }
-
     private func restore(_ step: RestorationStep, _ part: inout RestorationPart, _ db: Database) throws {
-        if let portion = step.portions.first, archive.tables[portion.table].kind == .references {
+        if let portion = step.portions.first, !archive.tables[portion.table].holdsRows {
             return try restoreReferences(portion, &part, db)
         }
         // A row whose parent was skipped would belong to the row that uses the parent's key now.
@@ -115,6 +86,7 @@ final class SQLiteRestoration: Restoration {
             return
         }
         try compare(step.portions, &part, db)
+        defer { try? known.forget(db) }
         let left = try step.portions.map { try Int.fetchOne(db, sql: "SELECT count(*) FROM (\(leftQuery($0)))") ?? 0 }
         if try insertAll(step.portions, counts: left, db) {
             for (portion, count) in zip(step.portions, left) {
@@ -123,7 +95,6 @@ final class SQLiteRestoration: Restoration {
         } else {
             try insertEach(step.portions, &part, db)
         }
-        try db.execute(sql: "DELETE FROM temp.\(known)")
     }
 
     // MARK: All rows at once
@@ -132,21 +103,42 @@ final class SQLiteRestoration: Restoration {
     /// and none is inserted.
     ///
     /// - Parameter counts: the rows that are left; nil: nothing was compared.
-    private func insertAll(_ portions: [AttachedArchive.Portion], counts: [Int]? = nil, _ db: Database) throws -> Bool {
+    private func insertAll(_ portions: [ArchivedRows], counts: [Int]? = nil, _ db: Database) throws -> Bool {
         // Rows of a circle refer to rows that are inserted after them.
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
         defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
-        return try inSavepoint(db) {
+        return try inserting(db) {
             for (index, portion) in portions.enumerated() {
-                let table = archive.tables[portion.table]
-                let condition = counts == nil ? "" : " AND NOT \(isKnown(portion.table, "a.\(table.rowID)"))"
-                let statement = try db.cachedStatement(sql: table.insertion(where: condition))
-                try statement.execute(arguments: [portion.rows.lowerBound, portion.rows.upperBound])
+                let inserted = try insert(portion.rows, of: portion.table, areSearched: counts != nil, db)
                 // A trigger may ignore a row.
-                guard db.changesCount == counts?[index] ?? portion.rows.count else { return false }
+                guard inserted == counts?[index] ?? portion.rows.count else { return false }
             }
             return !hasOpenReferences(db)
         }
+    }
+
+    /// Inserts rows of a table.
+    ///
+    /// - Parameter areSearched: whether the store was searched for them; then only those are inserted that are left.
+    private func insert(_ rows: ClosedRange<Int64>, of number: Int, areSearched: Bool, _ db: Database) throws -> Int {
+        let table = archive.tables[number]
+        inserts?.restoring = number
+        return try (areSearched ? table.insertions(besides: known) : [table.insertion]).reduce(0) { count, sql in
+            try db.cachedStatement(sql: sql).execute(arguments: [rows.lowerBound, rows.upperBound])
+            return count + db.changesCount
+        }
+    }
+
+    /// Inserts rows in a savepoint. Where triggers of the store insert rows into other tables of the archive, and where they
+    /// cannot, it is done once more without them: the places of these rows are those of archived ones.
+    private func inserting(_ db: Database, _ body: () throws -> Bool) throws -> Bool {
+        guard let inserts else { return try inSavepoint(db, body) }
+        defer { (inserts.restoring, inserts.areKeptOut) = (-1, false) }
+        for areKeptOut in [false, true] {
+            (inserts.areKeptOut, inserts.count) = (areKeptOut, 0)
+            if try inSavepoint(db, { try body() && (areKeptOut || inserts.count == 0) }) { return true }
+        }
+        return false
     }
 
     /// Carries out work in a savepoint, which is undone if the work says false or a constraint refuses it.
@@ -179,35 +171,24 @@ final class SQLiteRestoration: Restoration {
 
     // MARK: Compared with the store
 
-    private func isKnown(_ number: Int, _ row: String) -> String {
-        "EXISTS (SELECT 1 FROM temp.\(known) AS k WHERE k.number = \(number) AND k.row = \(row))"
-    }
-
     /// The rows of a portion that are neither in the store nor skipped, the last first.
-    private func leftQuery(_ portion: AttachedArchive.Portion) -> String {
+    private func leftQuery(_ portion: ArchivedRows) -> String {
         let table = archive.tables[portion.table]
         return
             "SELECT a.\(table.rowID) FROM \(table.source) AS a WHERE a.\(table.rowID) BETWEEN \(portion.rows.lowerBound) AND "
-            + "\(portion.rows.upperBound) AND NOT \(isKnown(portion.table, "a.\(table.rowID)")) ORDER BY 1 DESC"
+            + "\(portion.rows.upperBound) AND NOT \(known.isFound(portion.table, "a.\(table.rowID)", .conflict, .present)) ORDER BY 1 DESC"
     }
 
     /// Finds the rows that the store has, those whose key another row uses, and their children.
-    private func compare(_ portions: [AttachedArchive.Portion], _ part: inout RestorationPart, _ db: Database) throws {
+    private func compare(_ portions: [ArchivedRows], _ part: inout RestorationPart, _ db: Database) throws {
         for portion in portions {
             let table = archive.tables[portion.table]
-            try db.execute(
-                sql: """
-                    INSERT INTO temp.\(known) SELECT \(portion.table), a.\(table.rowID), \(table.isEqual(references[portion.table] ?? []))
-                    FROM \(table.source) AS a CROSS JOIN \(table.target) AS m ON \(table.isSameKey)
-                    WHERE a.\(table.rowID) BETWEEN ? AND ?
-                    """, arguments: [portion.rows.lowerBound, portion.rows.upperBound])
-            let present =
-                try Int.fetchOne(
-                    db, sql: "SELECT count(*) FROM temp.\(known) WHERE number = ? AND state", arguments: [portion.table]
-                ) ?? 0
+            try known.find(table, portion.rows, db)
+            let present = try known.count(table, .present, db)
             part.note(table.table) { $0.presentCount += present }
             let conflicts = try Int64.fetchAll(
-                db, sql: "SELECT row FROM temp.\(known) WHERE number = ? AND NOT state", arguments: [portion.table])
+                db, sql: "SELECT row FROM \(known.found) WHERE number = ? AND state = ?",
+                arguments: [portion.table, KnownRows.State.conflict.rawValue])
             for row in conflicts { try skip(row, portion.table, "the store has another row with its key", &part, db) }
         }
         while try skipChildren(portions, &part, db) {}
@@ -217,7 +198,7 @@ final class SQLiteRestoration: Restoration {
     ///
     /// - Returns: whether there were any.
     private func skipChildren(
-        _ portions: [AttachedArchive.Portion], _ part: inout RestorationPart, _ db: Database
+        _ portions: [ArchivedRows], _ part: inout RestorationPart, _ db: Database
     ) throws -> Bool {
         var hasFound = false
         for portion in portions {
@@ -229,11 +210,10 @@ final class SQLiteRestoration: Restoration {
                         db,
                         sql: """
                             SELECT a.\(table.rowID) FROM \(table.source) AS a WHERE a.\(table.rowID) BETWEEN ? AND ?
-                            AND NOT \(isKnown(portion.table, "a.\(table.rowID)")) AND \(isSkipped(references, relationship, parent))
+                            AND NOT \(known.isFound(portion.table, "a.\(table.rowID)", .conflict, .present)) AND \(isSkipped(references, relationship, parent))
                             """, arguments: [portion.rows.lowerBound, portion.rows.upperBound])
                     for row in rows {
-                        try db.execute(
-                            sql: "INSERT INTO temp.\(known) VALUES (?, ?, 0)", arguments: [portion.table, row])
+                        try known.leaveOut(row, of: portion.table, db)
                         try skip(
                             row, portion.table, "its row of \(archive.tables[parent].table) was not restored", &part, db
                         )
@@ -264,57 +244,85 @@ final class SQLiteRestoration: Restoration {
         _ row: Int64, _ number: Int, _ reason: String, _ part: inout RestorationPart, _ db: Database
     ) throws {
         let table = archive.tables[number]
-        try db.execute(sql: "INSERT OR IGNORE INTO temp.\(skipped) VALUES (?, ?, 0)", arguments: [number, row])
+        try db.execute(sql: "INSERT OR IGNORE INTO temp.\(skipped) VALUES (?, ?)", arguments: [number, row])
         tablesWithSkips.insert(number)
         part.note(table.table) { $0.skippedCount += 1 }
-        guard part.skipped.count < Self.mostListed else { return }
-        let key = try Row.fetchOne(db, sql: table.keyQuery(), arguments: [row]).map {
+        try list(row, table, reason, &part, db)
+    }
+
+    private func list(
+        _ row: Int64, _ table: RestorationTable, _ reason: String, _ part: inout RestorationPart, _ db: Database
+    ) throws {
+        guard part.listsMore else { return }
+        let key = try Row.fetchOne(db, sql: table.keyQuery, arguments: [row]).map {
             Array($0.databaseValues).map { StoreValue($0) }
         }
         part.skipped.append(SkippedRow(table: table.table, key: key ?? [], reason: reason))
     }
 
-    private static let mostListed = 100
-
     // MARK: Row by row
 
-    /// Inserts the rows that are left one by one, as often as that helps, and skips the others.
-    private func insertEach(_ portions: [AttachedArchive.Portion], _ part: inout RestorationPart, _ db: Database) throws
-    {
-        var waiting = try portions.flatMap { portion in
-            try Int64.fetchAll(db, sql: leftQuery(portion)).map { (number: portion.table, row: $0) }
-        }
-        var reasons: [String] = []
+    private struct Refused {
+        var number: Int
+        var row: Int64
+        var reason = ""
+    }
+
+    /// Inserts the rows that are left one by one and skips the others.
+    ///
+    /// A child can be inserted before its parent turns out to be refused: the row that has the parent's key would get it. So nothing
+    /// stays of an attempt in which a row was refused, and the next one is made without that row and its children.
+    private func insertEach(_ portions: [ArchivedRows], _ part: inout RestorationPart, _ db: Database) throws {
         while true {
-            var refused: [(number: Int, row: Int64)] = []
+            try db.execute(sql: "SAVEPOINT retention_undo_rows")
+            let (inserted, refused) = try insertLeft(portions, db)
+            if !refused.isEmpty { try db.execute(sql: "ROLLBACK TO retention_undo_rows") }
+            try db.execute(sql: "RELEASE retention_undo_rows")
+            guard !refused.isEmpty else {
+                for number in inserted { part.note(archive.tables[number].table) { $0.restoredCount += 1 } }
+                return
+            }
+            for row in refused {
+                try known.leaveOut(row.row, of: row.number, db)
+                try skip(row.row, row.number, row.reason, &part, db)
+            }
+            while try skipChildren(portions, &part, db) {}
+        }
+    }
+
+    /// Inserts the rows that are left one by one, as often as that helps.
+    ///
+    /// - Returns: the tables of the rows that were inserted, and those that were refused.
+    private func insertLeft(_ portions: [ArchivedRows], _ db: Database) throws -> ([Int], [Refused]) {
+        var inserted: [Int] = []
+        var waiting = try portions.flatMap { portion in
+            try Int64.fetchAll(db, sql: leftQuery(portion)).map { Refused(number: portion.table, row: $0) }
+        }
+        while true {
+            var refused: [Refused] = []
             var isLater = false
-            reasons = []
-            for next in waiting {
-                let table = archive.tables[next.number]
+            for var next in waiting {
                 failure = nil
                 var isIgnored = false
-                let isInserted = try inSavepoint(db) {
-                    let statement = try db.cachedStatement(sql: table.insertion())
-                    try statement.execute(arguments: [next.row, next.row])
-                    isIgnored = db.changesCount == 0
+                // A row that has got a new rowid may have taken this one's.
+                let table = archive.tables[next.number]
+                if table.isSamePlace != nil { try known.find(table, next.row...next.row, db) }
+                let isInserted = try inserting(db) {
+                    isIgnored = try insert(next.row...next.row, of: next.number, areSearched: true, db) == 0
                     return !isIgnored && !hasOpenReferences(db)
                 }
                 if isInserted {
-                    part.note(table.table) { $0.restoredCount += 1 }
+                    inserted.append(next.number)
                     continue
                 }
+                next.reason = isIgnored ? "a trigger ignores it" : reason
                 refused.append(next)
-                reasons.append(isIgnored ? "a trigger ignores it" : reason(table))
                 isLater = isLater || !isIgnored && failure.map { Self.mayPassLater($0) } ?? true
             }
             // Another row can be what a row waits for: its parent.
-            guard isLater, refused.count < waiting.count else {
-                waiting = refused
-                break
-            }
+            guard isLater, refused.count < waiting.count else { return (inserted, refused) }
             waiting = refused
         }
-        for (next, reason) in zip(waiting, reasons) { try skip(next.row, next.number, reason, &part, db) }
     }
 
     private static func mayPassLater(_ error: DatabaseError) -> Bool {
@@ -322,7 +330,7 @@ final class SQLiteRestoration: Restoration {
     }
 
     /// Why a row was refused, as a clause.
-    private func reason(_ table: RestorationTable) -> String {
+    private var reason: String {
         let missing = "a row that it refers to is not in the store"
         guard let failure, failure.extendedResultCode != .SQLITE_CONSTRAINT_FOREIGNKEY else { return missing }
         let said = failure.message ?? "a constraint"
@@ -334,55 +342,71 @@ final class SQLiteRestoration: Restoration {
 
     /// Gives references that were cleared their old values, where nobody has changed them since.
     private func restoreReferences(
-        _ portion: AttachedArchive.Portion, _ part: inout RestorationPart, _ db: Database
+        _ portion: ArchivedRows, _ part: inout RestorationPart, _ db: Database
     ) throws {
         let table = archive.tables[portion.table]
+        let isOwnRowSkipped = try condition(skippedRows(table), table).map { try db.cachedStatement(sql: $0) }
+        let hasRow = try db.cachedStatement(sql: table.hasRow)
         let updates = try table.referenceUpdates.map { update in
             (
                 statement: try db.cachedStatement(sql: update.sql),
-                blocked: try blocked(table, update.relationship).map { try db.cachedStatement(sql: $0) }
+                isBlocked: try condition(blocks(table, update.relationship), table).map {
+                    try db.cachedStatement(sql: $0)
+                }
             )
         }
         for row in portion.rows.reversed() {
+            // It is listed as a row.
+            if let isOwnRowSkipped, try Bool.fetchOne(isOwnRowSkipped, arguments: [row]) ?? false { continue }
             var isChanged = false
+            var obstacle: String?
             for update in updates {
-                if let blocked = update.blocked, try Bool.fetchOne(blocked, arguments: [row]) ?? false { continue }
+                if let isBlocked = update.isBlocked, try Bool.fetchOne(isBlocked, arguments: [row]) ?? false {
+                    obstacle = "the row that it refers to was not restored"
+                    continue
+                }
                 var count = 0
+                failure = nil
                 let isDone = try inSavepoint(db) {
                     try update.statement.execute(arguments: [row])
                     count = db.changesCount
                     return !hasOpenReferences(db)
                 }
+                if !isDone { obstacle = reason }
                 isChanged = isChanged || isDone && count > 0
             }
             if isChanged { part.note(table.table) { $0.referenceCount += 1 } }
+            if !isChanged, obstacle == nil, try Bool.fetchOne(hasRow, arguments: [row]) == false {
+                obstacle = "its row is not in the store"
+            }
+            guard let obstacle else { continue }
+            part.note(table.table) { $0.skippedReferenceCount += 1 }
+            try list(row, table, "its reference is not restored: \(obstacle)", &part, db)
         }
     }
 
-    /// Whether a reference belongs to a row that was skipped, or refers to one, in SQL; nil: none was skipped.
-    private func blocked(_ table: RestorationTable, _ relationship: Relationship?) -> String? {
-        var conditions: [String] = []
-        for (number, rows) in archive.tables.enumerated()
-        where rows.kind == .rows && rows.table == table.table && tablesWithSkips.contains(number) {
-            let keys = table.key.map { "a.\($0.quotedIdentifier) = r.\($0.quotedIdentifier)" }.joined(
-                separator: " AND ")
-            conditions.append(
-                "EXISTS (SELECT 1 FROM temp.\(skipped) AS s JOIN \(rows.source) AS a ON a.\(rows.rowID) = s.row "
-                    + "WHERE s.number = \(number) AND \(keys))")
+    private func condition(_ parts: [String], _ table: RestorationTable) -> String? {
+        guard !parts.isEmpty else { return nil }
+        return "SELECT \(parts.joined(separator: " OR ")) FROM \(table.source) AS r WHERE r.\(table.rowID) = ?"
+    }
+
+    /// Whether references belong to a row that was skipped, in SQL.
+    private func skippedRows(_ table: RestorationTable) -> [String] {
+        archive.tables.enumerated().filter { number, rows in
+            rows.holdsRows && rows.table == table.table && tablesWithSkips.contains(number)
+        }.map { number, rows in
+            "EXISTS (SELECT 1 FROM temp.\(skipped) AS s JOIN \(rows.source) AS a ON a.\(rows.rowID) = s.row "
+                + "WHERE s.number = \(number) AND \(table.isKey("a", of: table)))"
         }
+    }
+
+    /// Whether a reference refers to a row that was skipped, in SQL.
+    private func blocks(_ table: RestorationTable, _ relationship: Relationship?) -> [String] {
         let columns = Set(table.columns.map { $0.lowercased() })
-        if let relationship, relationship.sourceAttributes.allSatisfy({ columns.contains($0.lowercased()) }) {
-            let old = relationship.sourceAttributes.map { "r." + ("old_" + $0).quotedIdentifier }
-            conditions += skippedParents(relationship).map { isSkipped(old, relationship, $0) }
+        guard let relationship, relationship.sourceAttributes.allSatisfy({ columns.contains($0.lowercased()) }) else {
+            return []
         }
-        guard !conditions.isEmpty else { return nil }
-        return "SELECT \(conditions.joined(separator: " OR ")) FROM \(table.source) AS r WHERE r.\(table.rowID) = ?"
-    }
-}
-
-extension RestorationPart {
-    /// Adds to the counts of a table.
-    fileprivate mutating func note(_ table: String, _ change: (inout RestoredTable) -> Void) {
-        change(&tables[table, default: RestoredTable()])
+        let old = relationship.sourceAttributes.map { "r." + ("old_" + $0).quotedIdentifier }
+        return skippedParents(relationship).map { isSkipped(old, relationship, $0) }
     }
 }

@@ -7,8 +7,9 @@ extension SQLiteWriter {
         let encoding = try run("reading the store's settings") {
             try String.fetchOne($0, sql: "PRAGMA main.encoding") ?? "UTF-8"
         }
-        archiver = RowArchiver(
-            try ArchiveFile(request, store: storeIdentifier, encoding: encoding), rules: request.rules)
+        archiver = try RowArchiver(
+            ArchiveFile(request, store: storeIdentifier, encoding: encoding), rules: request.rules,
+            isUTF16: encoding != "UTF-8")
     }
 
     /// Checks the archive, brings it to disk and ends it.
@@ -21,21 +22,16 @@ extension SQLiteWriter {
 
     /// Carries out a transaction that deletes rows, with its rows in the archive before it commits.
     ///
-    /// - Parameter body: the transaction. At its end, before the commit, it calls what it is given with what was deleted.
+    /// - Parameter body: the transaction. It gets what copies its rows; nil: they are not archived.
     func archived(
-        _ work: DeleteWork, _ db: Database,
-        _ body: (((inout BatchDeleteResult) throws -> Void)?) throws -> BatchDeleteResult
+        _ work: DeleteWork, _ db: Database, _ body: (RowArchiver?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {
-        guard let rule = work.archiveRule else { return try body(nil) }
+        guard work.archiveRule != nil else { return try body(nil) }
         guard let archiver else {
             throw StoreError(.unsupported, store: name, message: "rows are to be archived, but no archive was begun")
         }
-        try archiver.install(work.request.withoutPlace, self, db)
         do {
-            try archiver.begin()
-            let result = try body { result in
-                result.archivedCount = try archiver.commit(rule: rule, deletedCount: result.removedCount)
-            }
+            let result = try body(archiver)
             archiver.finish()
             if result.continuation == nil { try archiver.remove(db) }
             return result
@@ -47,5 +43,5 @@ extension SQLiteWriter {
 
 extension BatchDeleteResult {
     /// Rows of all tables that were deleted.
-    fileprivate var removedCount: Int { deletedCount + cascadedCount + deletedByTriggers.values.reduce(0, +) }
+    var removedCount: Int { deletedCount + cascadedCount + deletedByTriggers.values.reduce(0, +) }
 }

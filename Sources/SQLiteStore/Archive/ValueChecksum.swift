@@ -4,20 +4,47 @@ import GRDBSQLite
 ///
 /// It finds accidents: a value that a column's type has changed, a row that is missing. It does not resist intent.
 struct ValueChecksum: Equatable {
+    private(set) var rowCount = 0
     private var sum: UInt64 = 0
     private var row: UInt64 = 0
 
-    /// Begins a row of a table.
-    mutating func begin(table: Int) { row = UInt64(truncatingIfNeeded: table) &+ 1 }
-
-    /// Adds a value of the row.
-    mutating func add(type: Int32, integer: Int64) {
-        mix(UInt64(truncatingIfNeeded: type))
-        mix(UInt64(bitPattern: integer))
+    /// Adds values of a row that SQLite hands to a function.
+    ///
+    /// - Parameters:
+    ///   - start: the column of the first value.
+    ///   - width: how many columns the row has.
+    ///   - isUTF16: whether texts are stored as UTF-16.
+    /// - Returns: the size of the texts and blobs among the values.
+    mutating func add(_ values: SQLValues, from start: Int, width: Int, isUTF16: Bool) -> Int {
+        if start == 0 { row = 1 }
+        var size = 0
+        for value in values {
+            let type = sqlite3_value_type(value)
+            switch type {
+            case SQLITE_INTEGER: add(type, UInt64(bitPattern: sqlite3_value_int64(value)))
+            case SQLITE_FLOAT: add(type, sqlite3_value_double(value).bitPattern)
+            case SQLITE_NULL: add(type, 0)
+            default:
+                // The bytes as they are stored: asked for the size in another encoding, SQLite would convert the text.
+                let isWide = isUTF16 && type == SQLITE_TEXT
+                let count = Int(isWide ? sqlite3_value_bytes16(value) : sqlite3_value_bytes(value))
+                add(type, UnsafeRawBufferPointer(start: sqlite3_value_blob(value), count: count))
+                size += count
+            }
+        }
+        if start + values.count == width {
+            rowCount += 1
+            sum &+= row ^ row >> 29
+        }
+        return size
     }
 
-    /// Adds a text or a blob of the row.
-    mutating func add(type: Int32, bytes: UnsafeRawBufferPointer) {
+    private mutating func add(_ type: Int32, _ bits: UInt64) {
+        mix(UInt64(truncatingIfNeeded: type))
+        mix(bits)
+    }
+
+    private mutating func add(_ type: Int32, _ bytes: UnsafeRawBufferPointer) {
         mix(UInt64(truncatingIfNeeded: type) | UInt64(bytes.count) << 8)
         var place = 0
         while place + 8 <= bytes.count {
@@ -32,42 +59,8 @@ struct ValueChecksum: Equatable {
         mix(rest)
     }
 
-    /// Ends the row.
-    mutating func end() { sum &+= row ^ row >> 29 }
-
     private mutating func mix(_ word: UInt64) {
         row = (row ^ word) &* 0x9E37_79B9_7F4A_7C15
         row ^= row >> 32
-    }
-}
-
-extension ValueChecksum {
-    /// Adds a value that SQLite hands to a function.
-    mutating func add(_ value: OpaquePointer?) {
-        let type = sqlite3_value_type(value)
-        switch type {
-        case SQLITE_INTEGER: add(type: type, integer: sqlite3_value_int64(value))
-        case SQLITE_FLOAT: add(type: type, integer: Int64(bitPattern: sqlite3_value_double(value).bitPattern))
-        case SQLITE_NULL: add(type: type, integer: 0)
-        default:
-            // The bytes as they are stored: no function that would convert the encoding.
-            let start = sqlite3_value_blob(value)
-            add(type: type, bytes: UnsafeRawBufferPointer(start: start, count: Int(sqlite3_value_bytes(value))))
-        }
-    }
-
-    /// Adds a column of a row that a statement has reached.
-    mutating func add(_ statement: OpaquePointer?, column: Int32) {
-        let type = sqlite3_column_type(statement, column)
-        switch type {
-        case SQLITE_INTEGER: add(type: type, integer: sqlite3_column_int64(statement, column))
-        case SQLITE_FLOAT:
-            add(type: type, integer: Int64(bitPattern: sqlite3_column_double(statement, column).bitPattern))
-        case SQLITE_NULL: add(type: type, integer: 0)
-        default:
-            let start = sqlite3_column_blob(statement, column)
-            let count = Int(sqlite3_column_bytes(statement, column))
-            add(type: type, bytes: UnsafeRawBufferPointer(start: start, count: count))
-        }
     }
 }

@@ -205,11 +205,11 @@ struct SQLiteCatalog {
         return SQLiteTable(
             entity: Entity(
                 name: spelled, kind: type == "view" ? .view : type == "virtual" ? .virtual : .table,
-                attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: "DELETE"),
+                attributes: attributes, primaryKey: key.map(\.name), deleteTriggers: texts.triggers(on: .delete),
                 updateTriggers: texts.updateTriggers, refusingTriggers: texts.refusingTriggers),
             isWithoutRowID: isWithoutRowID, rowID: rowID, rowIDAlias: alias, indexes: indexes.map(\.index),
             keyIndex: isWithoutRowID ? indexes.first { $0.origin == "pk" }?.index.name : nil,
-            insertTriggers: texts.triggers(on: "INSERT"), triggersBeforeDelete: texts.beforeDelete,
+            insertTriggers: texts.triggers(on: .insert), triggersBeforeDelete: texts.beforeDelete,
             hasChecks: type == "table" && texts.hasChecks,
             isAutoincrement: type == "table" && texts.isAutoincrement, defersKeys: type == "table" && texts.defersKeys,
             collations: collations, defaults: defaults)
@@ -239,45 +239,26 @@ struct SQLiteCatalog {
         var isAutoincrement = false
         var defersKeys = false
         var hasChecks = false
-        var triggers: [(name: String, text: String)] = []
+        var triggers: [(name: String, text: TriggerText)] = []
 
-        /// Triggers that fire on an event; SQLite keeps only their text, whose head is `CREATE … TRIGGER name [BEFORE|AFTER|
-        /// INSTEAD OF] event [OF columns] ON table`. Any such word before the first ON counts, so that a trigger with an
-        /// odd name is at worst taken for one that it is not.
-        func triggers(on event: String) -> [String] {
-            triggers.filter { head(of: $0.text).contains(Substring(event)) }.map(\.name)
+        func triggers(on event: TriggerText.Event) -> [String] {
+            triggers.filter { $0.text.fires(on: event) }.map(\.name)
         }
 
         var updateTriggers: [UpdateTrigger] {
-            let names = triggers(on: "UPDATE")
-            return triggers.filter { names.contains($0.name) }.map { trigger in
-                let columns = head(of: trigger.text).drop { $0 != "OF" }.dropFirst().joined(separator: " ")
-                return UpdateTrigger(
-                    name: trigger.name,
-                    attributes: columns.split(separator: ",").map { column in
-                        let name = column.drop { " \"'`[".contains($0) }
-                        return name.reversed().drop { " \"'`]".contains($0) }.reversed().map(String.init).joined()
-                            .lowercased()
-                    })
+            triggers.filter { $0.text.fires(on: .update) }.map {
+                UpdateTrigger(name: $0.name, attributes: $0.text.columns)
             }
         }
 
-        /// BEFORE is what SQLite takes where no word says so.
         var beforeDelete: [DeleteTrigger] {
-            triggers.compactMap { trigger in
-                let head = head(of: trigger.text)
-                guard head.contains("DELETE"), head.contains("BEFORE") || !head.contains("AFTER"), let end = head.last
-                else { return nil }
-                // Behind the name of the table.
-                let rest = trigger.text[end.endIndex...].split(maxSplits: 2, whereSeparator: \.isWhitespace)
-                return DeleteTrigger(name: trigger.name, body: rest.count > 2 ? String(rest[2]) : trigger.text)
+            triggers.filter { $0.text.fires(on: .delete) && $0.text.isBefore }.map {
+                DeleteTrigger(name: $0.name, body: $0.text.body.uppercased())
             }
         }
 
-        var refusingTriggers: Set<String> { Set(triggers.filter { $0.text.contains("RAISE") }.map(\.name)) }
-
-        private func head(of text: String) -> [Substring] {
-            Array(text.split(whereSeparator: \.isWhitespace).prefix { $0 != "ON" && $0 != "BEGIN" })
+        var refusingTriggers: Set<String> {
+            Set(triggers.filter { $0.text.body.uppercased().contains("RAISE") }.map(\.name))
         }
     }
 
@@ -286,7 +267,7 @@ struct SQLiteCatalog {
         let rows = try Row.fetchAll(
             db.cachedStatement(
                 sql: """
-                    SELECT type = 'table', name, upper(sql), instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED'),
+                    SELECT type = 'table', name, sql, instr(upper(sql), 'AUTOINCREMENT'), instr(upper(sql), 'DEFERRED'),
                         instr(upper(sql), 'CHECK')
                     FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND lower(tbl_name) = lower(?)
                     """), arguments: [table])
@@ -296,7 +277,7 @@ struct SQLiteCatalog {
                 texts.defersKeys = (row[4] as Int? ?? 0) > 0
                 texts.hasChecks = (row[5] as Int? ?? 0) > 0
             } else {
-                texts.triggers.append((row[1], row[2] ?? ""))
+                texts.triggers.append((row[1], TriggerText(row[2] ?? "")))
             }
         }
         return texts

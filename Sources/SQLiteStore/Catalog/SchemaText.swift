@@ -71,9 +71,54 @@ enum SchemaText {
         return found
     }
 
-    /// Words, quoted names and symbols, one by one; comments are skipped.
-    private struct Scanner {
+    /// Whether a table's definition says how a constraint solves conflicts: `ON CONFLICT …`.
+    static func solvesConflicts(_ definition: String) -> Bool {
+        let words = words(definition)
+        return zip(words, words.dropFirst()).contains { $0 == "ON" && $1 == "CONFLICT" }
+    }
+
+    /// Whether a table's definition has a constraint that deletes rows in the way of others.
+    static func replaces(_ definition: String) -> Bool {
+        let words = words(definition)
+        return zip(words, words.dropFirst()).contains { $0 == "CONFLICT" && $1 == "REPLACE" }
+    }
+
+    /// The names of the tables, in lower case, of which a trigger deletes rows in the way of others: `REPLACE INTO name`,
+    /// `UPDATE OR REPLACE name`.
+    static func replacedTables(_ trigger: String) -> Set<String> {
+        let words = words(trigger)
+        var found: Set<String> = []
+        for (index, word) in words.enumerated() where word == "REPLACE" {
+            let next = words.dropFirst(index + 1)
+            if next.first == "INTO" {
+                found.formUnion(next.dropFirst().prefix(1).map { name($0).lowercased() })
+            } else if words[..<index].suffix(2) == ["UPDATE", "OR"] {
+                found.formUnion(next.prefix(1).map { name($0).lowercased() })
+            }
+        }
+        return found
+    }
+
+    /// A name without its quotes.
+    static func name(_ token: String) -> String {
+        guard token.count > 1, let first = token.first, "\"'`[".contains(first) else { return token }
+        let inner = String(token.dropFirst().dropLast())
+        return first == "[" ? inner : inner.replacing("\(first)\(first)", with: "\(first)")
+    }
+
+    /// The tokens in capitals.
+    private static func words(_ text: String) -> [String] {
+        var scanner = Scanner(text)
+        var found: [String] = []
+        while let token = scanner.next() { found.append(token.uppercased()) }
+        return found
+    }
+
+    /// Words, quoted names and symbols, one by one, as SQLite itself divides a text; comments are skipped.
+    struct Scanner {
         private let text: String
+        /// SQLite knows no characters of several code points.
+        private let scalars: String.UnicodeScalarView
         /// Where the last token began.
         private(set) var start: String.Index
         /// Where the last token ended.
@@ -81,37 +126,53 @@ enum SchemaText {
 
         init(_ text: String) {
             self.text = text
-            start = text.startIndex
-            index = text.startIndex
+            scalars = text.unicodeScalars
+            start = scalars.startIndex
+            index = scalars.startIndex
         }
 
-        var rest: String { String(text[index...]) }
+        var rest: String { String(scalars[index...]) }
 
         mutating func next() -> String? {
             passOver()
-            guard index < text.endIndex else { return nil }
+            guard index < scalars.endIndex else { return nil }
             start = index
-            let closing: [Character: Character] = ["\"": "\"", "'": "'", "`": "`", "[": "]"]
-            if let close = closing[text[index]] {
-                index = text.index(after: index)
-                while index < text.endIndex {
-                    let character = text[index]
-                    index = text.index(after: index)
-                    guard character == close else { continue }
+            let closing: [Unicode.Scalar: Unicode.Scalar] = ["\"": "\"", "'": "'", "`": "`", "[": "]"]
+            if let close = closing[scalars[index]] {
+                index = scalars.index(after: index)
+                while index < scalars.endIndex {
+                    let scalar = scalars[index]
+                    index = scalars.index(after: index)
+                    guard scalar == close else { continue }
                     // A doubled quote is part of the name.
-                    if close != "]", index < text.endIndex, text[index] == close {
-                        index = text.index(after: index)
+                    if close != "]", index < scalars.endIndex, scalars[index] == close {
+                        index = scalars.index(after: index)
                         continue
                     }
                     break
                 }
-                return String(text[start..<index])
+                return String(scalars[start..<index])
             }
-            while index < text.endIndex, !text[index].isWhitespace, !"(),\"'`[".contains(text[index]), !isAtComment {
-                index = text.index(after: index)
+            while index < scalars.endIndex, !isSpace(scalars[index]), !isEnd(scalars[index]), !isAtComment {
+                index = scalars.index(after: index)
             }
-            if start == index { index = text.index(after: index) }
-            return String(text[start..<index])
+            if start == index { index = scalars.index(after: index) }
+            return String(scalars[start..<index])
+        }
+
+        /// What ends a word and is a token of its own, or begins one.
+        private func isEnd(_ scalar: Unicode.Scalar) -> Bool {
+            switch scalar {
+            case "(", ")", ",", ";", "\"", "'", "`", "[": true
+            default: false
+            }
+        }
+
+        private func isSpace(_ scalar: Unicode.Scalar) -> Bool {
+            switch scalar {
+            case " ", "\t", "\n", "\r", "\u{C}": true
+            default: false
+            }
         }
 
         mutating func skip(_ tokenCount: Int) {
@@ -148,17 +209,23 @@ enum SchemaText {
             return (0..<count).compactMap { _ in ahead.next()?.uppercased() }
         }
 
-        private var isAtComment: Bool { text[index...].hasPrefix("--") || text[index...].hasPrefix("/*") }
+        private var isAtComment: Bool { scalars[index...].starts(with: "--".unicodeScalars) || isAtBlock }
+        private var isAtBlock: Bool { scalars[index...].starts(with: "/*".unicodeScalars) }
 
         /// Passes over white space and comments.
         private mutating func passOver() {
-            while index < text.endIndex {
-                if text[index].isWhitespace {
-                    index = text.index(after: index)
-                } else if text[index...].hasPrefix("--") {
-                    index = text[index...].firstIndex(where: \.isNewline) ?? text.endIndex
+            while index < scalars.endIndex {
+                if isSpace(scalars[index]) {
+                    index = scalars.index(after: index)
+                } else if isAtBlock {
+                    let inner = scalars[index...].dropFirst(2)
+                    var end = inner.startIndex
+                    while end < inner.endIndex, !inner[end...].starts(with: "*/".unicodeScalars) {
+                        end = inner.index(after: end)
+                    }
+                    index = end < inner.endIndex ? inner.index(end, offsetBy: 2) : end
                 } else if isAtComment {
-                    index = text[index...].firstRange(of: "*/")?.upperBound ?? text.endIndex
+                    index = scalars[index...].firstIndex(of: "\n") ?? scalars.endIndex
                 } else {
                     return
                 }

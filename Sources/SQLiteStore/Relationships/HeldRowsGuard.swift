@@ -58,22 +58,53 @@ private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: Unsaf
 }
 
 extension SQLiteConnection {
-    /// The tables from which cascades of a delete take rows, in lower case, and whether the store's own triggers fire.
+    /// The tables from which cascades of a delete take rows, those whose references it clears, in lower case, and whether the store's own triggers fire.
     fileprivate func tablesLosingRows(
         _ request: BatchDeleteRequest, _ db: Database
-    ) throws -> (names: Set<String>, hasTriggers: Bool) {
+    ) throws -> (names: Set<String>, changed: Set<String>, hasTriggers: Bool) {
         let own = try scope(of: request.fetchRequest, db).table
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
             // Which triggers a Core Data store has is not looked up: it has none of Core Data's.
-            return (Set(graph.reachedTables().map { $0.lowercased() }), true)
+            return (Set(graph.reachedTables().map { $0.lowercased() }), [], true)
         }
         let reach = try Reach(of: own.name, request.relationships, self, db)
         let losing = try ([own.name] + reach.cascading).compactMap { try catalog.table($0, db)?.entity }
-        let changed = try reach.nullifying.keys.compactMap { try catalog.table($0, db)?.entity }
+        let changed = try reach.clearing.keys.compactMap { try catalog.table($0, db)?.entity }
         return (
-            Set(reach.cascading.map { $0.lowercased() }),
+            Set(reach.cascading.map { $0.lowercased() }), Set(reach.nullifying.keys.map { $0.lowercased() }),
             losing.contains { !$0.deleteTriggers.isEmpty } || changed.contains { !$0.updateTriggers.isEmpty }
         )
+    }
+}
+
+extension SQLiteConnection {
+    /// Why it is not certain that holds keep their rows from a delete, or nil: a row that REPLACE deletes fires no trigger that could
+    /// refuse it.
+    func obstacleOfHolds(_ holds: [HeldRows], _ request: BatchDeleteRequest, _ db: Database) throws -> String? {
+        guard !holds.isEmpty else { return nil }
+        let reach = try tablesLosingRows(request, db)
+        guard reach.hasTriggers || !reach.changed.isEmpty else { return nil }
+        let entries = try Row.fetchAll(
+            db,
+            sql:
+                "SELECT type = 'trigger', name, sql FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND sql LIKE '%REPLACE%'"
+        )
+        for hold in holds {
+            let held = try scope(hold.entity, db).table.tableName.lowercased()
+            for entry in entries {
+                let (isTrigger, name, definition): (Bool, String, String) = (entry[0], entry[1], entry[2])
+                let isReplacing =
+                    isTrigger
+                    ? reach.hasTriggers && SchemaText.replacedTables(definition).contains(held)
+                    : name.lowercased() == held && (reach.hasTriggers || reach.changed.contains(held))
+                        && SchemaText.replaces(definition)
+                guard isReplacing else { continue }
+                return
+                    "the hold '\(hold.name)' cannot be kept: \(isTrigger ? "the trigger" : "the table") \(name) uses REPLACE, "
+                    + "which can delete held rows of \(hold.entity)"
+            }
+        }
+        return nil
     }
 }
 
@@ -84,14 +115,22 @@ extension SQLiteStore {
         changing attributes: [String]
     ) throws(StoreError) -> Bool {
         try run("following the relationships of \(entity)") { db in
-            guard let own = try catalog.table(entity, db), let table = try catalog.table(other, db) else {
-                return false
-            }
-            if table.isSame(as: own) { return true }
+            guard let own = try catalog.table(entity, db) else { return false }
             let rule = relationships == .deny ? .asDeclared : relationships
             let way = try CascadeWay(scope(own.name, db), rule, self, db)
-            return try way.reaches(table) || !way.cleared(table, attributes).isEmpty
+            return try tables(named: other, db).contains { table in
+                try table.isSame(as: own) || way.reaches(table) || !way.cleared(table, attributes).isEmpty
+            }
         }
+    }
+}
+
+extension SQLiteConnection {
+    /// The entity of a name, or those whose objects are in the table of that name.
+    fileprivate func tables(named name: String, _ db: Database) throws -> [SQLiteTable] {
+        if let table = try catalog.table(name, db) { return [table] }
+        let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.lowercased() == name.lowercased() }
+        return try entities?.compactMap { try catalog.table($0.name, db) } ?? []
     }
 }
 

@@ -118,6 +118,9 @@ struct Reach {
     var cascading: Set<String> = []
     /// Entities whose rows lose references, with the attributes that hold them.
     var nullifying: [String: [String]] = [:]
+    /// The same, and what SQLite itself clears by a key that the rule overrides: a row that is deleted by the same statement as
+    /// the row that it refers to can lose the reference before it goes.
+    private(set) var clearing: [String: [String]] = [:]
 
     init(
         of entity: String, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection, _ db: Database
@@ -130,18 +133,20 @@ struct Reach {
             }
             for key in table.entity.incomingRelationships {
                 guard let source = try connection.catalog.table(key.source, db)?.name else { continue }
-                switch next == entity ? rule.deleteRule ?? key.deleteRule : key.deleteRule {
-                case .cascade:
+                let acting = key.with(deleteRule: next == entity ? rule.deleteRule ?? key.deleteRule : key.deleteRule)
+                if acting.deleteRule == .cascade {
                     cascading.insert(source)
                     waiting.append(source)
-                case .nullify, .setDefault:
-                    let known = nullifying[source] ?? []
-                    nullifying[source] = known + key.sourceAttributes.filter { !known.contains($0) }
-                case .restrict, .noAction: break
                 }
+                if acting.clears { nullifying[source, default: []].addMissing(key.sourceAttributes) }
+                if acting.clears || key.clears { clearing[source, default: []].addMissing(key.sourceAttributes) }
             }
         }
     }
+}
+
+extension [String] {
+    mutating func addMissing(_ others: [String]) { append(contentsOf: others.filter { !contains($0) }) }
 }
 
 extension SQLFragment {

@@ -60,8 +60,7 @@ extension Reach {
         for name in cascading where try connection.catalog.table(name, db)?.entity.deleteTriggers.isEmpty == false {
             return true
         }
-        for name in nullifying.keys where try connection.catalog.table(name, db)?.entity.updateTriggers.isEmpty == false
-        {
+        for name in clearing.keys where try connection.catalog.table(name, db)?.entity.updateTriggers.isEmpty == false {
             return true
         }
         return false

@@ -38,9 +38,14 @@ struct DeleteStatement {
 
     /// The keys of the rows of a condition, by the key's own names or by others.
     func keys(_ condition: SQLFragment, by path: RowPath, as names: [String]? = nil) -> SQLFragment {
-        let rows = path == .table ? scope.fromTable : scope.from(indexedBy: path == .date ? access?.index : nil)
         let list = names.map { zip(scope.key, $0).map { "\($0) AS \($1)" }.joined(separator: ", ") } ?? keyList
-        return SQLFragment("SELECT \(list) FROM \(rows) WHERE ") + condition
+        return select(list, of: condition, by: path)
+    }
+
+    /// Values of the rows of a condition.
+    func select(_ values: String, of condition: SQLFragment, by path: RowPath) -> SQLFragment {
+        let rows = path == .table ? scope.fromTable : scope.from(indexedBy: path == .date ? access?.index : nil)
+        return SQLFragment("SELECT \(values) FROM \(rows) WHERE ") + condition
     }
 
     /// The condition that a row's key is among those of a query. SQLite holds what the query yields in the order of the key,

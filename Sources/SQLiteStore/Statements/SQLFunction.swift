@@ -5,15 +5,22 @@ import PriceStore
 /// The body of an SQL function, by SQLite's C interface: GRDB's functions build an array and a String for each call.
 typealias SQLFunction = @convention(c) (OpaquePointer?, Int32, UnsafeMutablePointer<OpaquePointer?>?) -> Void
 
+/// The values that SQLite hands to a function.
+typealias SQLValues = UnsafeBufferPointer<OpaquePointer?>
+
 extension Database {
     /// Adds functions that work on an object. SQLite keeps the object as long as it has one of them.
+    ///
+    /// - Parameter isAggregate: whether the functions are called for each row of a query, and have no result.
     func addFunctions(
-        of object: AnyObject, flags: Int32 = 0, _ functions: [(name: String, argumentCount: Int32, body: SQLFunction)]
+        of object: AnyObject, flags: Int32 = 0, isAggregate: Bool = false,
+        _ functions: [(name: String, argumentCount: Int32, body: SQLFunction)]
     ) throws {
         for function in functions {
             let code = sqlite3_create_function_v2(
                 sqliteConnection, function.name, function.argumentCount, SQLITE_UTF8 | flags,
-                Unmanaged.passRetained(object).toOpaque(), function.body, nil, nil,
+                Unmanaged.passRetained(object).toOpaque(), isAggregate ? nil : function.body,
+                isAggregate ? function.body : nil, isAggregate ? { _ in } : nil,
                 { context in if let context { Unmanaged<AnyObject>.fromOpaque(context).release() } })
             guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
         }

@@ -7,6 +7,8 @@ struct BatchDelete {
     let db: Database
     let request: DeleteWork
     let statement: DeleteStatement
+    /// Copies the rows that are deleted; nil: they are not archived.
+    let archiver: RowArchiver?
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
@@ -16,8 +18,9 @@ struct BatchDelete {
     /// Whether only a part of what goes with the rows is gone, and not yet the rows themselves.
     private(set) var isUnfinished = false
 
-    init(_ request: DeleteWork, _ connection: SQLiteConnection, _ db: Database) throws {
+    init(_ request: DeleteWork, _ connection: SQLiteConnection, _ db: Database, _ archiver: RowArchiver? = nil) throws {
         self.request = request
+        self.archiver = archiver
         self.connection = connection
         self.db = db
         let scope = try connection.scope(of: request.fetchRequest, db)
@@ -35,19 +38,24 @@ struct BatchDelete {
             rest: try connection.condition(rest, scope, db), access: access)
         objects = try ObjectDelete.make(request, scope, connection, db)
         choosesRows = try connection.choosesRows(request.request, db)
-        if let reason = try connection.obstacleOfTriggers(request.request, db) {
+        if let reason = try connection.obstacleOfTriggers(request.request, db)
+            ?? connection.obstacleOfHolds(request.fetchRequest.predicate.holds, request.request, db)
+        {
             throw StoreError(.unsupported, store: connection.name, message: reason)
         }
     }
 
     /// Deletes the rows of a condition. Throws if an index names other rows than the table has; see ``IndexCheck``.
     mutating func delete(_ condition: SQLFragment, by path: RowPath) throws {
-        try checkIndex(condition, by: path)
-        try deleteChecked(condition, by: path)
+        let rows = lookedUp(condition, by: path)
+        try checkIndex(rows, by: path)
+        try deleteChecked(condition, by: path, rows)
     }
 
     /// Deletes the rows of a condition that was compared with the table, or that takes the rows by their keys.
-    mutating func deleteChecked(_ condition: SQLFragment, by path: RowPath) throws {
+    ///
+    /// - Parameter rows: the same rows as they were looked up; nil: only the table itself is read.
+    mutating func deleteChecked(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
         if objects != nil {
             try objects?.delete(statement.keys(condition, by: path), whole: statement.condition())
             deletedCount = objects?.deletedCount ?? 0
@@ -64,7 +72,13 @@ struct BatchDelete {
             objectIDs += gone.keys.map { connection.objectID(scope, $0) }
             return
         }
-        try connection.execute(statement.delete(condition, by: path), db)
+        let delete = statement.delete(condition, by: path)
+        if let archiver {
+            try archiver.delete(
+                delete, copying: { try copy($0, of: rows, condition, by: path) }, connection, db)
+        } else {
+            try connection.execute(delete, db)
+        }
         deletedCount += db.changesCount
     }
 
@@ -137,7 +151,7 @@ struct BatchDelete {
     /// are read in the table itself, whatever an index says of them.
     private func deletesAllRows() throws -> Bool {
         let scope = statement.scope
-        guard objects == nil, !choosesRows, scope.isTable, scope.table.managed == nil,
+        guard archiver == nil, objects == nil, !choosesRows, scope.isTable, scope.table.managed == nil,
             scope.table.entity.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
         else { return false }
         let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.fromTable)"), db)

@@ -14,16 +14,19 @@ extension SQLiteWriter {
         if request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             let counters = try DeleteCounters.of(request, self, db)
-            var result = try archived(request, db) { copy in
+            var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
-                    var batch = try BatchDelete(request, self, db)
+                    try archiver?.begin(request.request.withoutPlace, self, db)
+                    var batch = try BatchDelete(request, self, db, archiver)
                     let continuation = try batch.run()
                     var result = BatchDeleteResult(
                         deletedCount: batch.deletedCount, cascadedCount: batch.objects?.cascadedCount ?? 0,
                         nullifiedCount: batch.objects?.nullifiedCount ?? 0, objectIDs: batch.objectIDs)
                     result.continuation = continuation
                     counters.complete(&result, choosesRows: batch.choosesRows)
-                    try copy?(&result)
+                    if let archiver, let rule = request.archiveRule {
+                        result.archivedCount = try archiver.commit(rule: rule, deletedCount: result.removedCount)
+                    }
                     return result
                 }
             }

@@ -7,26 +7,46 @@ import PriceStore
 /// in the same transaction, and the predicate is evaluated on the values in the table. The delete then reads the same
 /// pages, so the comparison costs little.
 extension BatchDelete {
-    /// Throws if the statement would delete a row that, in the table itself, does not match the request.
+    /// The rows that an index names, looked up in the table, for a FROM clause; nil: only the table itself is read.
     ///
     /// - Parameter sorted: whether the rows are read in physical order, as the delete reads them; their keys are noted
     ///   for it.
-    /// - Throws: ``StoreError`` of kind `inputOutput`; then nothing of the batch is deleted.
-    func checkIndex(_ condition: SQLFragment, by path: RowPath, sorted: Bool = false) throws {
+    func lookedUp(_ condition: SQLFragment, by path: RowPath, sorted: Bool = false) -> SQLFragment? {
         let scope = statement.scope
-        guard path != .table, scope.table.indexes.contains(where: { $0.name != scope.table.keyIndex }) else { return }
+        guard path != .table, scope.table.indexes.contains(where: { $0.name != scope.table.keyIndex }) else {
+            return nil
+        }
         let keys = scope.key.indices.map { "k\($0)" }
         let same = zip(scope.key, keys).map { "\($0) = found.\($1)" }.joined(separator: " AND ")
-        let rows =
-            sorted
+        return sorted
             ? SQLFragment("\(scope.targetTable) WHERE ") + statement.isAmong(statement.keys(condition, by: path))
             : SQLFragment("(") + statement.keys(condition, by: path, as: keys)
                 + ") AS found CROSS JOIN \(scope.targetTable) WHERE \(same)"
+    }
+
+    /// Throws if one of the rows that were looked up does not match the request.
+    ///
+    /// - Throws: ``StoreError`` of kind `inputOutput`; then nothing of the batch is deleted.
+    func checkIndex(_ rows: SQLFragment?, by path: RowPath) throws {
+        // The query that copies the rows checks them too.
+        guard let rows, archiver?.copiesByQuery != true else { return }
         let query =
             SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.condition() + ") IS NOT TRUE LIMIT 1"
-        guard try connection.row(query, db) != nil else { return }
+        if try connection.row(query, db) != nil { throw damagedIndex(path) }
+    }
+
+    /// Hands values of the rows that will be deleted to a function, and checks those that were looked up.
+    func copy(_ calls: String, of rows: SQLFragment?, _ condition: SQLFragment, by path: RowPath) throws {
+        guard let rows else { return try connection.execute(statement.select(calls, of: condition, by: path), db) }
+        let query =
+            SQLFragment("SELECT total((") + statement.condition() + ") IS NOT TRUE), \(calls) FROM " + rows
+        if try connection.row(query, db)?.first != .real(0) { throw damagedIndex(path) }
+    }
+
+    private func damagedIndex(_ path: RowPath) -> StoreError {
+        let scope = statement.scope
         let index = (path == .date ? statement.access?.index : nil).map { "the index \($0)" } ?? "an index"
-        throw StoreError(
+        return StoreError(
             .inputOutput, store: connection.name,
             message: "\(index) of \(scope.table.name) is damaged: its values differ from those in the table",
             engineCode: "SQLITE_CORRUPT_INDEX", hint: "run REINDEX on the store, then try again")

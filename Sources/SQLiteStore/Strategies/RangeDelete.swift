@@ -101,7 +101,8 @@ extension BatchDelete {
 
     private mutating func delete(_ range: SQLFragment, sorted: Bool) throws {
         guard sorted else { return try delete(range, by: .date) }
-        try checkIndex(range, by: .date, sorted: true)
-        try deleteChecked(statement.isAmong(statement.keys(range, by: .date)), by: .any)
+        let rows = lookedUp(range, by: .date, sorted: true)
+        try checkIndex(rows, by: .date)
+        try deleteChecked(statement.isAmong(statement.keys(range, by: .date)), by: .any, rows)
     }
 }

@@ -26,6 +26,7 @@ extension SQLiteConnection {
             fetchRequest: FetchRequest(entity: request.entity),
             resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
         if let reason = try obstacleOfTriggers(delete, db) { return reason }
+        if let reason = try obstacleOfHolds(request.holds, delete, db) { return reason }
         let condition = try dateSQL(request.date, RowScope(table), db).readable(before: request.cutoff)
         do {
             _ = try db.makeStatement(sql: "DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)")

@@ -49,7 +49,8 @@ struct OldArchivesTests {
 
         private func archives(_ keep: String?) throws -> OldArchives {
             OldArchives(
-                folder: ArchiveFolder(folder), keep: try keep.map { try MaxAge(parsing: $0) }, zone: .utc,
+                folder: ArchiveFolder(folder),
+                age: ArchiveAge(keep: try keep.map { try MaxAge(parsing: $0) }, zone: .utc),
                 store: try file.reader().storeIdentifier,
                 open: { try SQLiteReader(path: $0, owner: .archive) })
         }
@@ -162,7 +163,7 @@ struct OldArchivesTests {
         unlink(place.path(run + ".sqlite"))
         try Data("mine".utf8).write(to: URL(filePath: place.path(run + ".sqlite")))
         let archives = OldArchives(
-            folder: ArchiveFolder(place.folder), keep: nil, zone: .utc, store: "",
+            folder: ArchiveFolder(place.folder), age: ArchiveAge(keep: nil, zone: .utc), store: "",
             open: { try SQLiteReader(path: $0) })
         #expect(archives.remove(try #require(found.first))?.contains("another file is in its place") == true)
         #expect(try String(contentsOfFile: place.path(run + ".sqlite"), encoding: .utf8) == "mine")
@@ -221,9 +222,12 @@ struct OldArchivesTests {
         let precious = place.file.folder.appending(path: "precious").path
         try Data("x".utf8).write(to: URL(filePath: precious))
         #expect(symlink(precious, files + "/link") == 0)
+        for name in ["1F2E", "zz", ".hidden"] { try Data("x".utf8).write(to: URL(filePath: files + "/" + name)) }
         let (_, problems) = try place.clean(keep: "30d")
         #expect(problems.first?.contains("something that is not a file: link") == true)
         #expect(try place.names == [run + ".files", run + ".sqlite"])
+        let left = try FileManager.default.contentsOfDirectory(atPath: files).sorted()
+        #expect(left == [".hidden", "1F2E", "link", "zz"], "a removal that cannot end does not begin")
         #expect(FileManager.default.fileExists(atPath: precious))
     }
 

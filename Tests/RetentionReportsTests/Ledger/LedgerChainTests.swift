@@ -328,6 +328,37 @@ struct LedgerChainTests {
         return age
     }
 
+    /// Without it the next run would delete the rows again that the undo has restored.
+    @Test func theRecordOfAnUndoThatHoldsRulesStays() throws {
+        func file(accepting: Bool, policy: String) throws -> LedgerFile {
+            let file = try LedgerFile()
+            for number in 0..<140 {
+                let ledger = try file.ledger(keep: age(days: 1))
+                var report = LedgerFile.report("01R\(number)", hour: Int64(number))
+                report.configSHA256 = number < 20 ? "3f2a91c0" : policy
+                if number == 10 {
+                    var table = RunReport.Undo.Table(name: "t")
+                    table.restored = 1
+                    (report.mode, report.rules) = (.undo, [])
+                    report.undo = RunReport.Undo(run: "01R5", archive: "a", rules: ["r"], tables: [table])
+                }
+                if number == 12, accepting {
+                    report.rules[0].name = "r"
+                    report.rules[0].accepted = [.held]
+                }
+                try ledger.begin(report)
+                try ledger.finish(report)
+            }
+            #expect(try file.verification().fault == nil)
+            return file
+        }
+        let held = try file(accepting: false, policy: "3f2a91c0")
+        #expect(try held.runs().first?.report.runID == "01R5")
+        #expect(try held.ledger().memory().restorations.map(\.run) == ["01R5"])
+        #expect(try file(accepting: true, policy: "3f2a91c0").runs().count == 100)
+        #expect(try file(accepting: false, policy: "another").runs().count == 100)
+    }
+
     private func ledger(of count: Int, keep: MaxAge?) throws -> LedgerFile {
         let file = try LedgerFile()
         let ledger = try file.ledger(keep: keep)

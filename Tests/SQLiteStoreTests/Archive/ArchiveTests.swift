@@ -177,13 +177,70 @@ struct ArchiveTests {
         #expect(try store.reader().archiveObstacle(of: request())?.contains(word) == true)
     }
 
+    /// Rows are written several at a time, and large ones at once.
+    @Test func rowsOfAllSizesAndNumbersAreInTheArchive() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (at INTEGER, id TEXT, v)", "CREATE INDEX ix ON p (at)",
+            """
+            WITH RECURSIVE c(n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 100)
+            INSERT INTO p SELECT n, printf('row %d é', n), CASE n % 40 WHEN 39 THEN zeroblob(3000000) ELSE randomblob(n * n) END FROM c
+            """)
+        let rows = "SELECT rowid, at, quote(id), length(v), hex(substr(v, 1, 1000)) FROM p ORDER BY rowid"
+        let before = try store.rows(rows)
+        var request = request()
+        request.archiveRule = "old"
+        let writer = try store.writer()
+        try writer.beginArchive(archive(in: store))
+        let deletion = try writer.deletion(of: request)
+        while try deletion.deleteNext(DeletionBounds(rows: 33)).hasMore {}
+        #expect(try writer.completeArchive()?.rowCount == 100)
+        #expect(try archived(store, rows) == before)
+    }
+
+    /// The rows that a query copies must be those that the statement deletes, not only as many.
+    @Test func aDeleteOfOtherRowsThanWereCopiedIsUndone() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "INSERT INTO p VALUES (1, 10), (2, 20)")
+        let writer = try store.writer()
+        try writer.beginArchive(archive(in: store))
+        let archiver = try #require(writer.archiver)
+        let work = DeleteWork(BatchDeleteRequest(request(), resultType: .count))
+        #expect(throws: StoreError.self) {
+            try writer.run("deleting") { db in
+                try writer.transaction(.normal) {
+                    try archiver.begin(work.request.withoutPlace, writer, db)
+                    try archiver.delete(
+                        SQLFragment("DELETE FROM p WHERE id = 2"),
+                        copying: { try db.execute(sql: "SELECT \($0) FROM p AS \(RowScope.alias) WHERE id = 1") },
+                        writer, db)
+                }
+            }
+        }
+        #expect(try archiver.withdraw() == nil)
+        #expect(try store.rows("SELECT count(*) FROM p") == ["2"])
+        #expect(try writer.completeArchive() == nil)
+    }
+
+    /// One statement deletes a row and the row that refers to it, whose reference SQLite has cleared by then.
+    @Test func aReferenceThatIsClearedBeforeItsRowIsDeletedIsInTheArchive() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, q INTEGER REFERENCES p (id) ON DELETE SET NULL)",
+            "PRAGMA foreign_keys = OFF", "INSERT INTO p VALUES (1, 10, 2), (2, 20, 1)")
+        var request = request()
+        request.relationships = .cascade
+        let (_, archive) = try run(store, request)
+        #expect(archive?.rowCount == 2 && archive?.referenceCount == 1)
+        #expect(try archived(store, "SELECT id, old_q, new_q FROM retention_references_1") == ["2|1|NULL"])
+    }
+
     @Test(arguments: ["UTF-16le", "UTF-16be"])
     func anArchiveHasTheEncodingOfItsStore(encoding: String) throws {
         let store = try TemporaryStore(
             "PRAGMA encoding = '\(encoding)'", "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, t TEXT)",
-            "INSERT INTO p VALUES (1, 10, 'é🕐'), (2, 20, CAST(x'00d8' AS TEXT))")
+            "INSERT INTO p VALUES (1, 10, 'é🕐'), (2, 20, CAST(x'00d8' AS TEXT)), (3, 30, printf('%.5000c', 'é'))")
         let (result, _) = try run(store)
-        #expect(result.archivedCount == 2)
+        #expect(result.archivedCount == 3)
+        #expect(try archived(store, "SELECT t FROM p WHERE id = 3") == [String(repeating: "é", count: 5000)])
         #expect(try archived(store, "PRAGMA encoding") == [encoding])
     }
 
@@ -205,5 +262,37 @@ struct ArchiveTests {
         let (result, _) = try run(store)
         #expect(result.archivedCount == 2)
         #expect(try archived(store, "SELECT quote(v) FROM p ORDER BY id") == ["'12'", "12"])
+    }
+
+    @Test(arguments: [
+        "int unique", "int) as select", "int default 7", "a\"b", "'", "select", "VARCHAR(10, 2)", "INTEGER",
+    ])
+    func aDeclaredTypeIsKeptWhateverItSays(type: String) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, v \(type.quotedIdentifier), w)",
+            "INSERT INTO p VALUES (1, 10, 5, 1), (2, 20, 5, 2)")
+        #expect(try run(store).result.archivedCount == 2)
+        #expect(try archived(store, "SELECT type FROM pragma_table_info('p') WHERE name = 'v'") == [type])
+        #expect(try archived(store, "SELECT v, w FROM p ORDER BY id") == ["5|1", "5|2"])
+    }
+
+    @Test func tablesWithTheNamesOfAnArchivesOwnAreArchived() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE retention_x (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "CREATE TABLE rows_1 (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "CREATE TABLE \"Rows_2\" (id INTEGER PRIMARY KEY, p INTEGER REFERENCES p ON DELETE CASCADE)",
+            "INSERT INTO p VALUES (1, 10)", "INSERT INTO retention_x VALUES (1, 1)", "INSERT INTO rows_1 VALUES (1, 1)",
+            "INSERT INTO Rows_2 VALUES (1, 1)")
+        #expect(try run(store).result.archivedCount == 4)
+    }
+
+    @Test func aTextThatBeginsWithAByteOrderMarkIsNamed() throws {
+        let store = try TemporaryStore(
+            "PRAGMA encoding = 'UTF-16le'", "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, t TEXT)",
+            "INSERT INTO p VALUES (1, 10, CAST(x'fffe4100' AS TEXT))")
+        let error = #expect(throws: StoreError.self) { try run(store) }
+        #expect(error?.message.contains("byte order mark") == true, "\(String(describing: error))")
+        #expect(try store.rows("SELECT count(*) FROM p") == ["1"])
     }
 }

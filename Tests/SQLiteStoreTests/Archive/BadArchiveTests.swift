@@ -53,6 +53,19 @@ struct BadArchiveTests {
             sql("PRAGMA application_id = 7")
         ),
         (
+            "of a store with another text encoding", .unsupported,
+            "the store has another text encoding than when the archive was made",
+            { archived in
+                let path = archived.store.path
+                try FileManager.default.removeItem(atPath: path)
+                let queue = try DatabaseQueue(path: path)
+                try queue.writeWithoutTransaction {
+                    try $0.execute(sql: "PRAGMA encoding = 'UTF-16le'; CREATE TABLE t (at INTEGER)")
+                }
+                try queue.close()
+            }
+        ),
+        (
             "a newer format", .unsupported, "the archive has the format 2, and this version reads 1",
             sql("UPDATE retention_archive SET value = 2 WHERE name = 'format'")
         ),
@@ -76,7 +89,73 @@ struct BadArchiveTests {
             "with a view", .unsupported, "the archive holds a view that no run makes",
             sql("DROP TABLE price; CREATE VIEW price AS SELECT 1 AS id")
         ),
-        ("without a table", .unsupported, "the archive's table price cannot be read", sql("DROP TABLE price")),
+        (
+            "without a table", .inputOutput, "the archive is damaged: its table price is missing",
+            sql("DROP TABLE price")
+        ),
+        (
+            "without a row", .inputOutput, "the archive is damaged: its table price has other rows",
+            sql("DELETE FROM price WHERE id = 2")
+        ),
+        (
+            "with another row", .inputOutput, "the archive is damaged: its table price has other rows",
+            sql("INSERT INTO price VALUES (77, 1, 'x')")
+        ),
+        (
+            "with a large part", .inputOutput, "the archive is damaged: its table price has other rows",
+            sql("UPDATE retention_parts SET last_rowid = 100")
+        ),
+        (
+            "with a huge part", .inputOutput, "the archive is damaged: a number in its lists is none (first_rowid)",
+            sql("UPDATE retention_parts SET first_rowid = -9223372036854775808, last_rowid = 9223372036854775807")
+        ),
+        (
+            "with a small part", .inputOutput, "the archive is damaged: its table price has other rows",
+            sql("UPDATE retention_parts SET last_rowid = first_rowid")
+        ),
+        (
+            "with a part the wrong way round", .inputOutput, "the archive is damaged: a part of it has no rows",
+            sql("UPDATE retention_parts SET last_rowid = 0")
+        ),
+        (
+            "with a part of no rule", .inputOutput, "the archive is damaged: a number in its lists is none (rule)",
+            sql("UPDATE retention_parts SET rule = NULL")
+        ),
+        (
+            "with a text for a number", .inputOutput,
+            "the archive is damaged: a number in its lists is none (table_number)",
+            sql("UPDATE retention_parts SET table_number = 'x'")
+        ),
+        (
+            "with a rule without a name", .inputOutput, "the archive is damaged: a rule in it has no name",
+            sql("UPDATE retention_rules SET name = NULL")
+        ),
+        (
+            "with a table without a name", .inputOutput,
+            "the archive is damaged: its list of tables has no store_table",
+            sql("UPDATE retention_tables SET store_table = NULL")
+        ),
+        (
+            "with a table without columns", .inputOutput, "the archive is damaged: its table price has no columns",
+            sql("UPDATE retention_tables SET columns = '[]'")
+        ),
+        (
+            "with a column twice", .inputOutput,
+            "the archive is damaged: its table price has no columns, or a column twice",
+            sql("UPDATE retention_tables SET columns = '[\"id\", \"at\", \"AT\"]'")
+        ),
+        (
+            "with no list of columns", .inputOutput, "the archive is damaged: a list of names in it",
+            sql("UPDATE retention_tables SET columns = 'x'")
+        ),
+        (
+            "with an unknown kind", .inputOutput, "the archive is damaged: it has a table of an unknown kind",
+            sql("UPDATE retention_tables SET kind = 'x'")
+        ),
+        (
+            "with another table's number", .inputOutput, "the archive is damaged: a part of it is about a table",
+            sql("UPDATE retention_tables SET number = 7")
+        ),
         (
             "without its list", .inputOutput, "the archive is damaged: it has no table retention_parts",
             sql("DROP TABLE retention_parts")

@@ -114,6 +114,42 @@ struct RestorationTests {
         #expect(try archived.contents() == before)
     }
 
+    private static let circle = """
+        CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, up INTEGER REFERENCES price ON DELETE SET NULL);
+        INSERT INTO price VALUES (1, 1, NULL), (2, 2, 1), (3, 3, 2), (9, 30, NULL); UPDATE price SET up = 3 WHERE id = 1;
+        """
+
+    /// SQLite clears references that the rule does not name, in rows that go and in rows that other rows take along.
+    @Test(
+        arguments: [
+            circle,
+            circle.replacing("SET NULL", with: "SET DEFAULT").replacing("up INTEGER", with: "up INTEGER DEFAULT 9"),
+            circle + """
+                CREATE TABLE note (id INTEGER PRIMARY KEY);
+                CREATE TABLE mark (id INTEGER PRIMARY KEY, note INTEGER REFERENCES note ON DELETE SET NULL);
+                INSERT INTO note VALUES (1), (2), (3); INSERT INTO mark SELECT id, id FROM note;
+                CREATE TRIGGER gone AFTER DELETE ON price BEGIN DELETE FROM note WHERE id = OLD.id; END;
+                """,
+            circle + """
+                CREATE TABLE note (id INTEGER PRIMARY KEY); INSERT INTO note VALUES (1), (2), (3);
+                CREATE TRIGGER cleared AFTER UPDATE ON price WHEN NEW.up IS NULL BEGIN DELETE FROM note WHERE id = OLD.id; END;
+                """,
+        ], [BatchDeleteRequest.RelationshipRule.asDeclared, .cascade, .nullify])
+    func aReferenceThatIsClearedBeforeItsRowGoesIsRestored(
+        _ sql: String, _ rule: BatchDeleteRequest.RelationshipRule
+    ) throws {
+        for rows in [nil, 1, 2] {
+            let archived = try ArchivedStore(sql)
+            let before = try archived.contents()
+            var request = ArchivedStore.request("price")
+            request.relationships = rule
+            try archived.delete([request], batchRows: rows)
+            #expect(try archived.store.rows("SELECT id FROM price") == ["9"])
+            try archived.undo()
+            #expect(try archived.contents() == before, "batches of \(rows ?? 0)")
+        }
+    }
+
     @Test func aReferenceThatSomebodySetSinceStays() throws {
         let archived = try ArchivedStore(Self.family)
         try archived.delete("price")
@@ -133,6 +169,8 @@ struct RestorationTests {
                 skip("price", .integer(1), "the store has another row with its key"),
                 skip("quote", .integer(10), child),
                 skip("quote", .integer(11), child),
+                skip(
+                    "note", .integer(20), "its reference is not restored: the row that it refers to was not restored"),
             ])
         #expect(try archived.store.rows("SELECT id FROM quote") == ["12", "13"])
         #expect(try archived.store.rows("SELECT price FROM note") == ["NULL", "2", "9", "NULL"])

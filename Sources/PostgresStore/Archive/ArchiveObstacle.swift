@@ -1,0 +1,67 @@
+public import PriceStore
+
+extension PostgresStore {
+    /// Why the rows of a request cannot be archived: what is deleted with them cannot be known, or could not be restored.
+    public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
+        try run("looking at what a delete changes") {
+            guard let table = try table(request.entity) else { return nil }
+            if table.aggregate != nil {
+                return "\(table.name) is a continuous aggregate, into which no rows can be inserted"
+            }
+            let rule = request.relationships == .deny ? .asDeclared : request.relationships
+            let reach = try reach(of: table, rule)
+            for table in reach.losing {
+                if table.hasChildren, !table.isHypertable {
+                    return "other tables inherit from \(table.name), and their rows could not be told apart"
+                }
+                if let reason = try ruleObstacle(table) { return reason }
+            }
+            for cleared in try clearedReferences(reach) {
+                let (name, key) = (cleared.table.name, cleared.table.entity.primaryKey)
+                if key.isEmpty { return "rows of \(name), which has no primary key, lose a reference" }
+                if let column = key.first(where: cleared.columns.contains) {
+                    return "\(column) of \(name) is a reference that is cleared, and a part of its primary key"
+                }
+            }
+            return try triggerObstacle(reach)
+        }
+    }
+
+    private func ruleObstacle(_ table: PostgresTable) throws -> String? {
+        try rows(
+            "SELECT rulename FROM pg_rewrite WHERE ev_type = '4' AND ev_class = " + .bound("\(table.number)", "oid")
+        ).first.map { "the rule \($0[0] ?? "") of \(table.name) says what a delete does" }
+    }
+
+    /// Triggers that may delete rows themselves, by the words of their functions. What they do in other ways, each batch finds
+    /// by the server's own counts.
+    private func triggerObstacle(_ reach: ReachOfDelete) throws -> String? {
+        guard try firesTriggers(reach) else { return nil }
+        if let table = reach.losing.first(where: \.isDistributed) {
+            return "\(table.name) is distributed, and what its triggers delete on other servers is not known"
+        }
+        for table in reach.losing where try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty {
+            return
+                "\(table.name) has compressed chunks, and what its triggers delete cannot be told from what the server does"
+        }
+        func list(_ tables: [PostgresTable]) -> SQLFragment {
+            .bound(ServerArray.text(tables.map { "\($0.number)" }), "oid[]")
+        }
+        let found = try rows(
+            "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + list(reach.losing) + "), 8 UNION SELECT unnest("
+                + list(try clearedReferences(reach).map(\.table))
+                    + """
+                    ), 16 UNION SELECT i.inhrelid, event FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+                    SELECT t.tgname, t.tgrelid::regclass FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
+                    JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
+                    WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & event <> 0
+                    AND p.pronamespace <> 'pg_catalog'::regnamespace AND \(TimescaleSQL.isNotItsOwn("t.tgfoid"))
+                    AND (l.lanname <> 'plpgsql' OR p.prosrc ~* '\\mdelete\\s+from\\M|\\m(truncate|execute|perform|call|merge)\\M')
+                    ORDER BY 1
+                    """
+        ).first
+        return found.map {
+            "the trigger \($0[0] ?? "") of \($0[1] ?? "") may delete other rows, which cannot be seen"
+        }
+    }
+}

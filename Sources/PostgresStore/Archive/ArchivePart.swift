@@ -1,0 +1,206 @@
+import PriceStore
+
+/// What one transaction copies to an archive.
+final class ArchivePart {
+    private let archiver: RowArchiver
+    private let rule: Int
+    let number: Int
+    private let reach: ReachOfDelete
+    private let connection: PostgresConnection
+    /// The copied rows, by the number of the archive's table.
+    private(set) var portions: [Int: ClosedRange<Int64>] = [:]
+
+    init(archiver: RowArchiver, rule: Int, number: Int, reach: ReachOfDelete, connection: PostgresConnection) {
+        self.archiver = archiver
+        self.rule = rule
+        self.number = number
+        self.reach = reach
+        self.connection = connection
+    }
+
+    /// Whether other rows are deleted or changed with the rule's own.
+    private var takesOthers: Bool { !reach.cascading.isEmpty || !reach.nullifying.isEmpty }
+
+    /// Copied rows of all tables.
+    var rowCount: Int {
+        archiver.tables.filter { $0.kind == .rows }.reduce(0) { $0 + (portions[$1.number]?.count ?? 0) }
+    }
+
+    /// Deletes rows of the rule's table and copies them, with all that goes or changes with them, to the archive.
+    ///
+    /// - Parameters:
+    ///   - source: the table that is deleted from, in SQL.
+    ///   - key: the columns whose values are returned.
+    /// - Returns: how many there were, and a row of each key.
+    func delete(
+        _ condition: SQLFragment, of scope: RowScope, from source: String, returning key: [String], isRepeated: Bool
+    ) throws -> (count: Int, keys: ServerResult) {
+        if takesOthers { try copyOthers(condition, of: scope, from: source) }
+        let table = try archiver.rows(of: scope.table)
+        let names = table.columns.map(\.quotedIdentifier).joined(separator: ", ")
+        let number = table.rowNumber
+        var statement =
+            "WITH gone AS (DELETE FROM \(source) AS \(RowScope.alias)" + condition.whereClause + " RETURNING "
+            + table.columns.map(scope.column).joined(separator: ", ")
+            + "), kept AS (INSERT INTO \(table.sql) (\(names)) "
+            + "SELECT \(names) FROM gone RETURNING \(([number] + key).joined(separator: ", "))) "
+        guard !key.isEmpty else {
+            statement += "SELECT count(*), min(\(number)), max(\(number)) FROM kept"
+            let row = try connection.execute(statement, isRepeated: isRepeated).rows.first ?? []
+            return (try add(row[...], to: table), ServerResult())
+        }
+        statement += "SELECT \(key.joined(separator: ", ")), \(number) FROM kept ORDER BY \(number)"
+        let result = try connection.execute(statement)
+        let count = try add(
+            ["\(result.rows.count)", result.rows.first?.last ?? nil, result.rows.last?.last ?? nil], to: table)
+        return (count, result)
+    }
+
+    /// Adds rows that a statement has copied: their number, the first and the last.
+    private func add(_ row: ArraySlice<String?>, to table: ArchiveTable) throws -> Int {
+        let values = row.map { $0.flatMap { Int64($0) } }
+        guard values.count == 3, let count = values[0], count > 0, let first = values[1], let last = values[2] else {
+            return 0
+        }
+        let before = portions[table.number]
+        guard last - first + 1 == count, before == nil || before?.upperBound == first - 1 else {
+            throw StoreError(
+                .constraint, store: connection.name,
+                message: "another session writes to the archive: nothing of this batch is deleted")
+        }
+        portions[table.number] = (before?.lowerBound ?? first)...last
+        return Int(count)
+    }
+
+    // MARK: Rows of others
+
+    /// Copies the rows that go with those of a condition, and the references that are cleared.
+    ///
+    /// The transaction sees one state of the database: the server then refuses to delete or change a row that is not in it, and
+    /// the batch is repeated. So what is copied is what goes.
+    ///
+    /// - Parameter includingOwn: whether the rows of the condition are copied, too.
+    func copyOthers(
+        _ condition: SQLFragment, of scope: RowScope, from source: String, includingOwn: Bool = false
+    ) throws {
+        var removed = RemovedRows(connection)
+        try removed.add(condition, from: "\(source) AS \(RowScope.alias)", reach, isBatch: !includingOwn)
+        var copies: [(table: ArchiveTable, query: String)] = []
+        for table in reach.losing where includingOwn || reach.leadsBack || table.number != scope.table.number {
+            let archive = try archiver.rows(of: table)
+            let rows = "SELECT t, c FROM gone_0" + (includingOwn ? "" : " EXCEPT SELECT t, c FROM named_0")
+            let names = archive.columns.map(\.quotedIdentifier)
+            copies.append((archive, copy(rows, of: table, names, to: archive, names)))
+        }
+        for cleared in try connection.clearedReferences(reach) {
+            let archive = try archiver.references(of: cleared.table, cleared.columns)
+            let rows = try cleared.keys.map { key in
+                let parents = RemovedRows.rows(of: RowScope(try connection.requireTable(key.destination)), as: "parent")
+                return
+                    "SELECT child.tableoid AS t, child.ctid AS c FROM gone_0 AS found CROSS JOIN LATERAL \(parents) "
+                    + "JOIN \(cleared.table.sql) AS child ON \(RemovedRows.refers(key))"
+            }
+            let names = ArchiveTable.names(.references, key: archive.key, columns: archive.columns)
+                .prefix(archive.key.count + archive.columns.count)
+            copies.append(
+                (
+                    archive,
+                    copy(
+                        "(\(rows.joined(separator: " UNION "))) EXCEPT SELECT t, c FROM gone_0", of: cleared.table,
+                        (archive.key + archive.columns).map(\.quotedIdentifier), to: archive, Array(names))
+                ))
+        }
+        var statement = removed.tables
+        for (index, copy) in copies.enumerated() { statement += ", kept_\(index) (n) AS (\(copy.query))" }
+        let counts = copies.indices.map { "SELECT count(*), min(n), max(n) FROM kept_\($0)" }
+        let ordered = counts.enumerated().map { "SELECT \($0) AS place, k.* FROM (\($1)) AS k" }
+        let result = try connection.rows(
+            statement + " SELECT * FROM (\(ordered.joined(separator: " UNION ALL "))) AS counts ORDER BY place")
+        for (copy, row) in zip(copies, result) { _ = try add(row.dropFirst(), to: copy.table) }
+    }
+
+    /// The statement that copies rows by their places.
+    private func copy(
+        _ places: String, of table: PostgresTable, _ columns: [String], to archive: ArchiveTable, _ names: [String]
+    ) -> String {
+        "INSERT INTO \(archive.sql) (\(names.joined(separator: ", "))) SELECT "
+            + columns.map { "child.\($0)" }.joined(separator: ", ") + " FROM (\(places)) AS found CROSS JOIN LATERAL "
+            + RemovedRows.rows(of: RowScope(table), as: "child") + " RETURNING \(archive.rowNumber)"
+    }
+
+    // MARK: After the delete
+
+    /// Records what was copied, once the rows are deleted and references cleared.
+    func finish() throws {
+        try refuseChangedColumns()
+        for table in archiver.tables where table.kind == .references {
+            guard let rows = portions[table.number] else { continue }
+            let values = table.columns.enumerated().map { "new_\($0 + 1) = child.\($1.quotedIdentifier)" }
+            let keys = table.key.enumerated().map { "child.\($1.quotedIdentifier) = archived.key_\($0 + 1)" }
+            let changed = try connection.execute(
+                "UPDATE \(table.sql) AS archived SET \(values.joined(separator: ", ")) FROM \(table.table.sql) AS child "
+                    + "WHERE \(keys.joined(separator: " AND ")) AND archived.\(table.rowNumber) BETWEEN \(rows.lowerBound) AND \(rows.upperBound)"
+            ).changedCount
+            guard changed == rows.count else { throw mismatch }
+        }
+        for (number, rows) in portions.sorted(by: { $0.key < $1.key }) {
+            try connection.execute(
+                "INSERT INTO \(archiver.place.table("retention_parts")) VALUES (" + .bound(archiver.run, "text")
+                    + ", \(self.number), \(rule), \(number), \(rows.lowerBound), \(rows.upperBound))")
+        }
+    }
+
+    /// Throws if a table has other columns than when the archive's table was made: their values would be lost. The transaction
+    /// has locks on the tables, so that none changes before it ends.
+    private func refuseChangedColumns() throws {
+        let tables = archiver.tables.filter { $0.kind == .rows && portions[$0.number] != nil }
+        guard !tables.isEmpty else { return }
+        let pairs = tables.map { "(\($0.table.number)::oid, \($0.sql.quotedLiteral)::regclass)" }
+        let changed = try connection.rows(
+            SQLFragment(
+                """
+                SELECT source::regclass, s.attname FROM (VALUES \(pairs.joined(separator: ", "))) AS t (source, kept)
+                JOIN pg_attribute s ON s.attrelid = source AND s.attnum > 0 AND NOT s.attisdropped
+                WHERE NOT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = kept AND a.attname = s.attname
+                    AND a.atttypid = s.atttypid AND a.atttypmod = s.atttypmod)
+                """)
+        ).first
+        guard let changed else { return }
+        throw StoreError(
+            .unsupported, store: connection.name,
+            message:
+                "the column \(changed[1] ?? "") of \(changed[0] ?? "") was added or changed during the run: nothing of this batch is deleted",
+            hint: "run it again")
+    }
+
+    /// Rows that the transaction has deleted, as far as the server counts them: of the tables that cascades reach, or of all
+    /// tables where triggers may delete others.
+    func lostRows(firesTriggers: Bool) throws -> Int {
+        if firesTriggers {
+            return try connection.count(
+                SQLFragment("SELECT coalesce(sum(n_tup_del), 0)::int8 FROM pg_stat_xact_user_tables"))
+        }
+        guard !counted.isEmpty else { return 0 }
+        return try connection.count(SQLFragment("SELECT \(connection.changeCount("deleted", counted))"))
+    }
+
+    private var counted: [PostgresTable] { reach.leadsBack ? reach.losing : Array(reach.losing.dropFirst()) }
+
+    /// Throws unless the rows that the server counts are those that were copied. The caller undoes the batch.
+    ///
+    /// - Parameters:
+    ///   - lost: how many the server counts, see ``lostRows(firesTriggers:)``.
+    ///   - ownCount: deleted rows of the rule.
+    func check(lost: Int, ownCount: Int, firesTriggers: Bool) throws {
+        guard lost + (firesTriggers || reach.leadsBack ? 0 : ownCount) == rowCount else { throw mismatch }
+    }
+
+    private var mismatch: StoreError {
+        StoreError(
+            .constraint, store: connection.name,
+            message:
+                "what relationships and triggers of the store delete or change is not what was archived: nothing of this "
+                + "batch is deleted",
+            hint: "write archive: none in the rule to delete its rows without a copy")
+    }
+}

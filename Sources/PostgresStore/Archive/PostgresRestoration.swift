@@ -1,0 +1,379 @@
+public import PriceStore
+
+/// Inserts the rows of an archive into the store again; see docs/undo.md.
+///
+/// Rows are inserted by one statement where that is possible. Where something is in the way, the rows are compared with the
+/// store first, and if that is not enough, they are inserted one by one.
+final class PostgresRestoration: Restoration {
+    let rules: [String]
+    let tables: [RestorableTable]
+    let mayDiffer: Bool
+    private let archive: ServerArchive
+    private let writer: PostgresWriter
+    private var steps: RestorationSteps
+    /// The numbers of archived rows that were not restored, by table.
+    private var skipped: [Int: Set<Int64>] = [:]
+
+    init(_ archive: ServerArchive, _ writer: PostgresWriter) {
+        self.archive = archive
+        self.writer = writer
+        rules = archive.rules
+        tables = archive.parts.emptyCounts(of: archive.tables)
+        mayDiffer = archive.tables.contains(where: \.mayDiffer)
+        steps = RestorationSteps(archive.parts, of: archive.tables)
+    }
+
+    func restoreNext(rows: Int) throws(StoreError) -> RestorationPart {
+        let (batch, next) = steps.next(rows: rows)
+        let before = skipped
+        var part = RestorationPart()
+        do {
+            try writer.batch("restoring rows") {
+                // It may be tried again.
+                part = RestorationPart()
+                skipped = before
+                // The archive is removed one day: what is said to be restored must be on disk by then.
+                if steps.isEnd(next) { try writer.execute("SET LOCAL synchronous_commit = on") }
+                // What refuses a row must be known with it, not at the end.
+                try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
+                for step in batch { try restore(step, &part) }
+            }
+        } catch {
+            skipped = before
+            throw error
+        }
+        steps.place = next
+        part.hasMore = !steps.isEnd(next)
+        return part
+    }
+
+    private func restore(_ step: RestorationStep, _ part: inout RestorationPart) throws {
+        if let portion = step.portions.first, !archive.tables[portion.table].holdsRows {
+            return try restoreReferences(portion, &part)
+        }
+        var known = try step.portions.map { try restoredBefore($0, &part) }
+        // A row whose parent was skipped would belong to the row that uses the parent's key now.
+        let hasSkippedParents = step.portions.contains { portion in
+            archive.tables[portion.table].relationships.contains { !skippedParents($0).isEmpty }
+        }
+        if try hasSkippedParents || !insertAll(step.portions, known) {
+            try compare(step.portions, &known, &part)
+            if try !insertAll(step.portions, known) { return try insertEach(step.portions, known, &part) }
+        }
+        for (portion, known) in zip(step.portions, known) {
+            part.note(archive.tables[portion.table].table) { $0.restoredCount += portion.rows.count - known.count }
+            try markRestored(portion, besides: known)
+        }
+    }
+
+    // MARK: Tables without a key
+
+    /// The rows of a table without a key that an undo has restored before: nothing else tells them from equal ones.
+    private func restoredBefore(_ portion: ArchivedRows, _ part: inout RestorationPart) throws -> Set<Int64> {
+        let table = archive.tables[portion.table]
+        guard table.key.isEmpty else { return [] }
+        let rows = try writer.rows(archive.restored(table, portion.rows, "a.\(table.rowNumber)"))
+        part.note(table.table) { $0.presentCount += rows.count }
+        return Set(rows.compactMap { $0[0].flatMap { Int64($0) } })
+    }
+
+    /// Remembers that rows without a key were restored, all but some.
+    private func markRestored(_ portion: ArchivedRows, besides known: Set<Int64>) throws {
+        let table = archive.tables[portion.table]
+        guard table.key.isEmpty else { return }
+        var first = portion.rows.lowerBound
+        for end in known.sorted() + [portion.rows.upperBound + 1] {
+            if first < end {
+                try writer.execute(
+                    "INSERT INTO \(archive.place.table("retention_restored")) VALUES (" + .bound(archive.run, "text")
+                        + ", \(table.number), \(first), \(end - 1))")
+            }
+            first = end + 1
+        }
+    }
+
+    // MARK: All rows at once
+
+    /// Inserts all rows of some portions but those that are known; false: something was in the way, and none is inserted.
+    private func insertAll(_ portions: [ArchivedRows], _ known: [Set<Int64>]) throws -> Bool {
+        let insertions = zip(portions, known).map {
+            archive.tables[$0.table].insertion($0.rows, besides: $1.sorted(), isPart: portions.count > 1)
+        }
+        let expected = zip(portions, known).reduce(0) { $0 + $1.0.rows.count - $1.1.count }
+        return try attempt {
+            guard insertions.count > 1 else { return try writer.execute(insertions[0]).changedCount == expected }
+            // Keys are checked at the end of the statement, when all rows of a circle are there.
+            let parts = insertions.enumerated().map { "inserted_\($0) AS (" + $1 + ")" }
+            let counts = insertions.indices.map { "(SELECT count(*) FROM inserted_\($0))" }
+            return try writer.count(
+                "WITH " + .joined(parts, by: ", ", empty: .never) + " SELECT \(counts.joined(separator: " + "))")
+                == expected
+        }
+    }
+
+    /// What refused the last attempt; nil: nothing did.
+    private var failure: ServerFault?
+
+    /// Carries out work that is undone if it says false, or if the store refuses a row of it.
+    private func attempt(_ body: () throws -> Bool) throws -> Bool {
+        struct IsUndone: Error {}
+        failure = nil
+        do {
+            try writer.transaction(.normal) {
+                do {
+                    guard try body() else { throw IsUndone() }
+                } catch let fault as ServerFault where fault.isAboutRow {
+                    failure = fault
+                    throw IsUndone()
+                }
+            }
+            return true
+        } catch is IsUndone {
+            return false
+        }
+    }
+
+    // MARK: Compared with the store
+
+    /// Finds the rows that the store has, those whose key another row uses, and their children.
+    private func compare(
+        _ portions: [ArchivedRows], _ known: inout [Set<Int64>], _ part: inout RestorationPart
+    ) throws {
+        for (index, portion) in portions.enumerated() {
+            let table = archive.tables[portion.table]
+            guard !table.key.isEmpty else { continue }
+            let found = try writer.rows(
+                "SELECT a.\(table.rowNumber), \(table.isEqual(archive.references(of: table))) FROM \(table.source) AS a "
+                    + "JOIN \(table.target.sql) AS m ON \(table.isSameKey("a")) WHERE " + table.isIn(portion.rows))
+            for row in found {
+                guard let number = row[0].flatMap({ Int64($0) }) else { continue }
+                known[index].insert(number)
+                if row[1] == "t" {
+                    part.note(table.table) { $0.presentCount += 1 }
+                } else {
+                    try skip(number, portion.table, "the store has another row with its key", &part)
+                }
+            }
+        }
+        while try skipChildren(portions, &known, &part) {}
+    }
+
+    /// Skips the rows whose parents were skipped, and tells whether there were any.
+    private func skipChildren(
+        _ portions: [ArchivedRows], _ known: inout [Set<Int64>], _ part: inout RestorationPart
+    ) throws -> Bool {
+        var hasFound = false
+        for (index, portion) in portions.enumerated() {
+            let table = archive.tables[portion.table]
+            for relationship in table.relationships {
+                for parent in skippedParents(relationship) {
+                    let references = relationship.sourceAttributes.map { "a.\($0.quotedIdentifier)" }
+                    let rows = try writer.rows(
+                        "SELECT a.\(table.rowNumber) FROM \(table.source) AS a WHERE "
+                            + .all([
+                                table.isIn(portion.rows, besides: known[index].sorted()),
+                                isSkipped(references, relationship, parent),
+                            ]))
+                    for number in rows.compactMap({ $0[0].flatMap { Int64($0) } }) {
+                        known[index].insert(number)
+                        hasFound = true
+                        try skip(
+                            number, portion.table, "its row of \(archive.tables[parent].table) was not restored", &part)
+                    }
+                }
+            }
+        }
+        return hasFound
+    }
+
+    /// The tables of the archive with skipped rows that a relationship refers to.
+    private func skippedParents(_ relationship: Relationship) -> [Int] {
+        skipped.keys.sorted().filter { archive.tables[$0].table == relationship.destination }
+    }
+
+    /// The condition that values refer to a skipped row.
+    private func isSkipped(_ values: [String], _ relationship: Relationship, _ parent: Int) -> SQLFragment {
+        let table = archive.tables[parent]
+        let same = zip(values, relationship.destinationAttributes).map { "\($0) = p.\($1.quotedIdentifier)" }
+        return
+            "EXISTS (SELECT 1 FROM \(table.source) AS p WHERE \(same.joined(separator: " AND ")) AND p.\(table.rowNumber) = ANY ("
+            + RestorationTable.list(skipped[parent] ?? []) + "))"
+    }
+
+    private func skip(_ row: Int64, _ number: Int, _ reason: String, _ part: inout RestorationPart) throws {
+        let table = archive.tables[number]
+        skipped[number, default: []].insert(row)
+        part.note(table.table) { $0.skippedCount += 1 }
+        guard part.listsMore else { return }
+        var key: [StoreValue] = [.integer(row)]
+        if !table.key.isEmpty {
+            let result = try writer.execute(
+                "SELECT \(table.archivedKey.joined(separator: ", ")) FROM \(table.source) AS a WHERE "
+                    + table.isIn(row...row))
+            key = zip(result.rows.first ?? [], result.types).map { StoreValue($0, type: $1) }
+        }
+        part.skipped.append(SkippedRow(table: table.table, key: key, reason: reason))
+    }
+
+    // MARK: Row by row
+
+    /// Inserts the rows that are left one by one, as often as that helps, and skips the others.
+    private func insertEach(
+        _ portions: [ArchivedRows], _ known: [Set<Int64>], _ part: inout RestorationPart
+    ) throws {
+        var waiting: [(place: Int, row: Int64)] = []
+        for (place, portion) in portions.enumerated() {
+            waiting += portion.rows.reversed().filter { !known[place].contains($0) }.map { (place, $0) }
+        }
+        var reasons: [String] = []
+        while true {
+            var refused: [(place: Int, row: Int64)] = []
+            var isLater = false
+            reasons = []
+            for next in waiting {
+                let table = archive.tables[portions[next.place].table]
+                if try attempt({ try writer.execute(table.insertion(next.row...next.row)).changedCount == 1 }) {
+                    part.note(table.table) { $0.restoredCount += 1 }
+                    continue
+                }
+                refused.append(next)
+                reasons.append(failure.map(Self.reason) ?? "a trigger ignores it")
+                isLater = isLater || failure.map { ["23503", "P0001"].contains($0.code) } ?? false
+            }
+            // Another row can be what a row waits for: its parent.
+            let isStuck = !isLater || refused.count == waiting.count
+            waiting = refused
+            if isStuck { break }
+        }
+        var left = known
+        for (next, reason) in zip(waiting, reasons) {
+            left[next.place].insert(next.row)
+            try skip(next.row, portions[next.place].table, reason, &part)
+        }
+        for (portion, left) in zip(portions, left) { try markRestored(portion, besides: left) }
+    }
+
+    /// Why a row was refused, as a clause.
+    private static func reason(_ fault: ServerFault) -> String {
+        switch fault.code {
+        case "23503": "a row that it refers to is not in the store"
+        case "P0001": "a trigger refuses it: \(fault.message)"
+        default: "the store refuses it: \(fault.message)"
+        }
+    }
+
+    // MARK: References
+
+    /// Gives references that were cleared their old values, where nobody has changed them since.
+    private func restoreReferences(_ portion: ArchivedRows, _ part: inout RestorationPart) throws {
+        let table = archive.tables[portion.table]
+        var changed: Set<String> = []
+        for update in table.referenceUpdates {
+            func restore(_ rows: ClosedRange<Int64>) throws -> Bool {
+                var found: [String] = []
+                let isDone = try attempt {
+                    found = try writer.rows(table.update(update, rows, unless: isBlocked(table, update)))
+                        .compactMap { $0[0] }
+                    return true
+                }
+                if isDone { changed.formUnion(found) }
+                return isDone
+            }
+            if try !restore(portion.rows) {
+                for row in portion.rows { _ = try restore(row...row) }
+            }
+        }
+        part.note(table.table) { $0.referenceCount += changed.count }
+    }
+
+    /// The condition that a reference belongs to a row that was skipped, or refers to one.
+    private func isBlocked(_ table: RestorationTable, _ update: RestorationTable.ReferenceUpdate) -> SQLFragment {
+        var conditions: [SQLFragment] = []
+        for (number, rows) in archive.tables.enumerated()
+        where rows.holdsRows && rows.target.number == table.target.number && skipped[number] != nil {
+            let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
+            conditions.append(
+                "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")) AND s.\(rows.rowNumber) = ANY ("
+                    + RestorationTable.list(skipped[number] ?? []) + "))")
+        }
+        if let relationship = update.relationship,
+            relationship.sourceAttributes.allSatisfy(table.columns.contains)
+        {
+            let old = relationship.sourceAttributes.map { table.reference($0, "old") }
+            conditions += skippedParents(relationship).map { isSkipped(old, relationship, $0) }
+        }
+        return .any(conditions)
+    }
+}
+
+extension ServerFault {
+    /// Whether the server refuses a row, so that others may be taken.
+    fileprivate var isAboutRow: Bool {
+        guard let code, !isConnectionLost else { return false }
+        return code == "42501" || ["22", "23", "44", "P0", "09", "27", "38", "39"].contains(code.prefix(2))
+    }
+}
+
+extension ServerArchive {
+    /// The numbers of a table's rows in a range that an undo has restored.
+    fileprivate func restored(_ table: RestorationTable, _ rows: ClosedRange<Int64>, _ what: String) -> SQLFragment {
+        "SELECT \(what) FROM \(table.source) AS a WHERE EXISTS (SELECT 1 FROM \(place.table("retention_restored")) AS done "
+            + "WHERE done.run = " + .bound(run, "text") + " AND done.table_number = \(table.number) "
+            + "AND a.\(table.rowNumber) BETWEEN done.first_row AND done.last_row) AND " + table.isIn(rows)
+    }
+
+    /// Compares all rows with the store.
+    fileprivate func counts(_ connection: PostgresConnection) throws -> [RestorableTable] {
+        var counts = parts.emptyCounts(of: tables)
+        for (number, table) in tables.enumerated() {
+            guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
+            for rows in parts.joinedRows(of: number) {
+                if !table.holdsRows {
+                    counts[index].referenceCount += try connection.count(references(table, rows))
+                } else if table.key.isEmpty {
+                    counts[index].presentCount += try connection.count(restored(table, rows, "count(*)"))
+                } else {
+                    let row =
+                        try connection.rows(
+                            "SELECT count(*), count(*) FILTER (WHERE \(table.isEqual(references(of: table)))) FROM \(table.source) AS a "
+                                + "JOIN \(table.target.sql) AS m ON \(table.isSameKey("a")) WHERE " + table.isIn(rows)
+                        ).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
+                    guard row.count == 2 else { continue }
+                    counts[index].presentCount += row[1]
+                    counts[index].conflictCount += row[0] - row[1]
+                }
+            }
+        }
+        return counts
+    }
+
+    /// Counts the rows whose references can be restored, with archived rows in the place of those that are not in the store.
+    private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
+        let first = (table.key.first ?? "").quotedIdentifier
+        let own = tables.filter { $0.holdsRows && $0.target.number == table.target.number }.map { rows in
+            let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
+            return "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")))"
+        }
+        let comesBack = "m.\(first) IS NULL AND (\((own + ["FALSE"]).joined(separator: " OR ")))"
+        let changes = table.referenceUpdates.map {
+            "\(table.wasCleared($0)) AND (\(comesBack) OR m.\(first) IS NOT NULL AND \(table.isCleared($0)))"
+        }
+        return
+            "SELECT count(*) FROM \(table.source) AS r LEFT JOIN \(table.target.sql) AS m ON \(table.isSameKey("r")) WHERE ("
+            + changes.map { "(\($0))" }.joined(separator: " OR ") + ") AND " + table.isIn(rows, alias: "r")
+    }
+}
+
+extension PostgresStore {
+    /// What an archive holds for each table, compared with the store as it is.
+    public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
+        try run("comparing the archive with the store") { try ServerArchive(request, self).counts(self) }
+    }
+}
+
+extension PostgresWriter {
+    /// The restoration of what a run deleted.
+    public func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
+        PostgresRestoration(try run("reading the archive") { try ServerArchive(request, self) }, self)
+    }
+}

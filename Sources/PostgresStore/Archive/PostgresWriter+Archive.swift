@@ -1,0 +1,107 @@
+public import PriceStore
+
+extension PostgresStore {
+    /// Throws unless a schema can hold archives, and is this user's alone.
+    public func checkArchivePlace(_ name: String) throws(StoreError) {
+        try run("looking at the schema of the archives") { _ = try check(ArchivePlace(schema: name)) }
+    }
+}
+
+extension PostgresWriter {
+    /// Begins the archive of a run, in the schema that the request names.
+    public func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
+        let place = ArchivePlace(schema: request.place)
+        let facts = request.facts.sorted { $0.key < $1.key }
+        func list(_ values: [String]) -> SQLFragment { .bound(ServerArray.text(values), "text[]") }
+        try batch("beginning the archive") {
+            if try !check(place) {
+                for (table, columns) in ArchivePlace.catalog {
+                    try makeTable(place.table(table), "(\(columns))", mark: ArchivePlace.mark)
+                }
+            }
+            let rules = SQLFragment.joined(
+                [
+                    list(request.rules.map(\.name)), list(request.rules.map(\.entity)),
+                    list(request.rules.map(\.cutoff.rfc3339)),
+                ], by: ", ", empty: .never)
+            let values: [SQLFragment] = [
+                .bound(request.run, "text"), SQLFragment("\(ArchivePlace.format)"), .bound(storeIdentifier, "text"),
+                "jsonb_object(" + list(facts.map(\.key)) + ", " + list(facts.map(\.value)) + ")",
+                "(SELECT coalesce(jsonb_agg(jsonb_build_object('name', n, 'entity', e, 'cutoff', c) ORDER BY i), '[]') "
+                    + "FROM unnest(" + rules + ") WITH ORDINALITY AS r (n, e, c, i))",
+                SQLFragment("false, 0, 0"),
+            ]
+            try execute(
+                "INSERT INTO \(place.table("retention_archives")) SELECT " + .joined(values, by: ", ", empty: .never))
+        }
+        archiver = RowArchiver(place, run: request.run, rules: request.rules.map(\.name))
+    }
+
+    /// Checks that the archive has what its parts say, and completes it; one without rows is removed.
+    public func completeArchive() throws(StoreError) -> ArchiveResult? {
+        guard let archiver else { return nil }
+        self.archiver = nil
+        guard archiver.partCount > 0 else {
+            try removeArchive(of: archiver.run, in: archiver.place.schema)
+            return nil
+        }
+        return try batch("completing the archive") {
+            // What is said to be complete must be on disk.
+            try execute("SET LOCAL synchronous_commit = on")
+            var result = ArchiveResult(path: archiver.place.schema, rowCount: 0, referenceCount: 0)
+            for table in archiver.tables {
+                let counts =
+                    try rows(
+                        "SELECT (SELECT count(*) FROM \(table.sql)), coalesce(sum(last_row - first_row + 1), 0)::int8 FROM "
+                            + "\(archiver.place.table("retention_parts")) WHERE table_number = \(table.number) AND run = "
+                            + .bound(archiver.run, "text")
+                    ).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
+                guard counts.count == 2, counts[0] == counts[1] else {
+                    throw StoreError(
+                        .constraint, store: name,
+                        message:
+                            "the archive of this run was changed by others: a table of it has not the rows that were copied"
+                    )
+                }
+                if table.kind == .rows { result.rowCount += counts[0] } else { result.referenceCount += counts[0] }
+            }
+            try execute(
+                "UPDATE \(archiver.place.table("retention_archives")) SET complete = true, row_count = \(result.rowCount), "
+                    + "reference_count = \(result.referenceCount) WHERE run = " + .bound(archiver.run, "text"))
+            return result
+        }
+    }
+
+    /// The archives in a schema, the oldest first.
+    public func archives(in place: String) throws(StoreError) -> [StoredArchive] {
+        let place = ArchivePlace(schema: place)
+        return try run("looking for archives") {
+            guard try check(place) else { return [] }
+            return try rows(
+                SQLFragment("SELECT run, complete FROM \(place.table("retention_archives")) ORDER BY run COLLATE \"C\"")
+            ).map { StoredArchive(run: $0[0] ?? "", isComplete: $0[1] == "t") }
+        }
+    }
+
+    /// Removes the tables of an archive and what is said of it. A table in the place of one of them stays, with all of it.
+    public func removeArchive(of run: String, in place: String) throws(StoreError) {
+        let place = ArchivePlace(schema: place)
+        try batch("removing the archive of run \(run)") {
+            guard try check(place) else { return }
+            let isThisRun = " WHERE run = " + SQLFragment.bound(run, "text")
+            for row in try rows("SELECT archive_table FROM \(place.table("retention_tables"))" + isThisRun) {
+                let table = place.table(row[0] ?? "")
+                guard let isOurs = try isOurs(table, ArchivePlace.mark(of: run)) else { continue }
+                guard isOurs else {
+                    throw StoreError(
+                        .unsupported, store: name,
+                        message: "\(table) is not the table that run \(run) has made, and stays")
+                }
+                try execute("DROP TABLE \(table)")
+            }
+            for (table, _) in ArchivePlace.catalog.reversed() {
+                try execute("DELETE FROM \(place.table(table))" + isThisRun)
+            }
+        }
+    }
+}

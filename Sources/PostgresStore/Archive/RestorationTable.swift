@@ -1,0 +1,159 @@
+import PriceStore
+
+/// A table of an archive, the table of the store that its rows go back to, and the SQL for that.
+///
+/// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references.
+struct RestorationTable: RestorableSource {
+    let kind: ArchiveTable.Kind
+    /// Its number in the archive.
+    let number: Int
+    /// The table of the store.
+    let target: PostgresTable
+    /// The archive's table in SQL.
+    let source: String
+    /// The column that numbers the rows of the archive, in SQL.
+    let rowNumber: String
+    /// The columns that identify a row of the store; empty: nothing does.
+    let key: [String]
+    let columns: [String]
+    /// The types in the store of columns that had another one, by column.
+    let newTypes: [String: String]
+    /// Whether the store can change a value that is written: its type is another one, or a trigger may.
+    let mayDiffer: Bool
+
+    var holdsRows: Bool { kind == .rows }
+    /// Not looked at: tables that do not refer to each other are restored in the order of the archive.
+    var hasInsertTriggers: Bool { false }
+    var table: String { target.name }
+    var relationships: [Relationship] { target.entity.relationships }
+
+    /// The columns that can be written.
+    private var written: [String] { columns.filter { target.entity.attribute(named: $0)?.isGenerated == false } }
+
+    // MARK: Names
+
+    /// The place of a column among those of a key or of the old and new values.
+    private func name(_ column: String, _ prefix: String, in list: [String]) -> String {
+        "\(prefix)_\((list.firstIndex(of: column) ?? 0) + 1)"
+    }
+
+    /// A value of the archive as the store's type.
+    private func value(_ name: String, of column: String) -> String {
+        newTypes[column].map { "\(name)::\($0)" } ?? name
+    }
+
+    /// Whether two lists of values are the same in every digit and letter, also where types know no equality.
+    private static func same(_ a: [String], _ b: [String]) -> String {
+        a.isEmpty ? "TRUE" : "ROW(\(a.joined(separator: ", ")))::text = ROW(\(b.joined(separator: ", ")))::text"
+    }
+
+    /// The names of the key's columns in the archive, in SQL.
+    var archivedKey: [String] {
+        holdsRows ? key.map(\.quotedIdentifier) : key.indices.map { "key_\($0 + 1)" }
+    }
+
+    /// The condition that the key of two rows is the same.
+    func isSameKey(_ a: String, _ m: String = "m") -> String {
+        zip(archivedKey, key).map { "\(a).\($0) = \(m).\($1.quotedIdentifier)" }.joined(separator: " AND ")
+    }
+
+    // MARK: Rows
+
+    /// Inserts archived rows of a range, all but some.
+    func insertion(_ rows: ClosedRange<Int64>, besides known: [Int64] = [], isPart: Bool = false) -> SQLFragment {
+        let names = written.map(\.quotedIdentifier).joined(separator: ", ")
+        let values = written.map { value("a.\($0.quotedIdentifier)", of: $0) }.joined(separator: ", ")
+        let start =
+            written.isEmpty
+            ? "INSERT INTO \(target.sql) SELECT FROM \(source) AS a"
+            : "INSERT INTO \(target.sql) (\(names)) OVERRIDING SYSTEM VALUE SELECT \(values) FROM \(source) AS a"
+        return start + " WHERE " + isIn(rows, besides: known) + (isPart ? " RETURNING 1" : "")
+    }
+
+    /// The condition that a row of the archive is in a range, and none of some.
+    func isIn(_ rows: ClosedRange<Int64>, besides known: [Int64] = [], alias: String = "a") -> SQLFragment {
+        let isIn =
+            "\(alias).\(rowNumber) BETWEEN " + SQLFragment.bound("\(rows.lowerBound)", "int8") + " AND "
+            + .bound("\(rows.upperBound)", "int8")
+        return known.isEmpty ? isIn : isIn + " AND \(alias).\(rowNumber) <> ALL (" + Self.list(known) + ")"
+    }
+
+    static func list(_ numbers: some Sequence<Int64>) -> SQLFragment {
+        .bound(ServerArray.text(numbers.map { "\($0)" }), "int8[]")
+    }
+
+    /// Whether the store's row `m` has the archived values; a reference that was cleared may have its old value again.
+    ///
+    /// - Parameter references: the tables with the old values of references that were cleared.
+    func isEqual(_ references: [RestorationTable]) -> String {
+        let cleared = Set(references.flatMap(\.columns))
+        func archived(_ column: String) -> String { value("a.\(column.quotedIdentifier)", of: column) }
+        func stored(_ column: String) -> String { "m.\(column.quotedIdentifier)" }
+        let plain = written.filter { !cleared.contains($0) }
+        var parts = [Self.same(plain.map(archived), plain.map(stored))]
+        for column in written where cleared.contains(column) {
+            var either = [Self.same([archived(column)], [stored(column)])]
+            for table in references where table.columns.contains(column) {
+                let old = table.value("r.\(table.name(column, "old", in: table.columns))", of: column)
+                either.append(
+                    "EXISTS (SELECT 1 FROM \(table.source) AS r WHERE \(table.isSameKey("r")) AND "
+                        + "\(Self.same([old], [stored(column)])))")
+            }
+            parts.append("(\(either.joined(separator: " OR ")))")
+        }
+        return parts.joined(separator: " AND ")
+    }
+
+    // MARK: References
+
+    /// References of a row that are restored together.
+    struct ReferenceUpdate {
+        /// The relationship; nil: a column that belongs to none.
+        var relationship: Relationship?
+        /// Its columns.
+        var columns: [String]
+    }
+
+    /// One update for each relationship.
+    var referenceUpdates: [ReferenceUpdate] {
+        var rest = columns
+        var updates: [ReferenceUpdate] = []
+        for relationship in relationships {
+            let own = columns.filter(relationship.sourceAttributes.contains)
+            guard !own.isEmpty else { continue }
+            updates.append(ReferenceUpdate(relationship: relationship, columns: own))
+            rest.removeAll(where: own.contains)
+        }
+        return updates + rest.map { ReferenceUpdate(relationship: nil, columns: [$0]) }
+    }
+
+    /// An old or new value of a reference, as the store's type.
+    func reference(_ column: String, _ prefix: String) -> String {
+        value("r.\(name(column, prefix, in: columns))", of: column)
+    }
+
+    /// Whether references were cleared and nobody has changed them since. One that has its old value again stays.
+    func isCleared(_ update: ReferenceUpdate) -> String {
+        let unchanged = update.columns.map { column in
+            let stored = ["m.\(column.quotedIdentifier)"]
+            return
+                "(\(Self.same(stored, [reference(column, "new")])) OR \(Self.same(stored, [reference(column, "old")])))"
+        }
+        let stored = update.columns.map { "m.\($0.quotedIdentifier)" }
+        return (unchanged + ["NOT \(Self.same(stored, update.columns.map { reference($0, "old") }))"])
+            .joined(separator: " AND ")
+    }
+
+    /// Whether the delete has cleared references at all.
+    func wasCleared(_ update: ReferenceUpdate) -> String {
+        "NOT " + Self.same(update.columns.map { reference($0, "old") }, update.columns.map { reference($0, "new") })
+    }
+
+    /// Sets references to their old values where nobody has changed them, and returns the numbers of their rows.
+    func update(_ update: ReferenceUpdate, _ rows: ClosedRange<Int64>, unless blocked: SQLFragment) -> SQLFragment {
+        let values = update.columns.map { "\($0.quotedIdentifier) = \(reference($0, "old"))" }.joined(separator: ", ")
+        return "UPDATE \(target.sql) AS m SET \(values) FROM \(source) AS r WHERE \(isSameKey("r")) AND "
+            + SQLFragment.all([isIn(rows, alias: "r"), SQLFragment(isCleared(update)), "NOT (" + blocked + ")"])
+            + " RETURNING r.\(rowNumber)"
+    }
+}

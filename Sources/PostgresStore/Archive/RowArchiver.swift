@@ -1,0 +1,152 @@
+import PriceStore
+
+/// A table of an archive, and the table of the store whose rows or references it holds.
+struct ArchiveTable {
+    /// What the table holds.
+    enum Kind: String {
+        /// Deleted rows.
+        case rows
+        /// Old and new values of references that were cleared.
+        case references
+    }
+
+    let kind: Kind
+    let number: Int
+    let table: PostgresTable
+    /// The columns of the store's table that are kept: all, or those that a delete can clear.
+    let columns: [String]
+    /// The archive's table in SQL.
+    let sql: String
+
+    /// The columns that identify a row of the store; empty: nothing does.
+    var key: [String] { table.entity.primaryKey }
+
+    /// The column that numbers the rows of the archive, in SQL.
+    var rowNumber: String { Self.rowNumber(besides: columns).quotedIdentifier }
+
+    /// The name of the column that numbers the rows of an archive.
+    static func rowNumber(besides columns: [String]) -> String {
+        var name = "retention_row"
+        while columns.contains(name) { name += "_" }
+        return name
+    }
+
+    /// The names of the columns in the archive: those of the store, or for references the key, the old and the new values.
+    static func names(_ kind: Kind, key: [String], columns: [String]) -> [String] {
+        guard kind == .references else { return columns }
+        return key.indices.map { "key_\($0 + 1)" } + columns.indices.map { "old_\($0 + 1)" }
+            + columns.indices.map { "new_\($0 + 1)" }
+    }
+
+    /// The definition of the archive's table: the columns with their types and collations, and nothing else.
+    var definition: String {
+        let sources = kind == .rows ? columns : key + columns + columns
+        let selected = zip(sources, Self.names(kind, key: key, columns: columns)).map {
+            "\($0.quotedIdentifier) AS \($1.quotedIdentifier)"
+        }
+        return "AS SELECT \(selected.joined(separator: ", ")) FROM \(table.sql) WITH NO DATA"
+    }
+}
+
+/// Copies the rows that a run deletes to its archive, in the transactions that delete them.
+final class RowArchiver {
+    let place: ArchivePlace
+    let run: String
+    /// The names of the rules, by whose places parts name them.
+    let rules: [String]
+    private(set) var tables: [ArchiveTable] = []
+    private(set) var partCount = 0
+
+    init(_ place: ArchivePlace, run: String, rules: [String]) {
+        self.place = place
+        self.run = run
+        self.rules = rules
+    }
+
+    /// The archive's table for the rows of a table of the store.
+    func rows(of table: PostgresTable) throws -> ArchiveTable {
+        try found(tables.first { $0.kind == .rows && $0.table.number == table.number })
+    }
+
+    /// The archive's table for the references of a table of the store.
+    func references(of table: PostgresTable, _ columns: [String]) throws -> ArchiveTable {
+        try found(tables.first { $0.kind == .references && $0.table.number == table.number && $0.columns == columns })
+    }
+
+    private func found(_ table: ArchiveTable?) throws -> ArchiveTable {
+        guard let table else { throw StoreError(.defect, store: place.schema, message: "the archive lacks a table") }
+        return table
+    }
+
+    /// Begins the next transaction, or the same again.
+    func part(of rule: String, _ reach: ReachOfDelete, _ connection: PostgresConnection) throws -> ArchivePart {
+        guard let number = rules.firstIndex(of: rule) else {
+            throw StoreError(.defect, store: place.schema, message: "the archive was begun without the rule \(rule)")
+        }
+        return ArchivePart(archiver: self, rule: number, number: partCount, reach: reach, connection: connection)
+    }
+
+    /// Notes that a transaction with rows was committed.
+    func didCommit(_ part: ArchivePart) { if !part.portions.isEmpty { partCount = part.number + 1 } }
+
+    /// Makes the tables that deletes can need, in a transaction of its own.
+    func prepare(_ reach: ReachOfDelete, _ connection: PostgresConnection) throws(StoreError) {
+        var added: [ArchiveTable] = []
+        func add(_ kind: ArchiveTable.Kind, _ table: PostgresTable, _ columns: [String]) {
+            let isKnown = (tables + added).contains {
+                $0.kind == kind && $0.table.number == table.number && $0.columns == columns
+            }
+            guard !isKnown else { return }
+            let number = tables.count + added.count
+            added.append(
+                ArchiveTable(
+                    kind: kind, number: number, table: table, columns: columns,
+                    sql: place.table(ArchivePlace.tableName(run, number))))
+        }
+        for table in reach.losing { add(.rows, table, table.entity.attributes.map(\.name)) }
+        let references: [ClearedReferences]
+        do { references = try connection.clearedReferences(reach) } catch {
+            throw StoreError(error, store: connection.name, doing: "preparing the archive")
+        }
+        for cleared in references { add(.references, cleared.table, cleared.columns) }
+        guard !added.isEmpty else { return }
+        try connection.batch("preparing the archive") {
+            for table in added {
+                try connection.makeTable(table.sql, table.definition, mark: ArchivePlace.mark(of: run))
+                try connection.execute(
+                    "ALTER TABLE \(table.sql) ADD COLUMN \(table.rowNumber) int8 GENERATED BY DEFAULT AS IDENTITY PRIMARY KEY"
+                )
+                let values: [SQLFragment] = [
+                    .bound(run, "text"), SQLFragment("\(table.number), '\(table.kind.rawValue)'"),
+                    .bound(table.table.schema, "text"), .bound(table.table.relation, "text"),
+                    .bound(ArchivePlace.tableName(run, table.number), "text"),
+                    .bound(ServerArray.text(table.key), "text[]"), .bound(ServerArray.text(table.columns), "text[]"),
+                ]
+                try connection.execute(
+                    "INSERT INTO \(place.table("retention_tables")) VALUES ("
+                        + .joined(values, by: ", ", empty: .never) + ")")
+            }
+        }
+        tables += added
+    }
+}
+
+/// The references of a table that deletes can clear.
+struct ClearedReferences {
+    let table: PostgresTable
+    let keys: [Relationship]
+    /// The columns of all keys.
+    let columns: [String]
+}
+
+extension PostgresConnection {
+    /// The references that deletes can clear, by table.
+    func clearedReferences(_ reach: ReachOfDelete) throws -> [ClearedReferences] {
+        try Dictionary(grouping: reach.nullifying, by: \.source).sorted { $0.key < $1.key }.map { source, keys in
+            let table = try requireTable(source)
+            let names = Set(keys.flatMap(\.sourceAttributes))
+            return ClearedReferences(
+                table: table, keys: keys, columns: table.entity.attributes.map(\.name).filter(names.contains))
+        }
+    }
+}

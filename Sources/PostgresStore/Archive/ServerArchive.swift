@@ -1,0 +1,176 @@
+import PriceStore
+
+/// The archive of a run, and the tables of the store that its rows go back to.
+struct ServerArchive {
+    let place: ArchivePlace
+    let run: String
+    /// The rules whose rows are restored.
+    let rules: [String]
+    /// The tables of the archive that the parts name.
+    let tables: [RestorationTable]
+    /// The parts of these rules, in the order of the run.
+    let parts: [[ArchivedRows]]
+
+    /// Finds an archive and checks that it is ours, and that the store has what it needs for its rows.
+    ///
+    /// One that is not complete is taken, too: each transaction of its run has copied exactly the rows that it has deleted.
+    init(_ request: RestorationRequest, _ connection: PostgresConnection) throws {
+        place = ArchivePlace(schema: request.archive)
+        run = request.run
+        let isThisRun = " WHERE run = " + SQLFragment.bound(run, "text")
+        guard try connection.check(place),
+            let facts = try connection.rows("SELECT format FROM \(place.table("retention_archives"))" + isThisRun).first
+        else {
+            throw StoreError(
+                .missing, store: connection.name, message: "the schema \(place.schema) has no archive of run \(run)",
+                hint: "nothing was changed; archive.keep in the policy says how long archives are kept")
+        }
+        guard facts[0] == "\(ArchivePlace.format)" else {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message:
+                    "the archive of run \(run) has the format \(facts[0] ?? "?"), and this version reads \(ArchivePlace.format)",
+                hint: "nothing was changed; use the version of retention that made it, or a newer one")
+        }
+        let names = try connection.rows(
+            "SELECT r.rule ->> 'name' FROM \(place.table("retention_archives")), "
+                + "jsonb_array_elements(rules) WITH ORDINALITY AS r (rule, place)" + isThisRun + " ORDER BY r.place"
+        ).map { $0[0] ?? "" }
+        for rule in request.rules where !names.contains(rule) {
+            throw StoreError(
+                .unsupported, store: connection.name, message: "run \(run) has archived no rows of a rule '\(rule)'",
+                hint: "the rules are \(names.joined(separator: ", "))")
+        }
+        var (found, used): ([Int: [ArchivedRows]], Set<Int>) = ([:], [])
+        var ruleNumbers: Set<Int> = []
+        for row in try connection.rows(
+            "SELECT part, rule, table_number, first_row, last_row FROM \(place.table("retention_parts"))" + isThisRun
+                + " ORDER BY part, table_number")
+        {
+            let numbers = row.map { $0.flatMap { Int64($0) } ?? 0 }
+            let rule = Int(numbers[1])
+            guard names.indices.contains(rule), request.rules.isEmpty || request.rules.contains(names[rule]) else {
+                continue
+            }
+            found[Int(numbers[0]), default: []].append(
+                ArchivedRows(table: Int(numbers[2]), rows: numbers[3]...max(numbers[3], numbers[4])))
+            used.insert(Int(numbers[2]))
+            ruleNumbers.insert(rule)
+        }
+        rules = ruleNumbers.sorted().map { names[$0] }
+        var tables: [RestorationTable] = []
+        for row in try connection.rows(
+            "SELECT number, kind, store_schema, store_table, archive_table, key, columns FROM "
+                + "\(place.table("retention_tables"))" + isThisRun + " ORDER BY number")
+        where used.contains(row[0].flatMap { Int($0) } ?? -1) {
+            tables.append(try connection.restorationTable(row, place, run))
+        }
+        let places = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.number, $0) })
+        guard used.allSatisfy({ places[$0] != nil }) else {
+            throw connection.damaged(run, "a part of it is about a table that it does not name")
+        }
+        parts = found.sorted { $0.key < $1.key }.map { _, part in
+            part.map { ArchivedRows(table: places[$0.table] ?? 0, rows: $0.rows) }
+        }
+        self.tables = tables
+        for (number, table) in tables.enumerated() {
+            for rows in parts.joinedRows(of: number) {
+                let count = try connection.count(
+                    "SELECT count(*) FROM \(table.source) AS a WHERE " + table.isIn(rows))
+                guard count == rows.count else {
+                    throw connection.damaged(run, "rows of \(table.source) are missing")
+                }
+            }
+        }
+    }
+
+    /// The tables with the old values of references, for a table with rows.
+    func references(of table: RestorationTable) -> [RestorationTable] {
+        table.holdsRows ? tables.filter { !$0.holdsRows && $0.target.number == table.target.number } : []
+    }
+}
+
+extension PostgresConnection {
+    fileprivate func damaged(_ run: String, _ reason: String) -> StoreError {
+        StoreError(
+            .inputOutput, store: name, message: "the archive of run \(run) is damaged: \(reason)",
+            hint: "nothing was changed; restore the schema from a backup")
+    }
+
+    /// A table of an archive, as a row of `retention_tables` says.
+    ///
+    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table has not what the archive has.
+    fileprivate func restorationTable(
+        _ row: [String?], _ place: ArchivePlace, _ run: String
+    ) throws -> RestorationTable {
+        func refused(_ message: String) -> StoreError {
+            StoreError(
+                .unsupported, store: name, message: message,
+                hint: "nothing was changed; bring the table back to what it was, and run undo again")
+        }
+        let source = place.table(row[4] ?? "")
+        guard let kind = ArchiveTable.Kind(rawValue: row[1] ?? ""), let number = row[0].flatMap({ Int($0) }),
+            try isOurs(source, ArchivePlace.mark(of: run)) == true
+        else { throw damaged(run, "it has no table \(source)") }
+        let fullName = "\(row[2] ?? "").\(row[3] ?? "")"
+        guard let target = try table(fullName), target.schema == row[2], target.relation == row[3],
+            target.entity.kind == .table
+        else { throw refused("the store has no table \(fullName) any more") }
+        let keyNames = ServerArray.elements(row[5] ?? "{}").compactMap { $0 }
+        let names = ServerArray.elements(row[6] ?? "{}").compactMap { $0 }
+        for column in names where target.entity.attribute(named: column) == nil {
+            throw refused(
+                "the table \(target.name) has no column \(column) any more, and the archive has values for it")
+        }
+        guard Set(target.entity.primaryKey) == Set(keyNames) else {
+            throw refused("the rows of \(target.name) are identified by other columns than when they were deleted")
+        }
+        if kind == .rows {
+            for attribute in target.entity.attributes
+            where attribute.isRequired && !attribute.hasDefault && !attribute.isGenerated
+                && !names.contains(attribute.name)
+            {
+                throw refused(
+                    "the table \(target.name) has a new column \(attribute.name), which needs a value and has no default"
+                )
+            }
+        }
+        let privilege = kind == .rows ? "INSERT" : "UPDATE"
+        guard
+            try rows(
+                "SELECT has_table_privilege(" + .bound("\(target.number)", "oid") + ", '\(privilege)')"
+            ).first?[0] == "t"
+        else {
+            throw StoreError(
+                .permission, store: name, message: "this user may not restore rows of \(target.name)",
+                engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
+        }
+        let types = Dictionary(
+            try rows(
+                "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped "
+                    + "AND attrelid = to_regclass(" + .bound(source, "text") + ")"
+            ).map { ($0[0] ?? "", $0[1] ?? "") }
+        ) { first, _ in first }
+        let rowNumber = ArchiveTable.rowNumber(besides: kind == .rows ? names : [])
+        let archived = ArchiveTable.names(kind, key: keyNames, columns: names)
+        guard (archived + [rowNumber]).allSatisfy({ types[$0] != nil }) else {
+            throw damaged(run, "columns of \(source) are missing")
+        }
+        var newTypes: [String: String] = [:]
+        for (index, column) in names.enumerated() {
+            let type = target.typeNames[column]
+            let archived = kind == .rows ? column : "old_\(index + 1)"
+            guard let type, types[archived] != type else { continue }
+            newTypes[column] = type
+            do { try execute("SELECT \(archived.quotedIdentifier)::\(type) FROM \(source) LIMIT 0") } catch {
+                throw refused("\(column) of \(target.name) is \(type) now, and was \(types[archived] ?? "")")
+            }
+        }
+        let triggers = try rows(
+            "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgtype & \(kind == .rows ? 4 : 16) <> 0 AND tgenabled <> 'D' "
+                + "AND \(TimescaleSQL.isNotItsOwn("tgfoid")) AND tgrelid = " + .bound("\(target.number)", "oid"))
+        return RestorationTable(
+            kind: kind, number: number, target: target, source: source, rowNumber: rowNumber.quotedIdentifier,
+            key: keyNames, columns: names, newTypes: newTypes, mayDiffer: !newTypes.isEmpty || !triggers.isEmpty)
+    }
+}

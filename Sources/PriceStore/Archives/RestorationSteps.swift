@@ -1,0 +1,152 @@
+/// Rows of a table of an archive that one transaction deleted, by their numbers there.
+package struct ArchivedRows: Hashable, Sendable {
+    /// The table's place among the tables that are restored.
+    package var table: Int
+    package var rows: ClosedRange<Int64>
+
+    package init(table: Int, rows: ClosedRange<Int64>) {
+        self.table = table
+        self.rows = rows
+    }
+}
+
+/// What is restored together: rows of one table, rows of several tables that refer to each other, or references.
+package struct RestorationStep: Hashable, Sendable {
+    package var portions: [ArchivedRows]
+    /// Whether the rows refer to each other in a circle, so that no part of them can be restored before the others.
+    package var isWhole: Bool
+
+    package var rowCount: Int { portions.reduce(0) { $0 + $1.rows.count } }
+}
+
+/// A table of an archive, as far as the order of a restoration depends on it.
+package protocol RestorableSource {
+    /// Whether it holds deleted rows; false: old values of references.
+    var holdsRows: Bool { get }
+    /// The table's name in the store.
+    var table: String { get }
+    /// The references of the store's table to other tables.
+    var relationships: [Relationship] { get }
+    /// Whether an insert fires triggers of the store's table: what they change in other tables must be there before.
+    var hasInsertTriggers: Bool { get }
+}
+
+/// The order of a restoration: the last transaction of the run first, and of each first the rows, parents before children,
+/// and then the references.
+package struct RestorationSteps {
+    package let steps: [RestorationStep]
+    /// The next step, and how many rows of its first portion are done.
+    package var place = (step: 0, rows: Int64(0))
+
+    /// Orders the rows of some transactions, which are given in the order of the run.
+    package init(_ parts: [[ArchivedRows]], of tables: [some RestorableSource]) {
+        var steps: [RestorationStep] = []
+        // Most parts are about the same tables.
+        var orders: [Set<Int>: [(tables: [Int], isWhole: Bool)]] = [:]
+        for part in parts.reversed() {
+            let rows = Dictionary(part.filter { tables[$0.table].holdsRows }.map { ($0.table, $0) }) { first, _ in first
+            }
+            let numbers = Set(rows.keys)
+            let order = orders[numbers] ?? Self.groups(of: numbers, tables)
+            orders[numbers] = order
+            for group in order {
+                steps.append(RestorationStep(portions: group.tables.compactMap { rows[$0] }, isWhole: group.isWhole))
+            }
+            for portion in part where !tables[portion.table].holdsRows {
+                steps.append(RestorationStep(portions: [portion], isWhole: false))
+            }
+        }
+        self.steps = steps
+    }
+
+    /// Whether a place is behind the last step.
+    package func isEnd(_ place: (step: Int, rows: Int64)) -> Bool { place.step >= steps.count }
+
+    /// The steps, or pieces of steps, of the next transaction, and the place behind them.
+    package func next(rows: Int) -> (steps: [RestorationStep], place: (step: Int, rows: Int64)) {
+        var batch: [RestorationStep] = []
+        var next = place
+        var room = Int64(max(1, rows))
+        while room > 0, next.step < steps.count {
+            let step = steps[next.step]
+            if step.isWhole || step.portions.isEmpty {
+                if !batch.isEmpty, step.rowCount > room { break }
+                batch.append(step)
+                room -= Int64(step.rowCount)
+                next = (next.step + 1, 0)
+                continue
+            }
+            var portion = step.portions[0]
+            // What was deleted last is restored first.
+            let last = portion.rows.upperBound - next.rows
+            let first = max(portion.rows.lowerBound, last - room + 1)
+            portion.rows = first...last
+            batch.append(RestorationStep(portions: [portion], isWhole: false))
+            room -= last - first + 1
+            next =
+                first == step.portions[0].rows.lowerBound
+                ? (next.step + 1, 0) : (next.step, next.rows + (last - first + 1))
+        }
+        return (batch, next)
+    }
+
+    /// Tables in groups, so that a row refers only to rows of its own group and of those before it.
+    private static func groups(
+        of numbers: Set<Int>, _ tables: [some RestorableSource]
+    ) -> [(tables: [Int], isWhole: Bool)] {
+        var groups: [(tables: [Int], isWhole: Bool)] = []
+        var waiting = numbers.sorted()
+        func parents(_ number: Int) -> Set<String> {
+            Set(tables[number].relationships.map { $0.destination.lowercased() })
+        }
+        while !waiting.isEmpty {
+            let names = Set(waiting.map { tables[$0].table.lowercased() })
+            let free = waiting.filter { parents($0).isDisjoint(with: names) }
+            guard !free.isEmpty else {
+                groups.append((waiting, true))
+                break
+            }
+            let ordered = free.filter { !tables[$0].hasInsertTriggers } + free.filter { tables[$0].hasInsertTriggers }
+            groups += ordered.map { ([$0], false) }
+            waiting.removeAll(where: free.contains)
+        }
+        return groups
+    }
+}
+
+extension [[ArchivedRows]] {
+    /// The rows of a table in these parts, as few ranges as possible.
+    package func joinedRows(of table: Int) -> [ClosedRange<Int64>] {
+        var ranges: [ClosedRange<Int64>] = []
+        for rows in joined().filter({ $0.table == table }).map(\.rows).sorted(by: { $0.lowerBound < $1.lowerBound }) {
+            if let last = ranges.last, last.upperBound + 1 == rows.lowerBound {
+                ranges[ranges.count - 1] = last.lowerBound...rows.upperBound
+            } else {
+                ranges.append(rows)
+            }
+        }
+        return ranges
+    }
+
+    /// The tables of the store with the numbers of their archived rows, by name.
+    package func emptyCounts(of tables: [some RestorableSource]) -> [RestorableTable] {
+        var counts: [RestorableTable] = []
+        for (number, table) in tables.enumerated() {
+            let index = counts.firstIndex { $0.table == table.table } ?? counts.count
+            if index == counts.count { counts.append(RestorableTable(table: table.table)) }
+            guard table.holdsRows else { continue }
+            counts[index].archivedCount += joinedRows(of: number).reduce(0) { $0 + $1.count }
+        }
+        return counts.sorted { $0.table < $1.table }
+    }
+}
+
+extension RestorationPart {
+    /// Adds to the counts of a table.
+    package mutating func note(_ table: String, _ change: (inout RestoredTable) -> Void) {
+        change(&tables[table, default: RestoredTable()])
+    }
+
+    /// Whether one more skipped row is listed.
+    package var listsMore: Bool { skipped.count < 100 }
+}

@@ -1,0 +1,243 @@
+package import PriceStore
+import RetentionPolicy
+
+/// What past runs of the same rule say about a rule: whether it has become wider, and whether deleted rows came back.
+struct FormerRule {
+    /// The rule as it is now; nil: it cannot be recorded.
+    private(set) var record: RecordedRule?
+    /// Why it deletes more than it used to; nil: it does not, or no run is known.
+    private(set) var widened: WidenedRule?
+    /// What has changed without making it wider.
+    private(set) var narrowed: [RuleChange] = []
+    /// Expired rows that came back; nil: that cannot be told.
+    private(set) var late: LateRows?
+
+    /// Compares a rule with the past.
+    ///
+    /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
+    init(_ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, planner: Planner, reader: any StoreReader) throws {
+        guard let request = step.surveyRequest else { return }
+        let (rule, memory) = (step.rule, planner.memory)
+        let record = RecordedRule(rule, entity: entity.name, date: request.date.name, zone: planner.policy.timezone)
+        self.record = record
+        guard memory.damagedRules.isEmpty else {
+            widened = WidenedRule(unreadableFor: step)
+            return
+        }
+        let ofEntity = try memory.rules.filter { try $0.concerns(entity, reader) }
+        guard !ofEntity.isEmpty else {
+            // Rows that another rule was to keep may go by a cascade.
+            let reached = try memory.rules.contains { former in
+                try reader.deletes(
+                    from: entity.name, rule.relationships.request, canReach: former.rule.rule.entity, changing: [])
+            }
+            if reached { widened = WidenedRule(wholeOf: step) }
+            return
+        }
+        let live = try ofEntity.filter { try $0.state != .removed && $0.includes(entity, reader) }
+        let compared = live.map { (former: $0, changes: RuleChange.changes(from: $0.rule, to: record)) }
+        let sameName = compared.first { $0.former.rule.rule.name == rule.name }
+        // A rule that deletes no more than any one of the former rules is no wider, whatever its name. Only one rule may use
+        // the limit of a former one.
+        let isSplit =
+            planner.policy.rules.count { $0.isEnabled && $0.entity.lowercased() == rule.entity.lowercased() }
+            > live.count
+        let isCovered = { (found: (former: RunMemory.CarriedOut, changes: [RuleChange])) in
+            let former = found.former.rule.rule
+            return !found.changes.contains { $0.isWider && $0.key != "entity" }
+                && (former.name == rule.name || !isSplit || former.limits.maxRows == nil)
+        }
+        let covering = sameName.flatMap { isCovered($0) ? $0 : nil } ?? compared.first(where: isCovered)
+        let nearest = covering ?? sameName ?? (compared.count == 1 ? compared[0] : nil)
+        narrowed = covering?.changes ?? []
+
+        let formerHolds = nearest?.former.holds ?? ofEntity.flatMap(\.holds)
+        let removed = try planner.removed(formerHolds, from: rule, entity, hasTriggers, reader)
+        let removedRows = removed.compactMap(\.rows)
+        if covering == nil || !removed.isEmpty {
+            let unspared = live.compactMap {
+                $0.deletion(in: entity, asOf: planner.asOf, besides: request.holds + removedRows)
+            }
+            widened = try WidenedRule(
+                former: nearest?.former, changes: covering == nil ? nearest?.changes.filter(\.isWider) ?? [] : [],
+                removedHolds: removed.map(\.name), step, request, before: unspared, reader)
+        }
+        // After an undo rows are there again that a run had deleted.
+        guard let former = nearest?.former, former.state == .none,
+            !memory.restorations.contains(where: { $0.concerns(rule) && $0.ended >= former.ended })
+        else { return }
+        late = try LateRows(former, step, request, entity, memory: memory, reader: reader)
+    }
+}
+
+extension RunMemory.CarriedOut {
+    /// Whether rows of the entity may be rows of the rule: the same entity, or one that inherits from the other.
+    fileprivate func concerns(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
+        try includes(entity, reader) || entity.model?.subentities.contains(rule.rule.entity) == true
+    }
+
+    /// Whether every row of the entity is one of the rule's entity.
+    fileprivate func includes(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
+        let own = rule.rule.entity
+        if own.lowercased() == entity.name.lowercased() { return true }
+        // The newest rows of a whole entity are not those of a part of it.
+        guard entity.model != nil, rule.rule.keepLast == nil else { return false }
+        return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
+    }
+
+    /// The rows that the rule would delete at an instant; nil: the entity lacks an attribute of the rule.
+    fileprivate func deletion(
+        in entity: Entity, asOf: Instant, besides holds: [HeldRows]
+    ) -> Predicate? {
+        let former = rule.rule
+        return deletion(
+            in: entity,
+            before: Cutoff.instant(asOf: asOf, maxAge: former.maxAge, align: former.align, zone: rule.zone),
+            holds: holds)
+    }
+
+    /// How many rows before the former cutoff `keep_last` and holds keep now.
+    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any StoreReader) throws -> Int {
+        guard let date = rule.rule.date(zone: rule.zone) else { return 0 }
+        let found = try request.narrowed(to: rule.rule.filter && .date(DateRange(date, before: cutoff)), reader)
+        return found.keptByRuleCount + found.heldCount
+    }
+
+    fileprivate func deletion(in entity: Entity, before cutoff: Instant, holds: [HeldRows]) -> Predicate? {
+        let former = rule.rule
+        let names = [former.dateAttribute] + former.filter.allAttributeNames + (former.keepLast?.per ?? [])
+        guard let date = former.date(zone: rule.zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
+            return nil
+        }
+        var request = SurveyRequest(
+            entity: entity.name, date: date, cutoff: cutoff, filter: former.filter,
+            keepLast: former.keepLast.map {
+                KeepLast(count: $0.count, groupedBy: $0.per, among: former.filter, date: date)
+            },
+            relationships: former.relationships.request)
+        request.holds = holds
+        return request.deletion
+    }
+}
+
+extension WidenedRule {
+    /// A rule without anything to compare it with: all of its rows are deleted because of the change.
+    fileprivate init(wholeOf step: Plan.Step) {
+        self.init(changes: [], removedHolds: [], run: nil, ended: nil)
+        rowCount = step.survey.expiredCount + step.survey.cascadedCount
+        (oldest, newest) = (step.survey.oldest, step.survey.newestExpired)
+    }
+
+    fileprivate init(unreadableFor step: Plan.Step) {
+        self.init(wholeOf: step)
+        isUnreadable = true
+    }
+
+    /// - Parameter before: what the former rules of the entity would delete now.
+    fileprivate init(
+        former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], _ step: Plan.Step,
+        _ request: SurveyRequest, before: [Predicate], _ reader: any StoreReader
+    ) throws {
+        self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
+        let survey = step.survey
+        guard survey.unsupported == nil, survey.expiredCount > 0 else { return }
+        let more = try request.narrowed(to: before.reduce(.all) { $0 && .notTrue($1) }, reader)
+        if more.expiredCount > 0 { (rowCount, oldest, newest) = (more.expiredCount, more.oldest, more.newestExpired) }
+        guard let old = former?.rule.rule else { return }
+        let whole = survey.expiredCount + survey.cascadedCount
+        // Where the former rule would have been refused, all rows are deleted because of the change.
+        var isAll = old.limits.maxRows.map { survey.expiredCount > $0 } ?? false
+        if let limit = old.limits.maxFraction, let readable = survey.readableCount, readable > 0 {
+            isAll = isAll || Double(survey.expiredCount) / Double(readable) > limit
+        }
+        if step.rule.allowEmpty, !old.allowEmpty { isAll = isAll || !survey.leavesReadableRows }
+        if old.relationships != step.rule.relationships {
+            var asBefore = request
+            asBefore.relationships = old.relationships.request
+            asBefore.countsRelatedRows = true
+            let found = try reader.survey(asBefore)
+            if found.unsupported != nil || !found.obstacles.isEmpty {
+                isAll = true
+            } else {
+                rowCount = max(rowCount, whole - found.expiredCount - found.cascadedCount)
+            }
+        }
+        if isAll { (rowCount, oldest, newest) = (whole, survey.oldest, survey.newestExpired) }
+    }
+}
+
+/// Expired rows older than what a run had left none of.
+package struct LateRows: Sendable {
+    /// What the rows look like.
+    package enum Cause: String, Sendable {
+        case restore, `import`, lateData = "late data"
+    }
+
+    package var rowCount = 0
+    package var oldest: Instant?
+    package var newest: Instant?
+    /// The run that had left none, and its cutoff.
+    package var run: String
+    package var cutoff: Instant
+    /// The limit; nil: there is no need to know it.
+    package var limit: Int?
+    package var cause: Cause?
+
+    fileprivate init(
+        _ former: RunMemory.CarriedOut, _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
+        memory: RunMemory, reader: any StoreReader
+    ) throws {
+        run = former.run
+        cutoff = former.cutoff
+        let survey = step.survey
+        guard survey.expiredCount > 0, survey.oldest.map({ $0 < former.cutoff }) ?? true,
+            let before = former.deletion(in: entity, before: former.cutoff, holds: request.holds)
+        else { return }
+        let found = try request.narrowed(to: before, reader)
+        // `keep_last` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
+        let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
+        rowCount = max(0, found.expiredCount - max(0, former.keptCount - kept))
+        (oldest, newest) = (found.oldest, found.newestExpired)
+        guard rowCount > 0 else { return }
+        if let own = step.rule.limits.maxLateRows {
+            limit = own
+        } else if rowCount > Rule.Limits.lateRows {
+            let rows = try survey.rowCount ?? reader.count(FetchRequest(entity: entity.name, predicate: request.filter))
+            limit = max(Rule.Limits.lateRows, rows / 100)
+        }
+        guard isTooMany else { return }
+        cause = try likelyCause(
+            FetchRequest(entity: entity.name, predicate: request.deletion && before), entity, memory, reader)
+    }
+
+    /// Whether the rule is refused for them.
+    var isTooMany: Bool { limit.map { rowCount > $0 } ?? false }
+
+    /// Late data are close to the cutoff of the run that had left none, imported rows have the highest keys, and a restore
+    /// brings rows of the whole past.
+    private func likelyCause(
+        _ rows: FetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any StoreReader
+    ) throws -> Cause {
+        let gap = max(memory.longestGap ?? .zero, .seconds(86_400))
+        if let oldest, cutoff.since(oldest) <= gap * 2 { return .lateData }
+        guard entity.primaryKey.count == 1, let key = entity.primaryKey.first else { return .restore }
+        var first = rows
+        first.sortDescriptors = [SortDescriptor(key)]
+        first.fetchLimit = 1
+        guard let lowest = try reader.fetch(first, attributes: [key]).first?.first else { return .restore }
+        let above = FetchRequest(entity: entity.name, predicate: .compare(key, .greaterOrEqual, lowest))
+        return try reader.count(above) == rowCount ? .import : .restore
+    }
+}
+
+extension SurveyRequest {
+    /// The survey of those of the rows that meet a condition too.
+    fileprivate func narrowed(to condition: Predicate, _ reader: any StoreReader) throws(StoreError) -> Survey {
+        var request = self
+        request.filter = filter && condition
+        request.countsAllRows = false
+        request.countsKeptRows = false
+        request.countsRelatedRows = false
+        return try reader.survey(request)
+    }
+}

@@ -1,0 +1,51 @@
+import PriceStore
+import RetentionPolicy
+
+extension Plan {
+    /// The rows that a rule will delete soon and no rule deletes now; nil: the rule was not surveyed.
+    func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any StoreReader) throws -> Forecast? {
+        guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
+        /// What a rule will have deleted after some days.
+        func deletion(_ step: Step, days: Int64) -> Predicate? {
+            guard var request = step.surveyRequest, step.survey.unsupported == nil else { return nil }
+            request.cutoff = Cutoff.instant(
+                asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000), maxAge: step.rule.maxAge,
+                align: step.rule.align,
+                zone: zone)
+            return request.deletion
+        }
+        let siblings = steps[..<index].filter { $0.surveyRequest?.entity == request.entity }
+        func count(from first: Int64, to last: Int64) throws -> Int {
+            let earlier = steps.filter { $0.surveyRequest?.entity == request.entity }.map { deletion($0, days: first) }
+            let others = earlier + siblings.map { deletion($0, days: last) }
+            let rows = FetchRequest(entity: request.entity, predicate: deletion(steps[index], days: last) ?? .all)
+            return try reader.count(rows.besides(others.compactMap(\.self)))
+        }
+        return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))
+    }
+}
+
+extension Plan.Step {
+    /// Up to `count` of the oldest and the newest rows that would be deleted, and of the first ones that stay; nil: the rule
+    /// was not surveyed.
+    func sample(_ count: Int, before earlier: ArraySlice<Plan.Step>, reader: any StoreReader) throws -> RowSample? {
+        guard let request = surveyRequest, survey.unsupported == nil,
+            let entity = try reader.entity(named: request.entity)
+        else { return nil }
+        var sample = RowSample(columns: entity.attributes.map(\.name))
+        let others = earlier.compactMap(\.request).filter { $0.entity == request.entity }.map(\.deletion)
+        func rows(_ predicate: Predicate, ascending: Bool, _ limit: Int) throws -> [[StoreValue]] {
+            var rows = FetchRequest(entity: request.entity, predicate: predicate).besides(others)
+            rows.sortDescriptors = [SortDescriptor(request.date.name, ascending: ascending)]
+            rows.fetchLimit = limit
+            return limit > 0 ? try reader.fetch(rows, attributes: sample.columns) : []
+        }
+        sample.oldest = try rows(request.deletion, ascending: true, count)
+        let left = min(count, survey.expiredCount - sample.oldest.count)
+        sample.newest = try rows(request.deletion, ascending: false, left).reversed()
+        let stays = Predicate.date(DateRange(request.date)) && request.filter
+        sample.kept = try rows(
+            stays && .notTrue(.date(DateRange(request.date, before: request.cutoff))), ascending: true, count)
+        return sample
+    }
+}

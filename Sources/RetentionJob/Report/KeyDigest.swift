@@ -1,0 +1,141 @@
+import Crypto
+@preconcurrency import Glibc
+package import PriceStore
+
+/// A digest of the keys of deleted rows. With it and a copy of the store one can show later that exactly these rows
+/// were deleted.
+///
+/// The canonical form is a line for each row: the values of its key as SQL literals with bars in between, as SQLite's
+/// `quote` writes them. Keys of one integer are in numeric order, all others in the byte order of their lines. The
+/// digest is the SHA-256 of these lines.
+///
+/// All keys are held in memory until the end: 8 bytes a row for keys of one integer, otherwise the line.
+package struct KeyDigest {
+    private var numbers: [Int64] = []
+    private var lines: [[UInt8]] = []
+
+    package init() {}
+
+    /// Takes in the rows of one batch.
+    package mutating func add(_ ids: [ObjectID]) {
+        for id in ids {
+            if id.key.count == 1, case .integer(let number) = id.key[0] {
+                numbers.append(number)
+            } else {
+                lines.append(Array((id.key.map(Self.literal).joined(separator: "|") + "\n").utf8))
+            }
+        }
+    }
+
+    /// The keys of all added rows, in the order of the canonical form.
+    package mutating func keys() -> KeyList {
+        sort()
+        guard lines.isEmpty else { return .texts(lines.map { String(decoding: $0.dropLast(), as: UTF8.self) }) }
+        var ranges: [ClosedRange<Int64>] = []
+        for number in numbers {
+            if let last = ranges.last, last.upperBound != .max, last.upperBound + 1 == number {
+                ranges[ranges.count - 1] = last.lowerBound...number
+            } else {
+                ranges.append(number...number)
+            }
+        }
+        return .numbers(ranges)
+    }
+
+    /// The digest of all added rows, as 64 hexadecimal digits.
+    package mutating func finish() -> String {
+        sort()
+        var hash = SHA256()
+        var buffer: [UInt8] = []
+        for number in numbers {
+            buffer += "\(number)\n".utf8
+            if buffer.count > 1 << 16 {
+                hash.update(data: buffer)
+                buffer.removeAll(keepingCapacity: true)
+            }
+        }
+        hash.update(data: buffer)
+        for line in lines { hash.update(data: line) }
+        return HexText.text(hash.finalize())
+    }
+
+    private mutating func sort() {
+        // A table of both kinds has a key without a type: then all are lines.
+        if !lines.isEmpty {
+            lines += numbers.map { Array("\($0)\n".utf8) }
+            numbers = []
+            lines.sort { $0.lexicographicallyPrecedes($1) }
+        } else if zip(numbers, numbers.dropFirst()).contains(where: >) {
+            numbers.sort()
+        }
+    }
+
+    /// A value as SQLite's `quote` writes it; a double as `printf('%!.17g', value)` does.
+    private static func literal(_ value: StoreValue) -> String {
+        switch value {
+        case .null: return "NULL"
+        case .integer(let number): return "\(number)"
+        case .text(let text):
+            return "'" + text.split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+        case .blob(let bytes): return "X'" + HexText.text(bytes).uppercased() + "'"
+        case .real(let number):
+            var buffer = [CChar](repeating: 0, count: 64)
+            _ = withVaList([number]) { vsnprintf(&buffer, buffer.count, "%.17g", $0) }
+            let text = String(decoding: buffer.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
+            guard !text.contains("."), number.isFinite else { return text }
+            guard let exponent = text.firstIndex(of: "e") else { return text + ".0" }
+            return text[..<exponent] + ".0" + text[exponent...]
+        }
+    }
+}
+
+/// The keys of some rows, in order.
+package enum KeyList: Hashable, Sendable {
+    /// Keys of one integer, as ranges without gaps.
+    case numbers([ClosedRange<Int64>])
+    /// All other keys, as ``KeyDigest`` writes them.
+    case texts([String])
+
+    /// The keys that another list lacks: how many, and the first five.
+    package func subtracting(_ other: KeyList) -> (count: Int, first: [String]) {
+        var count = 0
+        var first: [String] = []
+        guard case .numbers(let own) = self, case .numbers(let others) = other else {
+            let known = Set(other.texts)
+            for key in texts where !known.contains(key) {
+                count += 1
+                if first.count < 5 { first.append(key) }
+            }
+            return (count, first)
+        }
+        func add(_ range: ClosedRange<Int64>) {
+            count += range.count
+            for key in range.prefix(5 - first.count) { first.append("\(key)") }
+        }
+        var index = 0
+        for range in own {
+            var begin = range.lowerBound
+            while index < others.count, others[index].upperBound < begin { index += 1 }
+            var next = index
+            var isDone = false
+            while next < others.count, others[next].lowerBound <= range.upperBound {
+                if others[next].lowerBound > begin { add(begin...(others[next].lowerBound - 1)) }
+                guard others[next].upperBound < range.upperBound else {
+                    isDone = true
+                    break
+                }
+                begin = others[next].upperBound + 1
+                next += 1
+            }
+            if !isDone { add(begin...range.upperBound) }
+        }
+        return (count, first)
+    }
+
+    private var texts: [String] {
+        switch self {
+        case .numbers(let ranges): ranges.flatMap { $0.map { "\($0)" } }
+        case .texts(let texts): texts
+        }
+    }
+}

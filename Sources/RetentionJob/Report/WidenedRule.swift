@@ -1,0 +1,60 @@
+package import PriceStore
+package import RetentionPolicy
+
+/// A rule that deletes more than the rule that was last carried out for its entity.
+package struct WidenedRule: Sendable {
+    /// The settings that make it wider.
+    package var changes: [RuleChange]
+    /// The names of holds that are removed or keep less.
+    package var removedHolds: [String]
+    /// The run with which it is compared, and when that ended; nil: no run carried out such a rule for the entity.
+    package var run: String?
+    package var ended: Instant?
+    /// Whether the ledger's record of the former rules is damaged.
+    package var isUnreadable = false
+    /// Rows that would be deleted only because of the change, and their dates.
+    package var rowCount = 0
+    package var oldest: Instant?
+    package var newest: Instant?
+
+    package init(changes: [RuleChange], removedHolds: [String], run: String?, ended: Instant?) {
+        self.changes = changes
+        self.removedHolds = removedHolds
+        self.run = run
+        self.ended = ended
+    }
+
+    /// What is wider, as a clause: `max_age was "300d" and is "60d"`.
+    package var text: String {
+        var parts = changes.map(\.text)
+        if !removedHolds.isEmpty {
+            let isOne = removedHolds.count == 1
+            parts.append(
+                "\(isOne ? "the hold" : "the holds") \(removedHolds.joined(separator: ", ")) "
+                    + "\(isOne ? "is removed or keeps" : "are removed or keep") less")
+        }
+        if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
+        return parts.isEmpty ? "the last run had no such rule" : parts.joined(separator: "; ")
+    }
+
+    /// How many rows, and their dates.
+    package var rowText: String {
+        guard rowCount > 0 else { return "no row would be deleted only because of that today" }
+        return Figures.count(rowCount, "row") + Figures.span(oldest, newest)
+            + " would be deleted only because of that"
+    }
+}
+
+extension RuleChange {
+    /// The setting before and now, as a clause.
+    package var text: String {
+        "\(key) was \(Self.plain(was)) and is \(Self.plain(now))"
+    }
+
+    /// A setting without the quotes of a word.
+    private static func plain(_ setting: String?) -> String {
+        guard let setting else { return "not set" }
+        let word = setting.hasPrefix("\"") ? String(setting.dropFirst().dropLast()) : setting
+        return SafeText.line(word.contains("\\") ? setting : word)
+    }
+}

@@ -1,0 +1,101 @@
+import PriceStore
+
+/// Parts of a policy as the ledger records them: JSON on one line, with the keys of the policy in a fixed order, so that
+/// equal texts mean the same.
+enum CanonicalText {
+    static func object(_ members: [(String, String)]) -> String {
+        "{" + members.map { "\(text($0.0)): \($0.1)" }.joined(separator: ", ") + "}"
+    }
+
+    /// A text in double quotes, as JSON and YAML both read it.
+    static func text(_ text: String) -> String {
+        var quoted = "\""
+        for scalar in text.unicodeScalars {
+            switch scalar {
+            case "\"": quoted += "\\\""
+            case "\\": quoted += "\\\\"
+            case _
+            where scalar.value < 0x20 || (0x7F...0xA0).contains(scalar.value)
+                || [0x2028, 0x2029, 0xFEFF, 0xFFFE, 0xFFFF].contains(scalar.value):
+                let digits = String(scalar.value, radix: 16)
+                quoted += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            default: quoted.unicodeScalars.append(scalar)
+            }
+        }
+        return quoted + "\""
+    }
+
+    static func list(_ texts: [String]) -> String { "[" + texts.joined(separator: ", ") + "]" }
+
+    /// A value as a policy has it. A policy has no bytes.
+    static func value(_ value: StoreValue) -> String {
+        switch value {
+        case .null, .blob: "null"
+        case .integer(let number): "\(number)"
+        case .real(let number): "\(number)"
+        case .text(let text): self.text(text)
+        }
+    }
+
+    /// The conditions of `where`, by attribute and in the order of their names.
+    static func conditions(_ filter: Predicate) -> String {
+        var found: [String: [(String, String)]] = [:]
+        var whole: [String: String] = [:]
+        for condition in filter.conjuncts {
+            switch condition {
+            case .compare(let name, .equal, let value): whole[name] = self.value(value)
+            case .compare(let name, let comparison, let value):
+                let word = PolicyBuilder.operators.first { $0.value == comparison }?.key ?? ""
+                found[name, default: []].append((word, self.value(value)))
+            case .isIn(let name, let values): whole[name] = list(values.map(value))
+            case .isNull(let name): found[name, default: []].append(("null", "true"))
+            case .isNotNull(let name): found[name, default: []].append(("null", "false"))
+            default: break
+            }
+        }
+        for (name, operators) in found { whole[name] = object(operators.sorted { $0.0 < $1.0 }) }
+        return object(whole.sorted { $0.key < $1.key }.map { ($0.key, $0.value) })
+    }
+
+    /// What a recorded text describes; nil: it is damaged, or this version does not know it.
+    static func read<Part>(_ record: String, _ part: (inout PolicyBuilder, YAMLNode) -> Part?) -> Part? {
+        let text = PolicyText(bytes: Array(record.utf8), path: "")
+        guard text.mistake == nil, let root = YAMLReader.read(text).0 else { return nil }
+        var builder = PolicyBuilder(reader: SettingReader(baseFolder: "/"), source: text.source)
+        let found = part(&builder, root)
+        return builder.reader.diagnostics.isEmpty ? found : nil
+    }
+}
+
+extension Predicate {
+    /// The conditions that must all be true; ``all`` has none.
+    var conjuncts: [Predicate] {
+        switch self {
+        case .all: []
+        case .and(let parts): parts.flatMap(\.conjuncts)
+        default: [self]
+        }
+    }
+
+    /// Whether each row that meets the conditions of this `where` meets those of another one. False where that is not plain.
+    func implies(_ other: Predicate) -> Bool {
+        let own = conjuncts
+        return other.conjuncts.allSatisfy { wanted in own.contains { $0.impliesCondition(wanted) } }
+    }
+
+    /// Bounds are not compared: how values are ordered depends on the column.
+    private func impliesCondition(_ other: Predicate) -> Bool {
+        func bytes(_ values: [StoreValue]) -> Set<[UInt8]> { Set(values.map { Array(CanonicalText.value($0).utf8) }) }
+        switch (self, other) {
+        case (.compare(let name, .equal, let value), .isIn(let other, let values)):
+            return name.utf8.elementsEqual(other.utf8) && bytes([value]).isSubset(of: bytes(values))
+        case (.isIn(let name, let values), .isIn(let other, let others)):
+            return name.utf8.elementsEqual(other.utf8) && bytes(values).isSubset(of: bytes(others))
+        case (.isIn(let name, let values), .compare(let other, .equal, let value)):
+            return name.utf8.elementsEqual(other.utf8) && bytes(values) == bytes([value])
+        default:
+            // Not ==, for which texts of other bytes may be equal.
+            return CanonicalText.conditions(self).utf8.elementsEqual(CanonicalText.conditions(other).utf8)
+        }
+    }
+}

@@ -1,0 +1,130 @@
+package import PriceStore
+
+/// A rule with all that decides which rows it deletes, as the ledger records it when it is carried out.
+package struct RecordedRule: Hashable, Sendable {
+    /// The rule with the names and the date format of the store.
+    package private(set) var rule: Rule
+    package let zone: CalendarZone
+    /// Its settings as JSON, in the order of the keys of a policy; a setting at its default is missing.
+    let settings: [(key: String, text: String)]
+
+    /// Records a rule.
+    ///
+    /// - Parameters:
+    ///   - entity: the entity as the store spells it.
+    ///   - date: the date attribute as the store spells it.
+    package init(_ rule: Rule, entity: String, date: String, zone: CalendarZone) {
+        var rule = rule
+        rule.entity = entity
+        rule.dateAttribute = date
+        rule.dateName = nil
+        rule.column = nil
+        self.rule = rule
+        self.zone = zone
+        settings = Self.settings(of: rule)
+    }
+
+    /// The record as one line of JSON. Equal texts of rules of one name delete the same rows.
+    package var canonical: String {
+        var members: [(String, String)] = []
+        var limits: [(String, String)] = []
+        for (key, text) in settings {
+            if key.hasPrefix("limits.") {
+                limits.append((String(key.dropFirst(7)), text))
+            } else {
+                members.append((key, text))
+            }
+        }
+        if !limits.isEmpty { members.append(("limits", CanonicalText.object(limits))) }
+        return CanonicalText.object([
+            ("timezone", CanonicalText.text(zone.identifier)), ("rule", CanonicalText.object(members)),
+        ])
+    }
+
+    /// The rule that a line of ``canonical`` describes; nil: it is damaged, or this version does not know it.
+    package init?(canonical: String) {
+        let found = CanonicalText.read(canonical) { builder, root -> (Rule, CalendarZone)? in
+            guard case .mapping(let pairs) = root.content, pairs.map(\.key) == ["timezone", "rule"],
+                case .scalar(let name) = pairs[0].value.content, let zone = CalendarZone(identifier: name.text)
+            else { return nil }
+            builder.reader.zone = zone
+            guard let group = builder.reader.group(pairs[1].value, PolicyKey.rule, name: nil),
+                let rule = builder.rule(group)
+            else { return nil }
+            return (rule, zone)
+        }
+        guard let (rule, zone) = found else { return nil }
+        self.init(rule, entity: rule.entity, date: rule.dateAttribute, zone: zone)
+    }
+
+    package static func == (a: RecordedRule, b: RecordedRule) -> Bool { a.canonical == b.canonical }
+
+    package func hash(into hasher: inout Hasher) { hasher.combine(canonical) }
+
+    private static func settings(of rule: Rule) -> [(key: String, text: String)] {
+        var settings: [(key: String, text: String)] = []
+        func add(_ key: String, _ text: String?) { if let text { settings.append((key, text)) } }
+        func add(_ key: String, word: String?) { add(key, word.map(CanonicalText.text)) }
+        add("name", word: rule.name)
+        add("entity", word: rule.entity)
+        add("date_attribute", word: rule.dateAttribute)
+        add("date_format", word: rule.dateFormat?.rawValue)
+        add("max_age", word: rule.maxAge.canonical)
+        add("where", rule.filter == .all ? nil : CanonicalText.conditions(rule.filter))
+        add(
+            "keep_last",
+            rule.keepLast.map {
+                let count = [("count", "\($0.count)")]
+                let per = [("per", CanonicalText.list($0.per.sorted().map(CanonicalText.text)))]
+                return CanonicalText.object($0.per.isEmpty ? count : count + per)
+            })
+        add("earliest", word: rule.earliest?.rfc3339)
+        add("latest", word: rule.latest?.rfc3339)
+        add("align", word: rule.align?.rawValue)
+        add("relationships", word: rule.relationships == .asDeclared ? nil : rule.relationships.rawValue)
+        add("allow_empty", rule.allowEmpty ? "true" : nil)
+        let accepted = rule.accept.intersection(RefusalCode.acceptable).map { CanonicalText.text($0.rawValue) }.sorted()
+        add("accept", accepted.isEmpty ? nil : CanonicalText.list(accepted))
+        add("limits.max_rows", rule.limits.maxRows.map { "\($0)" })
+        add("limits.max_fraction", rule.limits.maxFraction.map { "\($0)" })
+        add("limits.max_late_rows", rule.limits.maxLateRows.map { "\($0)" })
+        add("archive", word: rule.isArchived ? nil : "none")
+        return settings
+    }
+}
+
+extension MaxAge {
+    /// The age in its largest units: years and months, days, and hours to seconds; `14d` for `2w`.
+    package var canonical: String {
+        let (months, days, seconds) = amounts
+        let parts: [(Int128, String)] = [
+            (months / 12, "y"), (months % 12, "mo"), (days, "d"), (seconds / 3600, "h"), (seconds / 60 % 60, "min"),
+            (seconds % 60, "s"),
+        ]
+        return parts.filter { $0.0 != 0 }.map { "\($0.0)\($0.1)" }.joined()
+    }
+
+    /// Months, days of the calendar, and seconds.
+    private var amounts: (months: Int128, days: Int128, seconds: Int128) {
+        (
+            Int128(years) * 12 + Int128(months), Int128(weeks) * 7 + Int128(days),
+            Int128(hours) * 3600 + Int128(minutes) * 60 + Int128(seconds)
+        )
+    }
+
+    /// Whether no row expires sooner by this age than by another one, whatever the date.
+    func isAtLeast(_ other: MaxAge, isUTC: Bool) -> Bool {
+        let (own, others) = (amounts, other.amounts)
+        if own.months >= others.months, own.days >= others.days, own.seconds >= others.seconds { return true }
+        // A year has 365 or 366 days, a month 28 to 31; a day with a change of the clock has 23 or 25 hours.
+        func bound(
+            _ age: (months: Int128, days: Int128, seconds: Int128), days year: Int128, _ month: Int128, hours: Int128
+        )
+            -> Int128
+        {
+            let days = age.months / 12 * year + age.months % 12 * month + age.days
+            return days * 86_400 + (days == 0 || isUTC ? 0 : (hours - 24) * 3600) + age.seconds
+        }
+        return bound(own, days: 365, 28, hours: 23) >= bound(others, days: 366, 31, hours: 25)
+    }
+}

@@ -1,0 +1,99 @@
+import GRDB
+public import PriceStore
+
+extension SQLiteStore {
+    /// Why rows of a request cannot be archived: what is deleted with them cannot be seen, or could not be restored.
+    public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
+        try run("looking at what a delete changes") { db in
+            guard let table = try catalog.table(request.entity, db) else { return nil }
+            if table.managed != nil, let schema = try catalog.coreData(db) {
+                if schema.history != nil {
+                    return "the store keeps a persistent history, which a restoration could not continue"
+                }
+                if let entity = schema.entities.values.filter({ !$0.externalAttributes.isEmpty }).map(\.name).min() {
+                    return "\(entity) keeps values in files beside the store, which are deleted with the rows"
+                }
+                return nil
+            }
+            let reach = try Reach(of: request.entity, request.relationships, self, db)
+            for name in reach.cascading.union([table.tableName]).sorted() where try StoredShape(of: name, db) == nil {
+                return "rows of \(name) cannot be identified"
+            }
+            let references = try ArchiveReach(of: BatchDeleteRequest(request), self, db).references
+            for (name, columns) in references.sorted(by: { $0.key < $1.key }) {
+                let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)?.archiveColumns ?? []
+                if let column = kept.first(where: { name in kept.count { $0.lowercased() == name.lowercased() } > 1 }) {
+                    return
+                        "the column \(column) of \(name) has the name that an archive gives to old values of references"
+                }
+            }
+            var effects: TriggerEffects?
+            if try reach.setsOffTriggers(of: table, self, db) {
+                let found = try TriggerEffects(of: table, reach, db)
+                if let obstacle = try found.obstacle(db) { return obstacle }
+                effects = found
+            }
+            return try danglingRows(request, table, deletedByTriggers: effects?.deleted ?? [], db)
+        }
+    }
+
+    /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not let them back
+    /// in. Rows that triggers delete cannot be told from others of their table.
+    private func danglingRows(
+        _ request: SurveyRequest, _ table: SQLiteTable, deletedByTriggers: Set<String>, _ db: Database
+    ) throws -> String? {
+        let step = request.preceding.count
+        if let removed = temporaries.removedRows, removed.steps.count > step,
+            removed.request(step).fetchRequest.entity == request.entity
+        {
+            for name in try losing(removed, step: step, db) {
+                let child = try scope(name, db)
+                let isRow = child.table.keySQL.enumerated().map { "child.\($0.element) = +mine.k\($0.offset)" }
+                let rows =
+                    "temp.\(try removedTable(child.table, removed, db)) AS mine CROSS JOIN \(child.source) AS child "
+                    + "WHERE mine.step = \(step) AND \(isRow.joined(separator: " AND "))"
+                if let key = try danglingKey(of: child.table, "child", in: SQLFragment(rows), db) {
+                    return Self.text(of: key)
+                }
+            }
+        } else {
+            let scope = try scope(of: BatchDeleteRequest(request).fetchRequest, db)
+            let rows = SQLFragment("\(scope.from()) WHERE (") + (try condition(request.deletion, scope, db)) + ")"
+            if let key = try danglingKey(of: table, RowScope.alias, in: rows, db) { return Self.text(of: key) }
+        }
+        for name in deletedByTriggers.sorted() {
+            guard let other = try catalog.table(name, db) else { continue }
+            let rows = SQLFragment("\(other.sql) AS other_row WHERE 1")
+            if let key = try danglingKey(of: other, "other_row", in: rows, db) { return Self.text(of: key) }
+        }
+        return nil
+    }
+
+    private static func text(of key: Relationship) -> String {
+        "rows of \(key.source) refer to rows of \(key.destination) that are not in the store, so they could not be restored; "
+            + "PRAGMA foreign_key_check(\(key.source.quotedIdentifier)) lists them"
+    }
+
+    /// A reference of a table that points at nothing in one of some rows; nil: there is none.
+    private func danglingKey(
+        of table: SQLiteTable, _ row: String, in rows: SQLFragment, _ db: Database
+    ) throws -> Relationship? {
+        try table.entity.relationships.first { key in
+            let query = SQLFragment("SELECT 1 FROM ") + rows + " AND \(try dangles(row, key, db)) LIMIT 1"
+            return try self.row(query, db) != nil
+        }
+    }
+
+    /// The condition that a reference of a row points at nothing, as SQLite compares it: by the rules of the other table's column.
+    private func dangles(_ row: String, _ key: Relationship, _ db: Database) throws -> String {
+        let isSet = key.sourceAttributes.map { "\(row).\($0.quotedIdentifier) IS NOT NULL" }.joined(separator: " AND ")
+        guard let parent = try catalog.table(key.destination, db), parent.isParentKey(key.destinationAttributes) else {
+            return isSet
+        }
+        let other = try scope(key.destination, db).source
+        let points = zip(key.sourceAttributes, key.destinationAttributes).map {
+            "other.\($1.quotedIdentifier) = +\(row).\($0.quotedIdentifier)"
+        }
+        return "\(isSet) AND NOT EXISTS (SELECT 1 FROM \(other) AS other WHERE \(points.joined(separator: " AND ")))"
+    }
+}

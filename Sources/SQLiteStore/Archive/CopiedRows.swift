@@ -1,0 +1,184 @@
+import Foundation
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// Rows of one table of the store on their way to the archive. Several are written by one statement, which is faster.
+final class CopiedRows {
+    let table: ArchiveTable
+    /// Whether a count of deleted rows includes them.
+    var areCounted = true
+    /// The last row of the archive's table that belongs to an earlier transaction of the store.
+    private(set) var lastRow: Int64 = 0
+    /// What the transaction at work has copied.
+    private(set) var copies = ValueChecksum()
+    /// The rowids of these rows, if the table has them.
+    private(set) var rowIDs = RowIDChecksum()
+
+    private let insert: Statement
+    private let read: Statement
+    private let width: Int
+    private let isUTF16: Bool
+    private let mostWaiting: Int
+    /// Rows that are bound to the statement, and the size of their texts and blobs.
+    private var waitingCount = 0
+    private var waitingBytes = 0
+
+    /// More rows make the statement hardly faster.
+    private static let mostRows = 16
+    /// Rows that are larger do not wait for others.
+    private static let mostBytes = 1 << 20
+    /// More arguments than any build of SQLite refuses; a row with more values is handed over in pieces.
+    private static let mostArguments = 90
+    /// The number of the function's arguments before the values.
+    static let leadingArguments = 2
+
+    /// Makes the table in the archive.
+    ///
+    /// - Parameter readBack: gets what is read from the archive, by the function ``ReadBack/function``.
+    init(_ table: ArchiveTable, number: Int, isUTF16: Bool, _ db: Database) throws {
+        self.table = table
+        self.isUTF16 = isUTF16
+        let columns = table.archiveColumns
+        width = columns.count
+        // One more parameter is the number of rows.
+        let mostParameters = Int(sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_VARIABLE_NUMBER, -1)) - 1
+        mostWaiting = max(1, min(Self.mostRows, mostParameters / width))
+        try db.inTransaction(.immediate) {
+            try db.execute(sql: table.creation)
+            try db.execute(
+                sql: "INSERT INTO retention_tables VALUES (?, ?, ?, ?, ?, ?, ?)",
+                arguments: [
+                    number, table.kind.rawValue, table.storeTable, table.name, try Self.jsonArray(table.key),
+                    try Self.jsonArray(table.columns), table.definition,
+                ])
+            return .commit
+        }
+        insert = try db.makeStatement(sql: table.insertion(ofAtMost: mostWaiting))
+        let pieces = Self.calls(of: ReadBack.function, number: number, columns.map(\.quotedIdentifier))
+        read = try db.makeStatement(
+            sql:
+                "SELECT \(pieces.joined(separator: ", ")) FROM \(table.name.quotedIdentifier) WHERE \(table.rowNumber) > ?"
+        )
+    }
+
+    /// Calls of a function that together hand over the values of a row: the table's number, the first value's column, values.
+    static func calls(of function: String, number: Int, _ values: [String]) -> [String] {
+        stride(from: 0, to: values.count, by: mostArguments).map { start in
+            let piece = values[start..<min(start + mostArguments, values.count)]
+            return "\(function)(\(number), \(start), \(piece.joined(separator: ", ")))"
+        }
+    }
+
+    /// Names as a JSON array.
+    private static func jsonArray(_ names: [String]) throws -> String {
+        String(decoding: try JSONEncoder().encode(names), as: UTF8.self)
+    }
+
+    /// Takes values of a row. ``flush()`` must follow at the end.
+    ///
+    /// - Parameter start: the column of the first value.
+    func take(_ values: SQLValues, from start: Int) throws(DatabaseError) {
+        let statement = insert.sqliteStatement
+        // SQLite counts parameters from 1.
+        var parameter = Int32(waitingCount * width + start)
+        for value in values {
+            parameter += 1
+            let code = sqlite3_bind_value(statement, parameter, value)
+            guard code == SQLITE_OK else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+        }
+        waitingBytes += copies.add(values, from: start, width: width, isUTF16: isUTF16)
+        if let column = table.rowIDColumn, (start..<start + values.count).contains(column) {
+            rowIDs.add(sqlite3_value_int64(values[column - start]))
+        }
+        guard start + values.count == width else { return }
+        waitingCount += 1
+        if waitingCount == mostWaiting || waitingBytes > Self.mostBytes { try flush() }
+    }
+
+    /// Writes the rows that wait.
+    func flush() throws(DatabaseError) {
+        guard waitingCount > 0 else { return }
+        let statement = insert.sqliteStatement
+        sqlite3_bind_int64(statement, Int32(mostWaiting * width + 1), Int64(waitingCount))
+        waitingCount = 0
+        let code = sqlite3_step(statement)
+        sqlite3_reset(statement)
+        // Large values would be held until others take their places.
+        if waitingBytes > Self.mostBytes { sqlite3_clear_bindings(statement) }
+        waitingBytes = 0
+        guard code == SQLITE_DONE else { throw DatabaseError(resultCode: ResultCode(rawValue: code)) }
+    }
+
+    /// Throws unless the copies can be read back as they were written.
+    func verify(_ readBack: ReadBack, archive: String) throws {
+        guard copies.rowCount > 0 else { return }
+        readBack.begin(width: width, isUTF16: isUTF16)
+        try read.execute(arguments: [lastRow])
+        guard readBack.checksum == copies else {
+            throw StoreError(
+                .unsupported, store: archive,
+                message:
+                    "the copies of rows of \(table.storeTable) are not equal to the rows: a value does not fit "
+                    + "the declared type of its column"
+                    + (isUTF16 ? ", or a text begins with a byte order mark, which SQLite leaves out" : ""),
+                hint: "nothing of this transaction is deleted; set `archive: none` for the rule")
+        }
+    }
+
+    /// Notes that the store has committed the transaction.
+    func finish() {
+        lastRow += Int64(copies.rowCount)
+        forget()
+    }
+
+    /// Forgets what the transaction has copied.
+    func forget() {
+        copies = ValueChecksum()
+        rowIDs = RowIDChecksum()
+        waitingCount = 0
+        waitingBytes = 0
+    }
+}
+
+/// What is read back from an archive.
+final class ReadBack {
+    static let function = "retention_read_back"
+    private(set) var checksum = ValueChecksum()
+    private var width = 0
+    private var isUTF16 = false
+
+    /// Adds the function that gets the values of each row.
+    func addFunction(_ db: Database) throws {
+        try db.addFunctions(of: self, isAggregate: true, [(Self.function, -1, readBack)])
+    }
+
+    fileprivate func begin(width: Int, isUTF16: Bool) {
+        checksum = ValueChecksum()
+        self.width = width
+        self.isUTF16 = isUTF16
+    }
+
+    fileprivate func take(_ values: SQLValues, from start: Int) {
+        _ = checksum.add(values, from: start, width: width, isUTF16: isUTF16)
+    }
+}
+
+private func readBack(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    let values = SQLValues(start: values, count: Int(count))
+    functionObject(context, ReadBack.self)?.take(
+        SQLValues(rebasing: values.dropFirst(CopiedRows.leadingArguments)), from: Int(sqlite3_value_int64(values[1])))
+}
+
+/// A checksum of rowids, in any order.
+struct RowIDChecksum: Equatable {
+    private var count = 0
+    private var sum: UInt64 = 0
+
+    mutating func add(_ rowID: Int64) {
+        count += 1
+        var word = UInt64(bitPattern: rowID) &* 0x9E37_79B9_7F4A_7C15
+        word ^= word >> 32
+        sum &+= word &* 0x9E37_79B9_7F4A_7C15
+    }
+}

@@ -1,0 +1,79 @@
+/// What the text of a trigger says: when it fires and what it changes.
+///
+/// The words that begin a change are reserved in SQL: unless they are quoted, they stand for nothing else.
+struct TriggerText {
+    enum Event: String {
+        case delete = "DELETE"
+        case insert = "INSERT"
+        case update = "UPDATE"
+    }
+
+    /// A change of rows of a table, whose name is in lower case.
+    struct Change: Hashable {
+        var event: Event
+        var table: String
+    }
+
+    /// What sets it off; nil: the text cannot be read, so anything may.
+    let event: Event?
+    /// Whether it runs before the row changes. BEFORE is what SQLite takes where no word says so.
+    let isBefore: Bool
+    /// The columns of `UPDATE OF`, in lower case; empty: all.
+    let columns: [String]
+    /// What follows the table's name.
+    let body: String
+
+    init(_ definition: String) {
+        var scanner = SchemaText.Scanner(definition)
+        var words: [String] = []
+        while let token = scanner.next(), token.uppercased() != "ON" { words.append(token) }
+        // CREATE TRIGGER and the name come first.
+        let head = words.dropFirst(3)
+        let place = head.firstIndex { Event(rawValue: $0.uppercased()) != nil }
+        event = place.flatMap { Event(rawValue: words[$0].uppercased()) }
+        isBefore = !head.prefix { Event(rawValue: $0.uppercased()) == nil }.contains {
+            ["AFTER", "INSTEAD"].contains($0.uppercased())
+        }
+        columns = words.dropFirst((place ?? words.count) + 2).filter { $0 != "," }.map {
+            SchemaText.name($0).lowercased()
+        }
+        _ = scanner.next()
+        body = scanner.rest
+    }
+
+    func fires(on event: Event) -> Bool { self.event == nil || self.event == event }
+
+    /// The changes that its statements make, and whether they may replace rows; nil: that cannot be told.
+    var effects: (changes: [Change], replaces: Bool)? {
+        guard event != nil else { return nil }
+        var scanner = SchemaText.Scanner(body)
+        var tokens: [String] = []
+        while let token = scanner.next() { tokens.append(token) }
+        let words = tokens.map { $0.uppercased() }
+        func word(_ index: Int) -> String { words.indices.contains(index) ? words[index] : "" }
+        var changes: [Change] = []
+        var (replaces, isRead) = (false, true)
+        func add(_ event: Event, _ index: Int) {
+            guard tokens.indices.contains(index) else { return isRead = false }
+            changes.append(Change(event: event, table: SchemaText.name(tokens[index]).lowercased()))
+        }
+        for index in words.indices {
+            switch words[index] {
+            case "INTO":
+                replaces = replaces || word(index - 1) == "REPLACE"
+                add(.insert, index + 1)
+            case "DELETE" where word(index + 1) == "FROM": add(.delete, index + 2)
+            case "UPDATE" where word(index + 1) == "SET":
+                // What an INSERT does on a conflict.
+                guard let table = changes.last(where: { $0.event == .insert })?.table else { return nil }
+                changes.append(Change(event: .update, table: table))
+            case "UPDATE" where word(index + 1) == "OR":
+                replaces = replaces || word(index + 2) == "REPLACE"
+                add(.update, index + 3)
+            case "UPDATE": add(.update, index + 1)
+            default: break
+            }
+        }
+        return isRead ? (changes, replaces) : nil
+    }
+}

@@ -1,0 +1,79 @@
+@preconcurrency import Glibc
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import RetentionReports
+
+/// The file of a plan, as `--save-plan` writes it and `--plan` reads it.
+struct PlanFile {
+    let path: String
+    let plan: SavedPlan
+    let sha256: String
+
+    /// How long a plan is valid where nobody says.
+    static let validity = Duration.seconds(86_400)
+
+    /// Reads a plan and checks everything that needs no store.
+    init(reading path: String, for policy: Policy, clock: Instant) throws {
+        self.path = path
+        guard let text = try Self.contents(of: path), let plan = SavedPlan(text: text) else {
+            throw Self.failure(path, "is no plan, or was changed or cut off after it was saved")
+        }
+        sha256 = SavedPlan.hash(text)
+        self.plan = plan
+        guard plan.policySHA256 == policy.file.sha256 else {
+            throw Self.failure(path, "is of another policy: \(policy.file.path) has changed since, or is another file")
+        }
+        guard plan.asOf <= clock else { throw Self.failure(path, "is of a later time than the clock says") }
+        guard clock < plan.validUntil else {
+            throw Self.failure(path, "was valid until \(Figures.instant(plan.validUntil))")
+        }
+        guard policy.ledger != .none else {
+            throw CommandFailure(
+                exitCode: 78, message: "--plan needs a ledger: it proves that a plan is used once",
+                hint: "remove `ledger: none` from the policy")
+        }
+    }
+
+    /// Throws if the plan is of another store, or was used.
+    func check(_ reader: any StoreReader, usedBy run: String?) throws {
+        guard plan.store == reader.storeIdentifier else {
+            throw Self.failure(path, "is of another store, \(plan.store)")
+        }
+        if let run { throw Self.failure(path, "was used by run \(run)") }
+    }
+
+    /// Writes a plan that a dry run has made.
+    static func write(_ plan: SavedPlan, to path: String) throws {
+        try ReplacedFile.write(plan.text, to: path, as: .plan, hint: "check the folder and its permissions")
+    }
+
+    private static func failure(_ path: String, _ problem: String) -> CommandFailure {
+        CommandFailure(
+            exitCode: 65, message: "the plan \(path) \(problem); nothing was deleted",
+            hint: "make a new one: retention run --dry-run --save-plan FILE")
+    }
+
+    /// The text of a file; nil: it is no text.
+    private static func contents(of path: String) throws -> String? {
+        let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+        guard descriptor >= 0 else {
+            let code: Int32 = errno == EACCES ? 77 : 66
+            throw CommandFailure(
+                exitCode: code, message: "the plan \(path) cannot be read: \(String(cString: strerror(errno)))")
+        }
+        defer { close(descriptor) }
+        var bytes: [UInt8] = []
+        var portion = [UInt8](repeating: 0, count: 1 << 20)
+        while true {
+            let count = read(descriptor, &portion, portion.count)
+            if count == 0 { return String(validating: bytes, as: UTF8.self) }
+            guard count > 0 else { return nil }
+            bytes += portion[..<count]
+            // Nothing but a plan is read to its end.
+            guard bytes.prefix(SavedPlan.firstLine.utf8.count).elementsEqual(SavedPlan.firstLine.utf8) else {
+                return nil
+            }
+        }
+    }
+}

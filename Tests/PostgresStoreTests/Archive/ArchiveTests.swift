@@ -1,0 +1,380 @@
+import PostgresCluster
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+/// What a run deletes is in the archive, and comes back as it was.
+@Suite(.needsPostgres)
+struct ArchiveTests {
+    /// Old rows of a table are the first five; the others stay.
+    private static let ages =
+        "CASE WHEN n <= 5 THEN '2025-01-01'::timestamptz + n * interval '1 hour' ELSE '2026-06-01' END"
+
+    @Test func everyValueComesBackWithItsTypeAndBytes() throws {
+        let archived = try ArchivedDatabase(
+            """
+            CREATE TYPE mood AS ENUM ('up', 'down'); CREATE TYPE pair AS (a int, b text);
+            CREATE DOMAIN positive AS numeric CHECK (VALUE > 0);
+            CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+            CREATE TABLE "Odd ""Name" (
+                "retention_row" int GENERATED ALWAYS AS IDENTITY PRIMARY KEY, at timestamptz, f float8, n numeric, n2 numeric(12, 4),
+                j json, jb jsonb, by bytea, a int[], aa text[][], m mood, p pair, d positive, c text COLLATE nocase,
+                i interval, r tstzrange, ch char(7), u uuid, x xml, "select" text, ip inet, doubled float8 GENERATED ALWAYS AS (f * 2) STORED,
+                ser serial, q "char", b bit(3), big text
+            );
+            INSERT INTO "Odd ""Name" (at, f, n, n2, j, jb, by, a, aa, m, p, d, c, i, r, ch, u, x, "select", ip, q, b, big)
+            SELECT \(Self.ages), (ARRAY['NaN', 'Infinity', '-0', '1e-307', '0.1'])[n % 5 + 1]::float8,
+                (ARRAY['NaN', 'Infinity', '1.500', '0.00', '12345678901234567890.12345678901234567890'])[n % 5 + 1]::numeric, 1.5,
+                '{"a" : 1,  "a":2}', '{"b": [1.10, null]}', '\\x00ff5c27', ARRAY[1, NULL, 3], ARRAY[['a"b', 'c,d'], ['{}', NULL]],
+                'down', ROW(n, E'x\\'y"')::pair, 0.5, 'Straße', '1 mon -3 days 00:00:00.000001', '[2026-01-01,infinity)', 'ab',
+                ('00000000-0000-0000-0000-00000000000' || n)::uuid, '<a/>', E'tab\\tnew\\nline \\\\ é', '10.0.0.1/8', 'z', B'101',
+                CASE n WHEN 1 THEN repeat('0123456789', 20000) END
+            FROM generate_series(1, 9) n;
+            ALTER TABLE "Odd ""Name" DROP COLUMN ip;
+            """)
+        let before = try archived.contents()
+        let result = try archived.delete("Odd \"Name", batchRows: 2)
+        #expect(result?.rowCount == 5 && result?.path == ArchivedDatabase.schema && result?.sizeBytes == nil)
+        #expect(try archived.database.run("SELECT count(*) FROM \"Odd \"\"Name\"") == ["4"])
+        // The types and collations are the store's.
+        let shape =
+            "SELECT attname, format_type(atttypid, atttypmod), attcollation FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped "
+            + "AND attname <> 'retention_row_' AND attrelid = "
+        #expect(
+            try archived.database.run(
+                shape + "'\(archived.archive(ArchivePlace.tableName(archived.run, 0)))'::regclass ORDER BY 1")
+                == archived.database.run(shape + "'\"Odd \"\"Name\"'::regclass ORDER BY 1"))
+        let dry = try archived.database.reader().restorable(archived.request())
+        #expect(dry.map(\.restorableCount) == [5])
+        #expect(try archived.undo(rows: 2).total.restoredCount == 5)
+        #expect(try archived.contents() == before)
+        let again = try archived.undo()
+        #expect(again.total.presentCount == 5 && again.total.restoredCount == 0)
+        #expect(try archived.contents() == before)
+    }
+
+    private static let family = """
+        CREATE TABLE p (id int PRIMARY KEY, at timestamptz, up int REFERENCES p ON DELETE SET NULL);
+        CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, v numeric);
+        CREATE TABLE d (a int, b int, c int REFERENCES c ON DELETE CASCADE, PRIMARY KEY (a, b));
+        CREATE TABLE s (id int PRIMARY KEY, p int DEFAULT 9 REFERENCES p ON DELETE SET DEFAULT, c int REFERENCES c ON DELETE SET NULL, w text);
+        INSERT INTO p SELECT n, \(ages), CASE WHEN n > 1 THEN n - 1 END FROM generate_series(1, 9) n;
+        INSERT INTO c SELECT n, n % 9 + 1, n FROM generate_series(1, 40) n;
+        INSERT INTO d SELECT n % 7, n, n % 40 + 1 FROM generate_series(1, 100) n;
+        INSERT INTO s SELECT n, n % 9 + 1, n, 'w' FROM generate_series(1, 40) n;
+
+        """
+
+    @Test(arguments: [nil, 1, 3]) func cascadesAndClearedReferencesComeBack(_ batchRows: Int?) throws {
+        let archived = try ArchivedDatabase(Self.family)
+        let before = try archived.contents()
+        let result = try #require(try archived.delete("p", batchRows: batchRows))
+        let left = try archived.contents()
+        let gone = ["p", "c", "d"].reduce(0) { $0 + (before[$1]?.count ?? 0) - (left[$1]?.count ?? 0) }
+        #expect(result.rowCount == gone && gone > 60 && result.referenceCount > 20)
+        #expect(left["s"]?.contains { $0.contains(",9,,") } == true)
+        // What others have set meanwhile stays.
+        try archived.database.run("UPDATE s SET c = (SELECT min(id) FROM c) WHERE id = 2")
+        let dry = try archived.database.reader().restorable(archived.request())
+        #expect(storeError { try archived.undo(rules: ["r1"]) }?.message.contains("no rows of a rule 'r1'") == true)
+        let outcome = try archived.undo(rows: 5)
+        #expect(dry.reduce(0) { $0 + $1.restorableCount } == outcome.total.restoredCount)
+        #expect(dry.reduce(0) { $0 + $1.referenceCount } == outcome.total.referenceCount)
+        #expect(outcome.total.restoredCount == gone && outcome.total.skippedCount == 0)
+        try archived.database.run("UPDATE s SET c = 2 WHERE id = 2")
+        #expect(try archived.contents() == before)
+        let again = try archived.undo()
+        #expect(again.total.restoredCount == 0 && again.total.referenceCount == 0 && again.total.skippedCount == 0)
+        #expect(try archived.contents() == before)
+    }
+
+    @Test(arguments: [BatchDeleteRequest.RelationshipRule.cascade, .nullify])
+    func whatARuleOverridesComesBackToo(_ rule: BatchDeleteRequest.RelationshipRule) throws {
+        let archived = try ArchivedDatabase(
+            """
+            CREATE TABLE p (id int PRIMARY KEY, at timestamptz);
+            CREATE TABLE c (id int PRIMARY KEY, p int REFERENCES p);
+            INSERT INTO p SELECT n, \(Self.ages) FROM generate_series(1, 9) n;
+            INSERT INTO c SELECT n, n % 9 + 1 FROM generate_series(1, 40) n;
+            """)
+        let before = try archived.contents()
+        var request = ArchivedDatabase.request("p")
+        request.relationships = rule
+        let result = try #require(try archived.delete([request]))
+        #expect(result.rowCount > 5 || result.referenceCount > 5)
+        #expect(try archived.undo().total.skippedCount == 0)
+        #expect(try archived.contents() == before)
+    }
+
+    @Test func equalRowsWithoutAKeyComeBackOnce() throws {
+        let archived = try ArchivedDatabase(
+            """
+            CREATE TABLE k (at timestamptz, v json);
+            INSERT INTO k SELECT '2025-01-01', '{}' FROM generate_series(1, 5); INSERT INTO k VALUES ('2026-06-01', '{}');
+            """)
+        let before = try archived.contents()
+        try archived.delete("k", batchRows: 2)
+        #expect(try archived.undo(rows: 1, parts: 2).total.restoredCount == 2)
+        let rest = try archived.undo(rows: 3)
+        #expect(rest.total.restoredCount == 3 && rest.total.presentCount == 2)
+        #expect(try archived.contents() == before)
+        #expect(try archived.undo().total.presentCount == 5)
+        #expect(try archived.database.reader().restorable(archived.request()).map(\.presentCount) == [5])
+        #expect(try archived.contents() == before)
+    }
+
+    @Test func keysInUseAreSkippedWithTheirChildren() throws {
+        let archived = try ArchivedDatabase(Self.family)
+        try archived.delete("p")
+        try archived.database.run("INSERT INTO p VALUES (2, '2026-07-01', NULL)")
+        let outcome = try archived.undo(rows: 3)
+        let parents = outcome.skipped.filter { $0.table == "p" }
+        // Row 3 refers to row 2, and so on.
+        #expect(parents.map(\.key) == (2...5).map { [.integer($0)] })
+        #expect(parents.first?.reason == "the store has another row with its key")
+        #expect(outcome.skipped.contains { $0.table == "c" && $0.reason.contains("its row of p was not restored") })
+        #expect(try archived.database.run("SELECT count(*) FROM c WHERE p = 2") == ["0"])
+        #expect(try archived.database.run("SELECT count(*) FROM p") == ["6"])
+    }
+
+    @Test func aRowThatTheStoreRefusesIsSkippedAndTheOthersComeBack() throws {
+        let archived = try ArchivedDatabase(
+            "CREATE TABLE t (id int PRIMARY KEY, at timestamptz, u int UNIQUE);"
+                + "INSERT INTO t SELECT n, \(Self.ages), n FROM generate_series(1, 9) n;")
+        try archived.delete("t")
+        try archived.database.run("INSERT INTO t VALUES (100, '2026-07-01', 3)")
+        try archived.database.run(
+            "ALTER TABLE t ADD CHECK (id <> 4) NOT VALID, ADD COLUMN extra text NOT NULL DEFAULT 'new'")
+        let outcome = try archived.undo()
+        #expect(outcome.total.restoredCount == 3 && Set(outcome.skipped.map(\.key)) == [[.integer(3)], [.integer(4)]])
+        #expect(try archived.database.run("SELECT DISTINCT extra FROM t WHERE id <= 5") == ["new"])
+        #expect(try archived.undo().total.skippedCount == 2)
+    }
+
+    @Test func aTableThatLacksWhatTheArchiveHasIsRefused() throws {
+        for (change, reason) in [
+            ("ALTER TABLE t DROP COLUMN u", "no column u"), ("DROP TABLE t", "no table"),
+            ("ALTER TABLE t ADD COLUMN e int; UPDATE t SET e = 1; ALTER TABLE t ALTER e SET NOT NULL", "needs a value"),
+            ("ALTER TABLE t DROP CONSTRAINT t_pkey, ADD PRIMARY KEY (u)", "identified by other columns"),
+            ("ALTER TABLE t ALTER u TYPE jsonb USING 'null'", "u of t is jsonb now, and was integer"),
+        ] {
+            let archived = try ArchivedDatabase(
+                "CREATE TABLE t (id int PRIMARY KEY, at timestamptz, u int);"
+                    + "INSERT INTO t SELECT n, \(Self.ages), n FROM generate_series(1, 9) n;")
+            try archived.delete("t")
+            try archived.database.run(script: change)
+            let told = storeError { try archived.undo() }
+            #expect(told?.kind == .unsupported && told?.message.contains(reason) == true, "\(change): \(told as Any)")
+            #expect(
+                storeError { _ = try archived.database.reader().restorable(archived.request()) }?.message
+                    == told?.message)
+        }
+    }
+
+    // MARK: What cannot be archived
+
+    @Test func whatIsDeletedUnseenIsRefused() throws {
+        let note = "CREATE TABLE note (t text);"
+        func function(_ body: String) -> String {
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN \(body); RETURN OLD; END$$;"
+                + "CREATE TRIGGER tr AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();"
+        }
+        for (statements, reason) in [
+            (note + function("IF TG_OP = 'DELETE' THEN INSERT INTO note VALUES (OLD.at); END IF"), nil),
+            (note + function("DELETE FROM note"), "the trigger tr of t may delete other rows"),
+            (note + function("TRUNCATE note"), "the trigger tr of t may delete other rows"),
+            (note + function("EXECUTE 'DELETE FROM ' || 'note'"), "the trigger tr of t may delete other rows"),
+            ("CREATE RULE ru AS ON DELETE TO t DO INSTEAD NOTHING", "the rule ru of t"),
+            ("CREATE TABLE kid (x int) INHERITS (t)", "other tables inherit from t"),
+            ("CREATE TABLE kid (t int REFERENCES t ON DELETE SET NULL)", "kid, which has no primary key"),
+            ("CREATE TABLE kid (t int PRIMARY KEY DEFAULT 9 REFERENCES t ON DELETE SET DEFAULT)", "t of kid"),
+        ] as [(String, String?)] {
+            let archived = try ArchivedDatabase(
+                "CREATE TABLE t (id int PRIMARY KEY, at timestamptz);"
+                    + "INSERT INTO t SELECT n, \(Self.ages) FROM generate_series(1, 9) n;" + statements)
+            let found = try archived.database.reader().archiveObstacle(of: ArchivedDatabase.request("t"))
+            #expect(reason.map { found?.contains($0) == true } ?? (found == nil), "\(statements): \(found ?? "")")
+        }
+    }
+
+    /// The words of a trigger do not say it; the server's counts do.
+    @Test(arguments: [
+        "TRIGGER tr AFTER DELETE ON t", "CONSTRAINT TRIGGER tr AFTER DELETE ON t DEFERRABLE INITIALLY DEFERRED",
+    ])
+    func aBatchWhoseTriggerDeletesOtherRowsIsUndone(_ trigger: String) throws {
+        let archived = try ArchivedDatabase(
+            """
+            CREATE TABLE t (id int PRIMARY KEY, at timestamptz); CREATE TABLE other (id int);
+            INSERT INTO t SELECT n, \(Self.ages) FROM generate_series(1, 9) n; INSERT INTO other VALUES (1);
+            CREATE FUNCTION hidden() RETURNS int LANGUAGE sql AS 'DELETE FROM other RETURNING 1';
+            CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$DECLARE x int; BEGIN x := hidden(); RETURN OLD; END$$;
+            CREATE \(trigger) FOR EACH ROW EXECUTE FUNCTION f();
+            """)
+        let before = try archived.contents()
+        let told = storeError { try archived.delete("t") }
+        #expect(told?.kind == .constraint && told?.message.contains("is not what was archived") == true)
+        #expect(try archived.contents() == before)
+    }
+
+    @Test func aRowThatATriggerKeepsIsNotArchived() throws {
+        let archived = try ArchivedDatabase(
+            """
+            CREATE TABLE t (id int PRIMARY KEY, at timestamptz);
+            INSERT INTO t SELECT n, \(Self.ages) FROM generate_series(1, 9) n;
+            CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN IF OLD.id = 3 THEN RETURN NULL; END IF; RETURN OLD; END$$;
+            CREATE TRIGGER tr BEFORE DELETE ON t FOR EACH ROW EXECUTE FUNCTION f();
+            """)
+        #expect(try archived.delete("t")?.rowCount == 4)
+        #expect(try archived.undo().total.restoredCount == 4)
+    }
+
+    // MARK: Others at work
+
+    /// A row that is added to a family while it is deleted is not lost, whatever happens.
+    @Test func childrenThatArriveMeanwhileAreArchivedOrStay() async throws {
+        let archived = try ArchivedDatabase(
+            """
+            CREATE TABLE p (id int PRIMARY KEY, at timestamptz);
+            CREATE TABLE c (id serial PRIMARY KEY, p int REFERENCES p ON DELETE CASCADE, v int);
+            CREATE INDEX ON c (p);
+            INSERT INTO p SELECT n, '2025-01-01' FROM generate_series(1, 300) n;
+            INSERT INTO c (p, v) SELECT n, 0 FROM generate_series(1, 300) n;
+            """)
+        let database = archived.database
+        let others = Task.detached {
+            let other = try database.connection()
+            var (inserted, changed) = (0, 0)
+            for round in 0..<400 {
+                let id = (round * 7) % 300 + 1
+                inserted += (try? other.execute("INSERT INTO c (p, v) VALUES (\(id), 1)").changedCount) ?? 0
+                changed += (try? other.execute("UPDATE c SET v = v + 1 WHERE p = \(300 - id)").changedCount) ?? 0
+            }
+            return inserted
+        }
+        let result = try #require(try archived.delete("p", batchRows: 5))
+        let inserted = try await others.value
+        let left = try database.run("SELECT count(*) FROM c")[0]
+        #expect(try database.run("SELECT count(*) FROM p") == ["0"] && left == "0")
+        #expect(result.rowCount == 600 + inserted)
+        #expect(try archived.undo(rows: 50).total.restoredCount == 600 + inserted)
+    }
+
+    /// The archive's table was made for the columns of before.
+    @Test(arguments: ["ADD COLUMN more text DEFAULT 'x'", "ALTER COLUMN v TYPE numeric(12, 4) USING v + 0.0001"])
+    func aColumnThatChangesDuringTheRunIsNotLost(_ change: String) throws {
+        for relationship in ["", "CREATE TABLE kid (id int PRIMARY KEY, t int REFERENCES t ON DELETE CASCADE);"] {
+            let archived = try ArchivedDatabase(
+                "CREATE TABLE t (id int PRIMARY KEY, at timestamptz, v numeric(12, 2)); CREATE INDEX ON t (at);"
+                    + "INSERT INTO t SELECT n, \(Self.ages), 1 FROM generate_series(1, 9) n;" + relationship)
+            let writer = try archived.database.writer()
+            var request = ArchivedDatabase.request("t")
+            request.archiveRule = "r0"
+            try writer.beginArchive(
+                ArchiveRequest(
+                    place: ArchivedDatabase.schema, run: archived.run,
+                    rules: [.init(name: "r0", entity: "t", cutoff: request.cutoff)]))
+            let deletion = try writer.deletion(of: request)
+            #expect(try deletion.deleteNext(DeletionBounds(rows: 1)).result.archivedCount == 1)
+            try archived.database.run("ALTER TABLE t \(change)")
+            let told = storeError { _ = try deletion.deleteNext(DeletionBounds(rows: 1)) }
+            #expect(
+                told?.kind == .unsupported && told?.message.contains("changed during the run") == true, "\(told as Any)"
+            )
+            #expect(try archived.database.run("SELECT count(*) FROM t") == ["8"])
+        }
+    }
+
+    // MARK: The schema
+
+    @Test func aSchemaThatIsNotOursAloneIsRefused() throws {
+        let archived = try ArchivedDatabase("CREATE TABLE t (id int PRIMARY KEY, at timestamptz);")
+        let user = try archived.database.makeUser("GRANT ALL ON t TO")
+        let name = PostgresCluster.database(of: archived.database.url)
+        try archived.database.run("GRANT CREATE ON DATABASE \(name) TO \(user)")
+        let reader = try PostgresReader(archived.database.address(of: user))
+        func told(_ schema: String = "a") -> String {
+            let error = storeError { try reader.checkArchivePlace(schema) }
+            return "\(error.map { "\($0.kind)" } ?? "none"): \(error?.message ?? "")"
+        }
+        #expect(told().hasPrefix("cannotCreate") && told().contains("does not exist"))
+        #expect(told(ArchivedDatabase.schema).contains("belongs to retention"))
+        try archived.database.run("CREATE SCHEMA a AUTHORIZATION \(user)")
+        #expect(told() == "none: ")
+        try archived.database.run("GRANT CREATE ON SCHEMA a TO PUBLIC")
+        #expect(told().hasPrefix("permission") && told().contains("everybody"))
+        try archived.database.run("REVOKE CREATE ON SCHEMA a FROM PUBLIC, \(user)")
+        #expect(told().contains("does not let"))
+        try archived.database.run("GRANT CREATE ON SCHEMA a TO \(user)")
+        try archived.database.run("CREATE VIEW a.retention_parts AS SELECT 1")
+        #expect(told().hasPrefix("cannotCreate") && told().contains("retention_parts"))
+    }
+
+    @Test func othersCanDoNothingWithAnArchiveAndItsTablesAreNoEntities() throws {
+        let archived = try ArchivedDatabase(
+            "CREATE TABLE t (id int PRIMARY KEY, at timestamptz); INSERT INTO t VALUES (1, '2025-01-01');")
+        try archived.database.run("ALTER DEFAULT PRIVILEGES GRANT ALL ON TABLES TO PUBLIC")
+        try archived.delete("t")
+        #expect(
+            try archived.database.run(
+                "SELECT count(*), count(*) FILTER (WHERE relacl::text ~ '[{,]=') FROM pg_class WHERE relkind = 'r' AND relnamespace = "
+                    + "'\(ArchivedDatabase.schema.quotedIdentifier)'::regnamespace") == ["5|0"])
+        #expect(try archived.database.reader().entityNames() == ["t"])
+    }
+
+    @Test func anArchiveIsRemovedWithAllOfItAndNothingElse() throws {
+        let archived = try ArchivedDatabase(Self.family)
+        try archived.delete("p")
+        var second = archived
+        second.run = "01KBBBBBBBBBBBBBBBBBBBBBBB"
+        try archived.undo()
+        try second.delete("p")
+        let writer = try archived.database.writer()
+        let schema = ArchivedDatabase.schema
+        #expect(try writer.archives(in: schema).map(\.run) == [archived.run, second.run])
+        // A table in the place of one of ours stays, and so does the archive.
+        let table = archived.archive(ArchivePlace.tableName(archived.run, 0))
+        try archived.database.run("COMMENT ON TABLE \(table) IS 'mine'")
+        #expect(
+            storeError { try writer.removeArchive(of: archived.run, in: schema) }?.message.contains("stays") == true)
+        #expect(try writer.archives(in: schema).count == 2)
+        try archived.database.run("COMMENT ON TABLE \(table) IS '\(ArchivePlace.mark(of: archived.run))'")
+        try writer.removeArchive(of: archived.run, in: schema)
+        #expect(try writer.archives(in: schema) == [StoredArchive(run: second.run, isComplete: true)])
+        let missing = storeError { try archived.undo() }
+        #expect(missing?.kind == .missing)
+        #expect(try second.undo().total.skippedCount == 0)
+        #expect(
+            try archived.database.run(
+                "SELECT count(*) FROM pg_class WHERE relkind = 'r' AND relname LIKE '\(archived.run)%'") == ["0"])
+    }
+
+    @Test func aRunThatArchivesNothingLeavesNoArchive() throws {
+        let archived = try ArchivedDatabase("CREATE TABLE t (id int PRIMARY KEY, at timestamptz);")
+        #expect(try archived.delete("t") == nil)
+        #expect(try archived.database.writer().archives(in: ArchivedDatabase.schema) == [])
+    }
+
+    /// Rows and their copies are in one transaction, so that an archive without an end is right, too.
+    @Test func anArchiveThatIsNotCompleteHasExactlyWhatWasDeleted() throws {
+        let archived = try ArchivedDatabase(Self.family)
+        let before = try archived.contents()
+        try archived.delete([ArchivedDatabase.request("p")], batchRows: 2, isComplete: false)
+        #expect(
+            try archived.database.writer().archives(in: ArchivedDatabase.schema)
+                == [StoredArchive(run: archived.run, isComplete: false)])
+        #expect(try archived.undo().total.skippedCount == 0)
+        #expect(try archived.contents() == before)
+    }
+
+    @Test func anArchiveThatLacksRowsIsDamaged() throws {
+        let archived = try ArchivedDatabase(Self.family)
+        try archived.delete("p")
+        let after = try archived.contents()
+        try archived.database.run(
+            "DELETE FROM \(archived.archive(ArchivePlace.tableName(archived.run, 1))) WHERE ctid = '(0,1)'")
+        let told = storeError { try archived.undo() }
+        #expect(told?.kind == .inputOutput && told?.message.contains("is damaged") == true)
+        #expect(try archived.contents() == after)
+    }
+}

@@ -1,0 +1,123 @@
+import PostgresCluster
+import PriceStore
+import StoreConformance
+import TestSupport
+import Testing
+
+@testable import PostgresStore
+
+/// Random databases, whose rows are deleted with an archive and restored again: every value is what it was.
+@Suite(.needsPostgres)
+struct RandomRestorationTests {
+    private static let trials = Trials(100, inPortionsOf: 20)
+    private static let layoutTrials = Trials(20, inPortionsOf: 20)
+
+    @Test(arguments: trials.portions)
+    func aDatabaseIsAfterAnUndoWhatItWasBeforeTheRun(_ seeds: Range<UInt64>) throws {
+        try Self.run(Self.trials, seeds, in: try TestDatabase(), nil)
+    }
+
+    @Test(arguments: TableLayout.installed)
+    func everyLayoutIsAfterAnUndoWhatItWasBeforeTheRun(_ layout: TableLayout) throws {
+        let database = try layout.makeDatabase()
+        for seeds in Self.layoutTrials.portions { try Self.run(Self.layoutTrials, seeds, in: database, layout) }
+    }
+
+    @Test func theTrialsRestoreRowsAndReferencesOfEveryKind() throws {
+        let archived = try ArchivedDatabase(try TestDatabase())
+        var seen: Set<String> = []
+        for seed in 1...60 as ClosedRange<UInt64> {
+            var trial = try Trial(seed: seed, archived, nil)
+            try trial.run()
+            #expect(trial.found == [])
+            seen.formUnion(trial.seen)
+        }
+        #expect(seen == ["rows", "references", "several tables", "no key", "nothing"])
+    }
+
+    private static func run(
+        _ trials: Trials, _ seeds: Range<UInt64>, in database: TestDatabase, _ layout: TableLayout?
+    ) throws {
+        let archived = try ArchivedDatabase(database)
+        trials.run(seeds, on: { try Trial(seed: $0, archived, layout) }, story: \.story) { trial, found in
+            defer { found = trial.found }
+            try trial.run()
+        }
+    }
+}
+
+private struct Trial {
+    var random: RandomDatabase
+    let rules: JudgedRules
+    let archived: ArchivedDatabase
+    var found: [String] = []
+    /// What was restored.
+    var seen: Set<String> = []
+
+    init(seed: UInt64, _ archived: ArchivedDatabase, _ layout: TableLayout?) throws {
+        random = RandomDatabase(seed: seed, layout: layout)
+        var archived = archived
+        archived.run = "01KAAAAAAAAAAAAAAAAAAAA" + String(1000 + seed % 9000).suffix(3)
+        self.archived = archived
+        let reference = try random.make(try archived.database.connection())
+        rules = JudgedRules(random.rules(), on: reference)
+    }
+
+    var story: String {
+        (random.tables.flatMap { [$0.sql] + $0.indexes } + rules.story).map { "    " + $0 }.joined(separator: "\n")
+    }
+
+    mutating func run() throws {
+        let writer = try archived.database.writer(zone: random.zone)
+        defer { try? writer.removeArchive(of: archived.run, in: ArchivedDatabase.schema) }
+        let before = try archived.contents()
+        var (requests, techniques): ([SurveyRequest], [String?]) = ([], [])
+        for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
+            var archivedRequest = request
+            archivedRequest.archiveRule = "r\(requests.count)"
+            guard try writer.archiveObstacle(of: archivedRequest) == nil else { return }
+            let findings = try writer.findings(archivedRequest)
+            guard findings.survey.unsupported == nil else { return }
+            requests.append(request)
+            techniques.append(findings.possibleTechniques.randomElement(using: &random.random)?.rawValue)
+        }
+        guard
+            try archived.delete(
+                requests, techniques: techniques, batchRows: random.pick([nil, nil, 1, 3, 20]), on: writer) != nil
+        else {
+            if try archived.contents() != before { found.append("rows are deleted, and there is no archive") }
+            seen.insert("nothing")
+            return
+        }
+        let deleted = try archived.contents()
+        let prediction = try archived.database.reader().restorable(archived.request())
+        if try archived.contents() != deleted { found.append("the survey changed the store") }
+
+        // A stop anywhere, and once more to the end.
+        let rows = random.pick([1, 2, 7, 1000])
+        if random.chance(50) { try archived.undo(rows: rows, parts: Int.random(in: 1...4, using: &random.random)) }
+        let outcome = try archived.undo(rows: rows)
+        let after = try archived.contents()
+        for (name, rows) in before.sorted(by: { $0.key < $1.key }) where after[name] != rows {
+            let now = after[name] ?? []
+            found.append(
+                "\(name) lacks \(Set(rows).subtracting(now).prefix(3)), has new \(Set(now).subtracting(rows).prefix(3)) by \(techniques)"
+            )
+        }
+        if outcome.total.skippedCount > 0 { found.append("skipped \(outcome.skipped.prefix(3))") }
+
+        if outcome.total.restoredCount > 0 { seen.insert("rows") }
+        if outcome.total.referenceCount > 0 { seen.insert("references") }
+        if outcome.tables.values.count(where: { $0.restoredCount > 0 }) > 1 { seen.insert("several tables") }
+        if random.main.constraints.isEmpty, random.main.column(.key)?.rest == "" { seen.insert("no key") }
+
+        let again = try archived.undo(rows: rows)
+        if try archived.contents() != after { found.append("a second undo changes rows") }
+        if again.total.restoredCount + again.total.referenceCount + again.total.skippedCount > 0 {
+            found.append("a second undo restores or skips rows: \(again)")
+        }
+        for table in prediction where table.conflictCount + table.presentCount > 0 {
+            found.append("the survey of \(table.table) finds rows that are gone: \(table)")
+        }
+    }
+}

@@ -1,0 +1,352 @@
+import Foundation
+import PriceStore
+import RetentionJob
+import RetentionPolicy
+import TestSupport
+import Testing
+
+/// Whether a rule has become wider, and by how many rows: against a judge that computes what both policies delete.
+@Suite struct WidenedPolicyTests {
+    enum Verdict: String { case wider, narrower, same }
+
+    /// A rule before and after a change, as lines of a policy in front of its rules and as settings of the rule.
+    struct Change: CustomTestStringConvertible {
+        var old, new: String
+        var verdict: Verdict
+        var oldHead = ""
+        var newHead = ""
+        var testDescription: String { "\(oldHead) \(old) -> \(newHead) \(new)" }
+
+        init(_ old: String, _ new: String, _ verdict: Verdict, head: String = "", newHead: String? = nil) {
+            (self.old, self.new, self.verdict, oldHead) = (old, new, verdict, head)
+            self.newHead = newHead ?? head
+        }
+    }
+
+    static let changes: [Change] = [
+        // Ages.
+        Change("max_age: 30d", "max_age: 60d", .narrower), Change("max_age: 300d", "max_age: 60d", .wider),
+        Change("max_age: 2w", "max_age: 14d", .same), Change("max_age: 24mo", "max_age: 2y", .same),
+        Change("max_age: 90min", "max_age: 1h30min", .same), Change("max_age: P30D", "max_age: 30d", .same),
+        Change("max_age: 1d", "max_age: 24h", .narrower),
+        Change("max_age: 1d", "max_age: 24h", .wider, head: "timezone: Europe/Berlin"),
+        Change("max_age: 1mo", "max_age: 30d", .wider), Change("max_age: 1mo", "max_age: 31d", .narrower),
+        Change("max_age: 30d", "max_age: 1mo", .wider), Change("max_age: 28d", "max_age: 1mo", .narrower),
+        Change("max_age: 1y", "max_age: 365d", .wider), Change("max_age: 1y", "max_age: 366d", .narrower),
+        Change("max_age: 30d", "max_age: 29d23h", .wider), Change("max_age: 30d", "max_age: 30d1s", .narrower),
+        // Where.
+        Change("max_age: 30d, where: { symbol: XAU }", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, where: { symbol: XAU }", .narrower),
+        Change("max_age: 30d, where: { symbol: XAU }", "max_age: 30d, where: { symbol: EUR }", .wider),
+        Change("max_age: 30d, where: { symbol: [XAU, EUR] }", "max_age: 30d, where: { symbol: XAU }", .narrower),
+        Change("max_age: 30d, where: { symbol: XAU }", "max_age: 30d, where: { symbol: [XAU] }", .narrower),
+        Change("max_age: 30d, where: { symbol: XAU }", "max_age: 30d, where: { symbol: [XAU, EUR] }", .wider),
+        Change("max_age: 30d, where: { v: { lt: 5 } }", "max_age: 30d, where: { v: { lt: 4 } }", .wider),
+        Change("max_age: 30d, where: { v: { lt: 5 } }", "max_age: 30d, where: { v: { le: 5 } }", .wider),
+        Change("max_age: 30d, where: { v: { ge: 5 } }", "max_age: 30d, where: { v: { gt: 5 } }", .wider),
+        Change(
+            "max_age: 30d, where: { symbol: XAU, v: { lt: 5 } }", "max_age: 30d, where: { v: { lt: 5 }, symbol: XAU }",
+            .same),
+        Change("max_age: 30d, where: { v: { null: true } }", "max_age: 30d, where: { v: { null: false } }", .wider),
+        // What is kept.
+        Change("max_age: 30d, keep_last: { count: 9 }", "max_age: 30d, keep_last: { count: 3 }", .wider),
+        Change("max_age: 30d, keep_last: { count: 3 }", "max_age: 30d, keep_last: { count: 9 }", .narrower),
+        Change("max_age: 30d, keep_last: { count: 3 }", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, keep_last: { count: 3 }", .narrower),
+        Change(
+            "max_age: 30d, keep_last: { count: 3, per: [symbol] }", "max_age: 30d, keep_last: { count: 3 }", .wider),
+        Change(
+            "max_age: 30d, keep_last: { count: 3, per: [symbol, v] }",
+            "max_age: 30d, keep_last: { count: 3, per: [v, symbol] }", .same),
+        // What is a date.
+        Change("max_age: 30d, earliest: 2026-01-01", "max_age: 30d, earliest: 2025-01-01", .wider),
+        Change("max_age: 30d, earliest: 2025-01-01", "max_age: 30d, earliest: 2026-01-01", .narrower),
+        Change("max_age: 30d, earliest: 2025-01-01", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, earliest: 2026-01-01", .narrower),
+        Change("max_age: 30d, latest: 2026-06-01", "max_age: 30d, latest: 2026-09-01", .wider),
+        Change("max_age: 30d, latest: 2026-06-01", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, latest: 2026-06-01", .narrower),
+        Change("max_age: 30d, align: month", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, align: month", .narrower),
+        Change("max_age: 30d, align: day", "max_age: 30d, align: week", .narrower),
+        Change("max_age: 30d, align: week", "max_age: 30d, align: month", .wider),
+        Change("max_age: 30d", "max_age: 30d", .wider, head: "timezone: UTC", newHead: "timezone: Asia/Tokyo"),
+        // Limits, relationships, archives.
+        Change("max_age: 30d, limits: { max_rows: 5 }", "max_age: 30d, limits: { max_rows: 500 }", .wider),
+        Change("max_age: 30d, limits: { max_rows: 500 }", "max_age: 30d, limits: { max_rows: 400 }", .narrower),
+        Change("max_age: 30d, limits: { max_fraction: 0.5 }", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, limits: { max_fraction: 0.99 }", .narrower),
+        Change("max_age: 30d", "max_age: 30d, limits: { max_late_rows: 2000 }", .wider),
+        Change("max_age: 30d", "max_age: 30d, limits: { max_late_rows: 10 }", .narrower),
+        Change("max_age: 30d, relationships: deny", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, relationships: deny", .narrower),
+        Change("max_age: 30d, relationships: nullify", "max_age: 30d, relationships: cascade", .wider),
+        Change("max_age: 30d, relationships: cascade", "max_age: 30d, relationships: nullify", .wider),
+        Change("max_age: 30d", "max_age: 30d, allow_empty: true", .wider),
+        Change("max_age: 30d", "max_age: 30d, accept: [too_many_rows]", .wider),
+        Change("max_age: 30d, accept: [wrong_unit, too_many_rows]", "max_age: 30d, accept: [wrong_unit]", .narrower),
+        Change("max_age: 30d, where: { symbol: \u{e9} }", "max_age: 30d, where: { symbol: e\u{301} }", .wider),
+        Change(
+            "max_age: 30d", "max_age: 30d, archive: none", .wider, head: "archive: { folder: archive }"),
+        Change(
+            "max_age: 30d, archive: none", "max_age: 30d", .narrower, head: "archive: { folder: archive }"),
+        // What does not matter.
+        Change("max_age: 30d", "max_age: 30d, batch: { rows: 100 }, reclaim: none, digest: true", .same),
+        Change("max_age: 30d, relationships: as_declared", "max_age: 30d", .same),
+    ]
+
+    /// Rows of a day each, of two symbols, some without a value or a date.
+    private static func store() throws -> PriceFile {
+        let file = try PriceFile("ALTER TABLE price ADD COLUMN v INTEGER")
+        try file.addPrices(daysOld: 0..<400)
+        try file.addPrices(daysOld: (0..<400).filter { $0 % 3 == 0 }, symbol: "EUR")
+        try file.execute("UPDATE price SET v = id % 11 WHERE id % 7 > 0; UPDATE price SET at = NULL WHERE id % 50 = 0")
+        return file
+    }
+
+    private static func read(_ head: String, _ rules: [String], in file: PriceFile) throws -> Policy {
+        let path = file.folder.appending(path: "policy.yaml").path(percentEncoded: false)
+        let lines = rules.enumerated().map { index, body in
+            body.contains("name:")
+                ? "  - { entity: price, date_attribute: at, date_format: unix_seconds, \(body) }"
+                : "  - { name: r\(index), entity: price, date_attribute: at, date_format: unix_seconds, \(body) }"
+        }
+        let text = "version: 1\nstore: \(file.path)\n\(head)\nrules:\n\(lines.joined(separator: "\n"))\n"
+        try text.write(toFile: path, atomically: true, encoding: .utf8)
+        return try PolicyFile.read(path: path)
+    }
+
+    /// What the ledger remembers of a run of a policy that left no row.
+    private static func memory(of policy: Policy) throws -> RunMemory {
+        var memory = RunMemory(lastRun: PriceFile.now.advanced(byMicroseconds: -1))
+        memory.rules = try policy.rules.map { rule in
+            let record = RecordedRule(rule, entity: rule.entity, date: rule.dateAttribute, zone: policy.timezone)
+            let line = RunMemory.CarriedOut(
+                record, state: .some, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now, keptCount: 0,
+                holds: policy.holds
+            ).line
+            #expect(!line.contains("\n"))
+            let again = try #require(RunMemory.CarriedOut(line: line), "\(line)")
+            #expect(again.line == line)
+            return again
+        }
+        return memory
+    }
+
+    private static func step(_ file: PriceFile, _ policy: Policy, _ memory: RunMemory) throws -> Plan.Step {
+        let plan = try Planner(
+            policy: policy, asOf: PriceFile.now, clock: PriceFile.now, memory: memory, countsAllRows: true
+        ).plan(reader: try file.reader())
+        return try #require(plan.steps.first)
+    }
+
+    @Test(arguments: changes) func aChangeIsJudgedByTheRowsOfBothPolicies(_ change: Change) throws {
+        let file = try Self.store()
+        try file.execute("CREATE TABLE note(price INTEGER REFERENCES price ON DELETE SET NULL)")
+        let old = try Self.read(change.oldHead, [change.old], in: file)
+        let new = try Self.read(change.newHead, [change.new], in: file)
+        let step = try Self.step(file, new, Self.memory(of: old))
+        let found: Verdict = step.widened != nil ? .wider : step.narrowed.isEmpty ? .same : .narrower
+        #expect(found == change.verdict, "\(step.widened?.text ?? "") \(step.narrowed)")
+        let (before, now) = (try WidenedJudge(file, old).deleted(), try WidenedJudge(file, new).deleted())
+        let more = now.subtracting(before)
+        if let widened = step.widened {
+            #expect(widened.rowCount == more.count, "\(widened.rowText)")
+            #expect(step.report.refusal == .policyWidened)
+            #expect(step.report.message?.contains(widened.text) == true, "\(step.report.message ?? "")")
+        } else {
+            #expect(more.isEmpty)
+        }
+        if found == .same { #expect(now == before) }
+    }
+
+    @Test func namesOfRulesDoNotMatter() throws {
+        let file = try Self.store()
+        func verdict(_ old: [String], _ new: [String]) throws -> [Int?] {
+            let memory = try Self.memory(of: Self.read("", old, in: file))
+            return try Planner(
+                policy: Self.read("", new, in: file), asOf: PriceFile.now, clock: PriceFile.now, memory: memory,
+                countsAllRows: true
+            ).plan(reader: try file.reader()).steps.map { $0.widened?.rowCount }
+        }
+        // The same rule by another name; two rules that change places; a part of a rule.
+        #expect(try verdict(["name: a, max_age: 90d"], ["name: b, max_age: 90d"]) == [nil])
+        #expect(
+            try verdict(
+                ["name: a, max_age: 90d, where: { symbol: EUR }", "name: b, max_age: 60d, where: { symbol: XAU }"],
+                ["name: b, max_age: 90d, where: { symbol: EUR }", "name: a, max_age: 60d, where: { symbol: XAU }"])
+                == [nil, nil])
+        #expect(try verdict(["name: a, max_age: 90d"], ["name: b, max_age: 90d, where: { symbol: EUR }"]) == [nil])
+        // A second rule, and one that is wider by another name.
+        let second = try verdict(["name: a, max_age: 90d"], ["name: a, max_age: 90d", "name: b, max_age: 85d"])
+        #expect(second[0] == nil && (second[1] ?? 0) > 0)
+        #expect((try verdict(["name: a, max_age: 90d"], ["name: b, max_age: 85d"])[0] ?? 0) > 0)
+        // A rule that was removed, and comes back.
+        var memory = try Self.memory(of: Self.read("", ["name: a, max_age: 90d"], in: file))
+        memory.rules[0].state = .removed
+        let again = try Self.step(file, Self.read("", ["name: a, max_age: 90d"], in: file), memory)
+        #expect(again.widened?.run == nil && (again.widened?.rowCount ?? 0) > 0)
+        #expect(again.report.message?.contains("the last run had no such rule") == true)
+        // Without a run nothing is known.
+        #expect(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), RunMemory()).widened == nil)
+    }
+
+    @Test func aRemovedHoldIsAWiderPolicy() throws {
+        let file = try Self.store()
+        let hold = "holds: [{ name: tax, entity: price, where: { symbol: EUR }, from: 2026-01-01, reason: tax }]"
+        let held = try Self.read(hold, ["max_age: 90d"], in: file)
+        var memory = try Self.memory(of: held)
+        #expect(try Self.step(file, held, memory).widened == nil)
+        let count = try file.count("symbol = 'EUR' AND at >= 1767225600 AND at < 1795219200 - 90 * 86400")
+        let removed = try #require(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), memory).widened)
+        #expect(removed.rowCount == count && removed.removedHolds == ["tax"] && count > 0)
+        // A hold that covers more, and one that ends by itself, are no wider policy; one that covers less is.
+        let more = hold.replacing("2026-01-01", with: "2025-12-01").replacing("tax,", with: "audit,")
+        #expect(try Self.step(file, Self.read(more, ["max_age: 90d"], in: file), memory).widened == nil)
+        let less = hold.replacing("2026-01-01", with: "2026-02-01")
+        #expect(try Self.step(file, Self.read(less, ["max_age: 90d"], in: file), memory).widened != nil)
+        memory.rules[0].holds[0].expires = PriceFile.now
+        #expect(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), memory).widened == nil)
+    }
+
+    private static let trials = Trials(200, inPortionsOf: 50)
+
+    /// A plan that is not refused deletes no row that the former policy keeps.
+    @Test(arguments: trials.portions) func randomChanges(_ seeds: Range<UInt64>) throws {
+        Self.trials.run(seeds, on: { RandomRules(random: SeededRandom($0)) }, story: { $0.story }) { rules, found in
+            let file = try Self.store()
+            let (old, new) = rules.pair()
+            let before = try Self.read("", old, in: file)
+            let now = try Self.read("", new, in: file)
+            let plan = try Planner(
+                policy: now, asOf: PriceFile.now, clock: PriceFile.now, memory: Self.memory(of: before),
+                countsAllRows: true
+            ).plan(reader: try file.reader())
+            let kept = try WidenedJudge(file, before).deleted()
+            var taken: Set<Int64> = []
+            for (index, step) in plan.steps.enumerated() {
+                var alone = now
+                alone.rules = [now.rules[index]]
+                let deleted = try WidenedJudge(file, alone).deleted().subtracting(taken)
+                let more = deleted.subtracting(kept)
+                if let widened = step.widened {
+                    if widened.rowCount != more.count, step.rule.limits.maxRows == nil {
+                        found.append("\(index): \(widened.rowCount) rows, and the judge has \(more.count)")
+                    }
+                } else if !more.isEmpty {
+                    found.append("\(index) is not wider, and deletes \(more.count) rows more")
+                }
+                if step.disposition == .planned { taken.formUnion(deleted) }
+            }
+        }
+    }
+}
+
+/// Pairs of policies for one table, the second often a small change of the first.
+private struct RandomRules: Choosing {
+    var random: SeededRandom
+    private(set) var story = ""
+
+    init(random: SeededRandom) { self.random = random }
+
+    mutating func pair() -> (old: [String], new: [String]) {
+        let old = (0..<pick([1, 1, 2])).map { rule(named: "r\($0)") }
+        var new = old
+        for index in new.indices where chance(70) { new[index] = rule(named: chance(70) ? "r\(index)" : "s\(index)") }
+        if chance(20) { new.append(rule(named: "t")) }
+        if chance(10), new.count > 1 { new.removeFirst() }
+        story = "\(old)\n\(new)"
+        return (old, new)
+    }
+
+    private mutating func rule(named name: String) -> String {
+        var text =
+            "name: \(name), max_age: \(pick(["30d", "1mo", "60d", "720h", "90d", "8w", "1y"])), allow_empty: true"
+        let conditions = ["symbol: XAU", "symbol: [XAU, EUR]", "v: { lt: 5 }", "v: { ge: 3 }", "v: { null: true }"]
+        if chance(50) { text += ", where: { \(pick(conditions)) }" }
+        if chance(30) { text += ", keep_last: { count: \(pick([1, 5, 20])), per: \(pick(["[]", "[symbol]"])) }" }
+        if chance(20) { text += ", earliest: \(pick(["2025-12-01", "2026-03-01"]))" }
+        if chance(20) { text += ", latest: \(pick(["2026-06-01", "2026-08-01"]))" }
+        if chance(20) { text += ", align: \(pick(["day", "week", "month"]))" }
+        return text
+    }
+}
+
+/// Computes what a policy deletes from all rows of the table, by other means than the program.
+private struct WidenedJudge {
+    private struct Row {
+        var id: Int64
+        var at: Int64?
+        var symbol: String?
+        var v: Int64?
+    }
+
+    private let policy: Policy
+    private let rows: [Row]
+
+    init(_ file: PriceFile, _ policy: Policy) throws {
+        self.policy = policy
+        let reader: any StoreReader = try file.reader()
+        rows = try reader.fetch(FetchRequest(entity: "price"), attributes: ["id", "at", "symbol", "v"]).map {
+            Row(id: $0[0].number ?? 0, at: $0[1].number, symbol: $0[2].word, v: $0[3].number)
+        }
+    }
+
+    func deleted() throws -> Set<Int64> {
+        try policy.rules.reduce(into: []) { $0.formUnion(try deleted(by: $1)) }
+    }
+
+    private func deleted(by rule: Rule) throws -> Set<Int64> {
+        let cutoff = Cutoff.instant(
+            asOf: PriceFile.now, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
+        let earliest = rule.earliest ?? Rule.defaultEarliest(policy.timezone)
+        let readable = rows.filter { row in
+            guard let at = row.at, meets(row, rule.filter) else { return false }
+            let instant = Instant(unixSeconds: at)
+            return instant >= earliest && rule.latest.map { instant <= $0 } ?? true
+        }
+        var kept: Set<Int64> = []
+        if let keepLast = rule.keepLast {
+            let groups = Dictionary(grouping: readable) { row in keepLast.per.map { $0 == "symbol" ? row.symbol : nil }
+            }
+            for group in groups.values {
+                let sorted = group.sorted { ($0.at ?? 0) > ($1.at ?? 0) }
+                let last = sorted[min(keepLast.count, sorted.count) - 1].at ?? 0
+                kept.formUnion(sorted.filter { ($0.at ?? 0) >= last }.map(\.id))
+            }
+        }
+        let expired = readable.filter { Instant(unixSeconds: $0.at ?? 0) < cutoff && !kept.contains($0.id) }
+        if let limit = rule.limits.maxRows, expired.count > limit { return [] }
+        if let limit = rule.limits.maxFraction, Double(expired.count) / Double(readable.count) > limit { return [] }
+        return Set(expired.map(\.id))
+    }
+
+    private func meets(_ row: Row, _ filter: PriceStore.Predicate) -> Bool {
+        func value(_ name: String) -> StoreValue {
+            name == "symbol" ? row.symbol.map { .text($0) } ?? .null : row.v.map { .integer($0) } ?? .null
+        }
+        switch filter {
+        case .all: return true
+        case .and(let parts): return parts.allSatisfy { meets(row, $0) }
+        case .isNull(let name): return value(name) == .null
+        case .isNotNull(let name): return value(name) != .null
+        case .isIn(let name, let values): return value(name) != .null && values.contains(value(name))
+        case .compare(let name, .equal, let wanted): return value(name) == wanted
+        case .compare(let name, let comparison, let wanted):
+            guard let own = value(name).number, let wanted = wanted.number else { return false }
+            return switch comparison {
+            case .less: own < wanted
+            case .lessOrEqual: own <= wanted
+            case .greater: own > wanted
+            case .greaterOrEqual: own >= wanted
+            default: false
+            }
+        default: return false
+        }
+    }
+}
+
+extension StoreValue {
+    fileprivate var number: Int64? { if case .integer(let number) = self { number } else { nil } }
+    fileprivate var word: String? { if case .text(let text) = self { text } else { nil } }
+}

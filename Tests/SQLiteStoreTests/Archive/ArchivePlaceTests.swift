@@ -1,0 +1,80 @@
+import Foundation
+@preconcurrency import Glibc
+import GRDB
+import PriceStore
+import Testing
+
+@testable import SQLiteStore
+
+/// An archive that is moved, removed, replaced or cannot be written while its run deletes rows: the run deletes nothing more, and
+/// says what is wrong with the archive.
+struct ArchivePlaceTests {
+    private static let changes: [(String, @Sendable (String) throws -> Void)] = [
+        ("removed", { try FileManager.default.removeItem(atPath: $0) }),
+        ("moved", { try FileManager.default.moveItem(atPath: $0, toPath: $0 + ".moved") }),
+        (
+            "replaced",
+            {
+                try FileManager.default.moveItem(atPath: $0, toPath: $0 + ".moved")
+                try FileManager.default.copyItem(atPath: $0 + ".moved", toPath: $0)
+            }
+        ),
+        ("without the file of its last transactions", { try FileManager.default.removeItem(atPath: $0 + "-wal") }),
+        ("with a shorter file of its last transactions", { #expect(truncate($0 + "-wal", 32) == 0) }),
+    ]
+
+    private func begin(_ archived: ArchivedStore) throws -> (SQLiteWriter, any Deletion) {
+        let writer = try archived.store.writer()
+        var request = ArchivedStore.request("t")
+        request.archiveRule = "r"
+        try writer.beginArchive(
+            ArchiveRequest(
+                place: archived.folder.path(percentEncoded: false), run: ArchivedStore.run,
+                rules: [.init(name: "r", entity: "t", cutoff: request.cutoff)]))
+        return (writer, try writer.deletion(of: request))
+    }
+
+    private static let store =
+        "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO t VALUES (1, 1), (2, 2), (3, 3), (4, 4), (9, 99)"
+
+    @Test(arguments: changes.indices)
+    func nothingMoreIsDeleted(index: Int) throws {
+        let archived = try ArchivedStore(Self.store)
+        let (writer, deletion) = try begin(archived)
+        _ = try deletion.deleteNext(DeletionBounds(rows: 2))
+        try Self.changes[index].1(archived.path)
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 1)) }
+        #expect(error?.kind == .replaced && error?.store == archived.path, "\(String(describing: error))")
+        #expect(error?.message.hasPrefix("the archive was") == true, "\(String(describing: error))")
+        #expect(try archived.store.rows("SELECT id FROM t") == ["3", "4", "9"])
+        let last = #expect(throws: StoreError.self) { try writer.completeArchive() }
+        #expect(last?.message == error?.message)
+    }
+
+    @Test func aFileThatTookItsPlaceIsNotRemoved() throws {
+        let archived = try ArchivedStore(Self.store)
+        let (writer, _) = try begin(archived)
+        try FileManager.default.moveItem(atPath: archived.path, toPath: archived.path + ".moved")
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: archived.path))
+        #expect(throws: StoreError.self) { try writer.completeArchive() }
+        #expect(try String(contentsOfFile: archived.path, encoding: .utf8) == "mine")
+    }
+
+    @Test func aFullDiskSaysWhereTheRowsAre() throws {
+        let archived = try ArchivedStore(Self.store)
+        try archived.store.change {
+            try $0.execute(sql: "ALTER TABLE t ADD COLUMN v; UPDATE t SET v = zeroblob(100000)")
+        }
+        let (writer, deletion) = try begin(archived)
+        _ = try deletion.deleteNext(DeletionBounds(rows: 1))
+        try writer.archiver?.file.run("making it full") { db in
+            let pages = try Int.fetchOne(db, sql: "PRAGMA page_count") ?? 0
+            try db.execute(sql: "PRAGMA max_page_count = \(pages + 1)")
+        }
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 2)) }
+        #expect(error?.engineCode == "SQLITE_FULL" && error?.store == archived.path)
+        #expect(
+            error?.hint?.contains("rows that were deleted before are in it") == true, "\(String(describing: error))")
+        #expect(try archived.store.rows("SELECT id FROM t") == ["2", "3", "4", "9"])
+    }
+}

@@ -1,0 +1,222 @@
+import GRDB
+import PriceStore
+import Testing
+
+@testable import SQLiteStore
+
+/// What a restoration does where other rows have the places of archived ones, and where triggers fill them. Days under 20 are deleted.
+struct RestoredPlaceTests {
+    private func skip(_ table: String, _ key: StoreValue..., reason: String) -> SkippedRow {
+        SkippedRow(table: table, key: key, reason: reason)
+    }
+
+    /// The undo, twice: the second one changes nothing and skips the same.
+    private func undoTwice(_ archived: ArchivedStore, rows: Int = 1000) throws -> ArchivedStore.Outcome {
+        let outcome = try archived.undo(rows: rows)
+        let after = try archived.contents()
+        let again = try archived.undo(rows: rows)
+        #expect(try archived.contents() == after)
+        #expect(again.total.restoredCount + again.total.referenceCount == 0)
+        #expect(again.skipped == outcome.skipped)
+        return outcome
+    }
+
+    // MARK: Children of rows that are refused
+
+    @Test(
+        arguments: [
+            "id TEXT PRIMARY KEY, at INTEGER, up TEXT REFERENCES t(id) ON DELETE CASCADE",
+            "at INTEGER, id TEXT UNIQUE, up TEXT REFERENCES t(id) ON DELETE CASCADE",
+            "number INTEGER PRIMARY KEY, id TEXT UNIQUE, at INTEGER, up TEXT REFERENCES t(id) ON DELETE CASCADE",
+        ], [1, 1000])
+    func aChildIsNotGivenToTheRowThatHasItsParentsKey(_ columns: String, _ rows: Int) throws {
+        let archived = try ArchivedStore(
+            "CREATE TABLE t (\(columns)); INSERT INTO t (id, at, up) VALUES ('A', 1, NULL), ('B', 2, 'A'), ('C', 3, 'B'), ('D', 4, NULL)"
+        )
+        try archived.delete("t")
+        try archived.store.change { try $0.execute(sql: "INSERT INTO t (id, at) VALUES ('A', 99)") }
+        let outcome = try undoTwice(archived, rows: rows)
+        #expect(try archived.store.rows("SELECT id, at FROM t ORDER BY id") == ["A|99", "D|4"])
+        #expect(outcome.total.skippedCount == 3 && outcome.total.restoredCount == 1)
+        #expect(outcome.skipped.filter { $0.reason == "its row of t was not restored" }.count == 2)
+    }
+
+    @Test func nothingOfACircleIsGivenToAStranger() throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE a (id TEXT PRIMARY KEY, at INTEGER, b TEXT REFERENCES b ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED);
+            CREATE TABLE b (id TEXT PRIMARY KEY, a TEXT REFERENCES a ON DELETE CASCADE DEFERRABLE INITIALLY DEFERRED);
+            PRAGMA foreign_keys = OFF;
+            INSERT INTO a VALUES ('1', 1, 'x'), ('2', 2, 'y'); INSERT INTO b VALUES ('x', '1'), ('y', '2');
+            """)
+        try archived.delete("a")
+        try archived.store.change { try $0.execute(sql: "INSERT INTO a VALUES ('1', 99, NULL)") }
+        _ = try undoTwice(archived)
+        #expect(try archived.store.rows("SELECT count(*) FROM b WHERE a = '1'") == ["0"])
+    }
+
+    // MARK: Rowids that are no key
+
+    @Test func aDeclaredKeyDecidesAndNotTheRowid() throws {
+        let archived = try ArchivedStore(
+            "CREATE TABLE t (k TEXT PRIMARY KEY, at INTEGER); INSERT INTO t VALUES ('a', 1), ('b', 2), ('c', 3), (NULL, 4)"
+        )
+        try archived.delete("t")
+        try archived.store.change {
+            try $0.execute(sql: "INSERT INTO t VALUES ('x', 99), ('c', 98), ('y', 97), ('z', 96)")
+        }
+        let survey = try archived.store.reader().restorable(archived.request())
+        #expect(survey.map(\.restorableCount) == [3] && survey.map(\.conflictCount) == [1])
+        let outcome = try undoTwice(archived)
+        #expect(outcome.skipped == [skip("t", .text("c"), reason: "the store has another row with its key")])
+        #expect(
+            try archived.store.rows("SELECT k, at FROM t ORDER BY at")
+                == ["a|1", "b|2", "NULL|4", "z|96", "y|97", "c|98", "x|99"])
+    }
+
+    @Test(arguments: [1, 3, 1000])
+    func rowsWithoutAKeyComeBackAfterAVacuum(_ rows: Int) throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE t (at INTEGER, x);
+            WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 40)
+            INSERT INTO t SELECT iif(i % 2, 1 + i % 3, 90), iif(i < 20, 'same', i) FROM n
+            """)
+        let before = try archived.store.rows("SELECT at, x, typeof(x) FROM t ORDER BY 1, 2")
+        try archived.delete("t")
+        try archived.store.change { try $0.execute(sql: "VACUUM") }
+        let survey = try archived.store.reader().restorable(archived.request())
+        #expect(survey.map(\.restorableCount) == [20])
+        let outcome = try undoTwice(archived, rows: rows)
+        #expect(outcome.total.restoredCount == 20 && outcome.skipped.isEmpty)
+        #expect(try archived.store.rows("SELECT at, x, typeof(x) FROM t ORDER BY 1, 2") == before)
+        #expect(try archived.store.reader().restorable(archived.request()).map(\.presentCount) == [20])
+    }
+
+    @Test(arguments: ["id TEXT PRIMARY KEY", "id TEXT"])
+    func aReferenceIsRestoredInItsOwnRowOrNotAtAll(_ key: String) throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
+            CREATE TABLE c (\(key), t INTEGER REFERENCES t ON DELETE SET NULL);
+            INSERT INTO t VALUES (1, 1), (2, 90); INSERT INTO c VALUES ('a', 2), ('b', 1), ('c', NULL), ('d', NULL);
+            DELETE FROM c WHERE id = 'a';
+            """)
+        try archived.delete("t")
+        try archived.store.change { try $0.execute(sql: "VACUUM") }
+        let survey = try archived.store.reader().restorable(archived.request())
+        let outcome = try undoTwice(archived)
+        #expect(try archived.store.rows("SELECT id FROM c WHERE t = 1 AND id <> 'b'") == [])
+        let restored = outcome.tables["c"]?.referenceCount ?? 0
+        #expect(restored + (outcome.tables["c"]?.skippedReferenceCount ?? 0) == 1)
+        #expect(survey.first { $0.table == "c" }?.referenceCount == restored)
+        #expect((key == "id TEXT PRIMARY KEY") == (restored == 1))
+    }
+
+    // MARK: Triggers that fill the places
+
+    private static let mirrors: [(String, String)] = [
+        (
+            "CREATE TABLE u (id INTEGER PRIMARY KEY, words INTEGER, note TEXT)",
+            "INSERT INTO u (id, words) VALUES (NEW.id, length(NEW.b))"
+        ),
+        ("CREATE TABLE u (n INTEGER PRIMARY KEY, id INTEGER, note TEXT)", "INSERT INTO u (id) VALUES (NEW.id)"),
+        (
+            "CREATE TABLE u (id INTEGER PRIMARY KEY REFERENCES t ON DELETE CASCADE, words INTEGER, note TEXT)",
+            "INSERT INTO u (id, words) VALUES (NEW.id, length(NEW.b))"
+        ),
+        ("CREATE TABLE a_u (id INTEGER, note TEXT)", "INSERT INTO a_u (id) VALUES (NEW.id)"),
+    ]
+
+    @Test(arguments: mirrors.indices, [1, 2, 1000])
+    func rowsThatTriggersKeepInStepComeBackOnce(_ index: Int, _ rows: Int) throws {
+        let (table, insert) = Self.mirrors[index]
+        let name = table.contains("a_u") ? "a_u" : "u"
+        for event in ["BEFORE", "AFTER"] {
+            let archived = try ArchivedStore(
+                """
+                CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, b TEXT); \(table);
+                CREATE TRIGGER gone \(event) DELETE ON t BEGIN DELETE FROM \(name) WHERE id = OLD.id; END;
+                CREATE TRIGGER new AFTER INSERT ON t BEGIN \(insert); END;
+                INSERT INTO t VALUES (1, 1, 'one'), (2, 2, 'two'), (3, 3, 'three'), (4, 99, 'four');
+                UPDATE \(name) SET note = 'by hand ' || id WHERE id <> 3;
+                """)
+            let before = try archived.contents()
+            try archived.delete("t", batchRows: 2)
+            let survey = try archived.store.reader().restorable(archived.request())
+            let outcome = try undoTwice(archived, rows: rows)
+            #expect(try archived.contents() == before, "\(event)")
+            #expect(outcome.skipped.isEmpty)
+            for table in survey { #expect(table.restorableCount == outcome.tables[table.table]?.restoredCount) }
+        }
+    }
+
+    @Test func sumsThatTriggersKeepAreRightAgain() throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, s TEXT); CREATE TABLE total (s TEXT PRIMARY KEY, n INTEGER);
+            CREATE TRIGGER gone AFTER DELETE ON t BEGIN
+                UPDATE total SET n = n - 1 WHERE s = OLD.s; DELETE FROM total WHERE s = OLD.s AND n = 0; END;
+            CREATE TRIGGER new AFTER INSERT ON t BEGIN
+                INSERT INTO total VALUES (NEW.s, 1) ON CONFLICT (s) DO UPDATE SET n = n + 1; END;
+            INSERT INTO t VALUES (1, 1, 'a'), (2, 2, 'a'), (3, 3, 'b'), (4, 99, 'b');
+            """)
+        try archived.delete("t")
+        #expect(try archived.store.rows("SELECT * FROM total") == ["b|1"])
+        try archived.undo()
+        #expect(try archived.store.rows("SELECT * FROM total ORDER BY 1") == ["a|2", "b|2"])
+        let after = try archived.contents()
+        try archived.undo()
+        #expect(try archived.contents() == after)
+    }
+
+    @Test func theWordConflictInANameChangesNothingForTriggers() throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE s (s TEXT PRIMARY KEY);
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, s TEXT, on_conflict TEXT DEFAULT 'ON CONFLICT' /* on conflict */);
+            CREATE TRIGGER new AFTER INSERT ON t BEGIN INSERT OR IGNORE INTO s VALUES (NEW.s); END;
+            INSERT INTO t (at, s) VALUES (1, 'x'), (2, 'x');
+            """)
+        let before = try archived.contents()
+        try archived.delete("t")
+        #expect(try undoTwice(archived).skipped.isEmpty)
+        #expect(try archived.contents() == before)
+    }
+
+    // MARK: References
+
+    private static let references = """
+        CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
+        CREATE TABLE c (id INTEGER PRIMARY KEY, t INTEGER REFERENCES t ON DELETE SET NULL, closed INTEGER);
+        INSERT INTO t VALUES (1, 1), (2, 90); INSERT INTO c VALUES (1, 1, 1), (2, 1, 0), (3, 2, 0);
+        """
+
+    @Test func aReferenceThatCannotBeRestoredIsCountedAndListed() throws {
+        let archived = try ArchivedStore(
+            Self.references
+                + "CREATE TRIGGER shut BEFORE UPDATE OF t ON c WHEN OLD.closed AND NEW.t IS NOT NULL BEGIN SELECT RAISE(ABORT, 'no'); END"
+        )
+        try archived.delete("t")
+        let outcome = try undoTwice(archived)
+        #expect(outcome.tables["c"]?.referenceCount == 1 && outcome.tables["c"]?.skippedReferenceCount == 1)
+        #expect(
+            outcome.skipped == [
+                skip("c", .integer(1), reason: "its reference is not restored: a trigger refuses it: no")
+            ])
+    }
+
+    @Test func aReferenceOfARowThatIsGoneIsCountedAndListed() throws {
+        let archived = try ArchivedStore(Self.references)
+        try archived.delete("t")
+        try archived.store.change { try $0.execute(sql: "DELETE FROM c WHERE id = 1") }
+        #expect(
+            try archived.store.reader().restorable(archived.request()).first { $0.table == "c" }?.skippedReferenceCount
+                == 1)
+        let outcome = try undoTwice(archived)
+        #expect(
+            outcome.skipped == [
+                skip("c", .integer(1), reason: "its reference is not restored: its row is not in the store")
+            ])
+    }
+}

@@ -1,0 +1,339 @@
+import Foundation
+import Testing
+
+/// Deletes that nobody intended, in the running program: wider policies, rows that came back, plans that drifted; and what a
+/// dry run shows of the rows.
+struct ChangedPolicyTests {
+    private func job(_ rule: String = Sample.rule(age: "60d"), head: String = "") throws -> LaunchedJob {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(20, daysAgo: 90) + Sample.rows(30, daysAgo: 40) + Sample.rows(5, daysAgo: 1),
+            policy: "")
+        try set(rule, of: job, head: head)
+        return job
+    }
+
+    private func set(_ rules: String..., of job: LaunchedJob, head: String = "") throws {
+        let text = "version: 1\nstore: prices.sqlite\n\(head)\nrules:\n" + rules.map { "  - \($0)\n" }.joined()
+        try job.folder.write(text, to: "retention.yaml")
+    }
+
+    // MARK: Wider policies
+
+    @Test func aWiderPolicyIsRefusedUntilItIsAcceptedOnce() throws {
+        let job = try job()
+        #expect(try job.report().rules[0].deleted == 20)
+        try set(Sample.rule(age: "30d"), of: job)
+        let dry = try job.report("--dry-run")
+        let run = try job.report()
+        for report in [dry, run] {
+            #expect(report.exitCode == 65 && report.rules[0].refusal == "policy_widened")
+            #expect(report.rules[0].widened?.rows == 30 && report.rules[0].deleted == 0)
+            #expect(report.rules[0].widened?.changes == [.init(key: "max_age", was: "\"60d\"", now: "\"30d\"")])
+        }
+        let text = try job.retention("run").output.replacing(#/\s+/#, with: " ")
+        #expect(text.contains("max_age was 60d and is 30d; 30 rows, dated from "), "\(text)")
+        #expect(try job.report("--accept", "policy_widened").rules[0].deleted == 30)
+        #expect(try job.report().exitCode == 0)
+        #expect(
+            try job.rows("SELECT accepted FROM run_rule WHERE deleted = 30", in: "retention.ledger.sqlite")
+                == ["policy_widened"])
+        #expect(try job.retention("log", "--verify").status == 0)
+        // A narrower policy is noted in the log, and the other words for an age are no change.
+        try set(Sample.rule(age: "1440h"), of: job)
+        let narrower = try job.retention("run", "--log-level", "info")
+        #expect(narrower.status == 0 && narrower.errors.contains("max_age was 30d and is 1440h"), "\(narrower)")
+        try set(Sample.rule(age: "PT1440H"), of: job)
+        #expect(!(try job.retention("run", "--log-level", "info").errors.contains("policy changed")))
+    }
+
+    @Test func aPolicyCannotAcceptItForEver() throws {
+        let job = try job(Sample.rule("accept: [policy_widened]", age: "60d"))
+        let check = try job.retention("check")
+        #expect(check.status == 78 && check.output.contains("accepted by hand for one run"), "\(check)")
+        #expect(try job.retention("run").status == 78)
+    }
+
+    @Test func theFirstRunAndARunWithoutALedgerAreNotChecked() throws {
+        let job = try job(head: "ledger: none")
+        let check = try job.retention("check")
+        #expect(check.output.contains("without a ledger policy_widened"), "\(check)")
+        #expect(try job.report().rules[0].deleted == 20)
+        try set(Sample.rule(age: "30d"), of: job, head: "ledger: none")
+        #expect(try job.report().rules[0].deleted == 30)
+        let first = try self.job()
+        #expect(try first.retention("check").output.contains("before the first run policy_widened"))
+        try first.report()
+        #expect(!(try first.retention("check").output.contains("before the first run policy_widened")))
+    }
+
+    @Test func aRuleThatWasRefusedIsComparedWithItsLastRealRun() throws {
+        let job = try job()
+        try job.report()
+        try set(Sample.rule(age: "30d"), of: job)
+        for _ in 0..<3 { #expect(try job.report().rules[0].refusal == "policy_widened") }
+        // A rule of the same entity by another name, and one that comes back after it was removed.
+        try set(Sample.rule(name: "other", age: "60d"), of: job)
+        #expect(try job.report().exitCode == 0)
+        try set(
+            Sample.rule("enabled: false", name: "other", age: "60d"), Sample.rule(name: "gold", age: "30d"), of: job)
+        #expect(try job.report().rules[1].refusal == "policy_widened")
+    }
+
+    @Test func aRemovedHoldIsRefusedEveryNightUntilItIsAccepted() throws {
+        let hold = "holds: [{ name: tax, entity: Price, reason: tax }]"
+        let job = try job(head: hold)
+        #expect(try job.report().rules[0].held == 20)
+        // Neither a refused run, nor one of another rule, nor a night without the rule makes it forgotten.
+        try set(Sample.rule(age: "60d"), of: job)
+        for _ in 0..<2 { #expect(try job.report().rules[0].refusal == "policy_widened") }
+        try set(Sample.rule("enabled: false", age: "60d"), Sample.rule(name: "other", age: "400d"), of: job)
+        try job.report("--accept", "policy_widened", "--rule", "other")
+        try job.report("--rule", "gold")
+        try set(Sample.rule(age: "60d"), of: job)
+        #expect(try job.report().rules[0].refusal == "policy_widened")
+        #expect(try job.report("--accept", "policy_widened").rules[0].deleted == 20)
+        // A hold that ends sooner keeps less.
+        try set(Sample.rule(age: "60d"), of: job, head: hold)
+        try job.change(Sample.rows(5, daysAgo: 61))
+        try job.report()
+        let soon = hold.replacing("reason", with: "expires: 2999-01-01, reason")
+        try set(Sample.rule(age: "60d"), of: job, head: soon)
+        #expect(try job.report().rules[0].refusal == "policy_widened")
+    }
+
+    @Test func whatTheLedgerCannotTellIsRefused() throws {
+        let job = try job()
+        try job.report()
+        for damage in ["'damaged'", "''", "rules || char(10) || 'more'", "replace(rules, '60d', 'sixty')"] {
+            let kept = try job.rows("SELECT hex(rules) FROM run", in: "retention.ledger.sqlite")[0]
+            try job.change("UPDATE run SET rules = \(damage)", in: "retention.ledger.sqlite")
+            let report = try job.report("--dry-run")
+            #expect(report.rules[0].refusal == "policy_widened", "\(damage)")
+            #expect(report.rules[0].message?.contains("cannot be read") == true, "\(damage)")
+            try job.change("UPDATE run SET rules = CAST(X'\(kept)' AS TEXT)", in: "retention.ledger.sqlite")
+        }
+        // Text that a reader of YAML rejects is recorded as escapes.
+        try set(Sample.rule("where: { symbol: { ne: \"\\ufeff\\uffff\" } }", age: "60d"), of: job)
+        #expect(try job.report().exitCode == 0)
+        try set(Sample.rule(age: "5d"), of: job)
+        #expect(try job.report().rules[0].widened?.rows == 30)
+    }
+
+    @Test func twoPoliciesOfOneStoreDoNotDisturbEachOther() throws {
+        let job = try job()
+        try job.folder.write(
+            "version: 1\nstore: prices.sqlite\nrules:\n  - \(Sample.rule(name: "second", age: "80d"))\n",
+            to: "second.yaml")
+        try job.report()
+        for _ in 0..<2 {
+            #expect(try job.report("-c", "second.yaml").exitCode == 0)
+            #expect(try job.report().exitCode == 0)
+        }
+    }
+
+    @Test func aRuleThatTheFirstRunLeftOutIsNotNew() throws {
+        let job = try job()
+        try set(
+            Sample.rule("where: { symbol: A }", name: "a", age: "60d"),
+            Sample.rule("where: { symbol: B }", name: "b", age: "60d"),
+            of: job)
+        try job.report("--rule", "a")
+        #expect(try job.report().exitCode == 0)
+    }
+
+    @Test func aNewRuleWhoseCascadesReachAnotherRulesRowsIsRefused() throws {
+        let job = try job()
+        try job.change(
+            "CREATE TABLE Source(id INTEGER PRIMARY KEY, at INTEGER);"
+                + "ALTER TABLE Price ADD COLUMN source INTEGER REFERENCES Source ON DELETE CASCADE;"
+                + "INSERT INTO Source VALUES (1, unixepoch() - 500 * 86400), (2, unixepoch()); UPDATE Price SET source = 1;"
+        )
+        try job.report()
+        try set(Sample.rule(age: "60d"), Sample.rule(name: "sources", entity: "Source"), of: job)
+        let report = try job.report("--dry-run")
+        #expect(report.rules[1].refusal == "policy_widened" && report.rules[1].widened?.rows == 36)
+    }
+
+    // MARK: Rows that came back
+
+    @Test func rowsThatCameBackAreRefusedAndFewLateOnesAreReported() throws {
+        let job = try job()
+        try job.report()
+        try job.change(Sample.rows(3, daysAgo: 100))
+        let late = try job.report()
+        #expect(late.rules[0].late == 3 && late.rules[0].deleted == 3 && late.exitCode == 0)
+        try job.change(Sample.rows(1001, daysAgo: 100))
+        for arguments in [["--dry-run"], []] {
+            let report = try job.report(arguments)
+            #expect(report.rules[0].refusal == "rows_came_back" && report.rules[0].late == 1001)
+            #expect(report.rules[0].message?.contains("an import") == true, "\(report.rules[0].message ?? "")")
+        }
+        #expect(try job.report("--accept", "rows_came_back").rules[0].deleted == 1001)
+        // Rows that expire as they should are never late.
+        try job.change("UPDATE Price SET at = unixepoch() - 60 * 86400 - 1 WHERE id IN (SELECT id FROM Price LIMIT 1)")
+        usleep(1_100_000)
+        try job.change(Sample.rows(5, daysAgo: 60))
+        let due = try job.report("--dry-run")
+        #expect(due.rules[0].refusal == nil, "\(due.rules[0].message ?? "")")
+    }
+
+    @Test(arguments: [
+        "holds: [{ name: b, entity: Price, where: { symbol: EUR }, reason: x }]", "keep_last: { count: 1500 }",
+    ])
+    func rowsThatAreKeptAsBeforeDoNotHideThoseThatCameBack(keeping: String) throws {
+        let isHold = keeping.hasPrefix("holds")
+        let rule = Sample.rule("limits: { max_late_rows: 10 }" + (isHold ? "" : ", " + keeping), age: "60d")
+        let job = try job(rule, head: isHold ? keeping : "")
+        try job.change(Sample.rows(1400, daysAgo: 300, symbol: "EUR") + Sample.rows(200, daysAgo: 301))
+        #expect(try job.report().rules[0].deleted > 0)
+        try job.change(Sample.rows(100, daysAgo: 400))
+        let report = try job.report()
+        #expect(report.rules[0].refusal == "rows_came_back" && report.rules[0].late == 100)
+    }
+
+    @Test func aRunInThePastDoesNotMakeTheLedgerForget() throws {
+        let job = try job()
+        try job.report()
+        try job.report("--as-of", "2020-01-01")
+        try job.change(Sample.rows(1001, daysAgo: 100))
+        #expect(try job.report().rules[0].refusal == "rows_came_back")
+    }
+
+    @Test func theLimitOfLateRowsIsARuleOfThePolicy() throws {
+        let job = try job(Sample.rule("limits: { max_late_rows: 0 }", age: "60d"))
+        try job.report()
+        try job.change(Sample.rows(1, daysAgo: 100))
+        #expect(try job.report().rules[0].refusal == "rows_came_back")
+    }
+
+    @Test func aRestoredBackupIsNotDeletedTheNextNight() throws {
+        let job = try LaunchedJob(
+            Sample.price + "WITH RECURSIVE c(n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM c WHERE n < 2999) "
+                + "INSERT INTO Price(symbol, price, at) SELECT 'XAUUSD', 1, unixepoch() - (3000 - n) * 7200 FROM c;",
+            policy: Sample.policy(Sample.rule(age: "60d")))
+        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("backup.sqlite"))
+        let deleted = try job.report().rules[0].deleted
+        try FileManager.default.removeItem(atPath: job.path("prices.sqlite"))
+        try FileManager.default.moveItem(atPath: job.path("backup.sqlite"), toPath: job.path("prices.sqlite"))
+        let report = try job.report()
+        #expect(report.rules[0].refusal == "rows_came_back" && report.rules[0].late == deleted)
+        #expect(report.rules[0].message?.contains("a restored backup") == true, "\(report.rules[0].message ?? "")")
+        // A hold keeps the rows.
+        let hold = "holds: [{ name: restored, entity: Price, reason: a restored backup }]"
+        try set(Sample.rule(age: "60d"), of: job, head: hold)
+        #expect(try job.report().exitCode == 0 && job.number("SELECT count(*) FROM Price") == 3000)
+    }
+
+    @Test func rowsOfAnUndoAreHeldAndNotLate() throws {
+        let job = try job(head: "archive: { folder: archive }")
+        try FileManager.default.createDirectory(atPath: job.path("archive"), withIntermediateDirectories: false)
+        let run = try job.report().run
+        #expect(try job.retention("undo", run).status == 0)
+        let held = try job.report()
+        #expect(held.rules[0].refusal == "held" && held.rules[0].late == nil)
+        #expect(try job.report("--accept", "held").rules[0].deleted == 20)
+    }
+
+    // MARK: Plans
+
+    @Test func aPlanIsCarriedOutOnceAndOnlyIfTheSameRowsExpire() throws {
+        let job = try job()
+        let saved = try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
+        #expect(saved.status == 0 && saved.output.contains("The plan is saved in plan.txt, valid until "), "\(saved)")
+        // Rows that are not expired may come and go.
+        try job.change(Sample.rows(5, daysAgo: 2) + "DELETE FROM Price WHERE at > unixepoch() - 86400 * 1.5;")
+        #expect(try job.report("--plan", "plan.txt", "--dry-run").rules[0].expired == 20)
+        let run = try job.report("--plan", "plan.txt")
+        #expect(run.rules[0].deleted == 20 && run.exitCode == 0)
+        let again = try job.retention("run", "--plan", "plan.txt")
+        #expect(again.status == 65 && again.errors.contains("was used by run \(run.run)"), "\(again)")
+        #expect(
+            try job.number("SELECT count(*) FROM run WHERE length(plan_sha256) = 64", in: "retention.ledger.sqlite")
+                == 1)
+        #expect(try job.retention("log", "--verify").status == 0)
+    }
+
+    @Test(arguments: [
+        (
+            "INSERT INTO Price(id, at) VALUES (900, unixepoch() - 100 * 86400), (902, unixepoch() - 100 * 86400)",
+            "which has 20 rows: 2 rows added (keys 900, 902)"
+        ),
+        ("DELETE FROM Price WHERE id = 7", "which has 20 rows: 1 row missing (key 7)"),
+        (
+            "UPDATE Price SET at = unixepoch() WHERE id < 8",
+            "which has 20 rows: 7 rows missing (keys 1, 2, 3, 4, 5, …)"
+        ),
+        ("UPDATE Price SET id = id + 1000 WHERE id = 3", "1 row added (key 1003), 1 row missing (key 3)"),
+    ]) func aPlanThatDriftedIsRefused(change: String, difference: String) throws {
+        let job = try job()
+        try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
+        try job.change(change)
+        let report = try job.report("--plan", "plan.txt")
+        #expect(report.exitCode == 65 && report.rules[0].refusal == "plan_drifted" && report.rules[0].deleted == 0)
+        #expect(report.rules[0].message?.contains(difference) == true, "\(report.rules[0].message ?? "")")
+    }
+
+    @Test func aPlanThatIsNotWhatItWasIsRefused() throws {
+        let job = try job()
+        try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
+        let text = try job.text("plan.txt")
+        func refusal(_ changed: String) throws -> String {
+            try job.folder.write(changed, to: "changed.txt")
+            let end = try job.retention("run", "--plan", "changed.txt")
+            #expect(end.status == 65, "\(end)")
+            return end.errors
+        }
+        #expect(try refusal(text.replacing("rows: 20", with: "rows: 21")).contains("was changed or cut off"))
+        #expect(try refusal(String(text.prefix(text.count / 2))).contains("was changed or cut off"))
+        #expect(try refusal("").contains("is no plan"))
+        #expect(try job.retention("run", "--plan", "missing.txt").status == 66)
+        let short = try job.retention("run", "--dry-run", "--save-plan", "short.txt", "--valid-for", "1s")
+        #expect(short.status == 0)
+        usleep(1_100_000)
+        #expect(try job.retention("run", "--plan", "short.txt").errors.contains("was valid until "))
+        // Another store, and another policy.
+        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("other.sqlite"))
+        try job.folder.write(try job.text("retention.yaml").replacing("prices.", with: "other."), to: "other.yaml")
+        #expect(
+            try job.retention("run", "-c", "other.yaml", "--plan", "plan.txt").errors.contains("is of another policy"))
+        try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("real.sqlite"))
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("prices.sqlite"), withDestinationPath: job.path("other.sqlite"))
+        #expect(try job.retention("run", "--plan", "plan.txt").errors.contains("is of another store"))
+        for arguments in [
+            ["--plan", "plan.txt", "--rule", "gold"], ["--plan", "plan.txt", "--accept", "held"],
+            ["--plan", "plan.txt", "--as-of", "2026-01-01"], ["--save-plan", "x.txt"], ["--valid-for", "1h"],
+            ["--sample", "3"],
+            ["--dry-run", "--sample", "0"],
+        ] { #expect(try job.launch(["run"] + arguments).status == 64, "\(arguments)") }
+        #expect(try job.number("SELECT count(*) FROM Price", in: "other.sqlite") == 55)
+    }
+
+    @Test func aPlanNeverReplacesAnotherFile() throws {
+        let job = try job()
+        for name in ["prices.sqlite", "retention.yaml"] {
+            #expect(try job.retention("run", "--dry-run", "--save-plan", name).status == 73)
+        }
+        #expect(try job.number("SELECT count(*) FROM Price") == 55)
+    }
+
+    // MARK: What a dry run shows
+
+    @Test func aDryRunShowsRowsAndWhatExpiresSoon() throws {
+        let job = try job(Sample.rule(age: "40d12h"))
+        try job.change("UPDATE Price SET symbol = 'a' || char(10) || 'b' WHERE id = 1")
+        let report = try job.report("--dry-run", "--sample", "2")
+        let rule = report.rules[0]
+        #expect(rule.sample?.columns == ["id", "symbol", "price", "at"])
+        #expect(rule.sample?.oldest.map { $0[0] } == ["20", "19"] && rule.sample?.newest.map { $0[0] } == ["2", "1"])
+        #expect(rule.sample?.newest[1][1] == "\"a\\nb\"")
+        #expect(rule.sample?.kept.map { $0[0] } == ["50", "49"])
+        #expect(rule.forecast == .init(nextDay: 30, nextWeek: 0))
+        let text = try job.retention("run", "--dry-run", "--sample", "1").output
+        #expect(text.contains("gold: 30 rows will expire within 24 hours, 0 in the 7 days after"), "\(text)")
+        #expect(text.contains("\ndeleted   20  ") && text.contains("\nkept      50  "), "\(text)")
+        #expect(try job.report().rules[0].forecast == nil)
+        let page = try job.retention("report", "--html", "-").output
+        #expect(page.contains("Next 24 h") && page.contains("Then 7 days"))
+    }
+}

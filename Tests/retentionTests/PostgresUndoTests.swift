@@ -1,0 +1,160 @@
+import Foundation
+@preconcurrency import Glibc
+import PostgresCluster
+import PostgresStore
+import Testing
+
+/// `archive` and `retention undo` on a PostgreSQL database, as a user meets them.
+@Suite(
+    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
+        PostgresStore.isAvailable && PostgresCluster.shared != nil
+    })
+struct PostgresUndoTests {
+    private let cluster: PostgresCluster
+    private let url: String
+
+    init() throws {
+        cluster = try #require(PostgresCluster.shared)
+        url = try cluster.makeDatabase(
+            """
+            CREATE SCHEMA kept;
+            CREATE TABLE price (id bigserial PRIMARY KEY, symbol text, price float8, at timestamptz);
+            CREATE TABLE note (id int PRIMARY KEY, price bigint REFERENCES price ON DELETE CASCADE, text text);
+            CREATE INDEX price_at ON price (at); CREATE INDEX ON note (price);
+            INSERT INTO price (symbol, price, at) SELECT 'XAUUSD', n, now() + interval '30 min' - n * interval '1 hour' FROM generate_series(0, 1999) n;
+            INSERT INTO note SELECT n, n, 'old' FROM generate_series(1901, 2000) n;
+            """)
+    }
+
+    private func job(_ archive: String = "archive: { schema: kept, keep: 30d }", rule: String = "") throws
+        -> LaunchedJob
+    {
+        try LaunchedJob(
+            "",
+            policy: """
+                version: 1
+                store: \(url)
+                \(archive)
+                rules:
+                  - { name: gold, entity: price, date_attribute: at, max_age: 30d\(rule.isEmpty ? "" : ", \(rule)") }
+                """)
+    }
+
+    private func contents() throws -> String {
+        try cluster.run(
+            "SELECT md5(string_agg(p::text, ',' ORDER BY id)), (SELECT md5(string_agg(n::text, ',' ORDER BY id)) FROM note n) FROM price p",
+            url: url)
+    }
+
+    private func number(_ query: String) throws -> Int { Int(try cluster.run(query, url: url)) ?? -1 }
+
+    private struct Undo: Decodable {
+        var run: String
+        var rules: [String]
+        var archived, restored, present, skipped: Int
+    }
+    private struct UndoReport: Decodable {
+        var exitCode: Int32
+        var undo: Undo
+    }
+
+    private func undo(_ job: LaunchedJob, _ arguments: String...) throws -> UndoReport {
+        let end = try job.launch(["undo", "--format", "json"] + arguments)
+        try #require(!end.output.isEmpty, "\(end)")
+        return try Report.decoder.decode(UndoReport.self, from: Data(end.output.utf8))
+    }
+
+    @Test func whatARunDeletedComesBackAndTheRuleIsHeld() throws {
+        let job = try job()
+        let before = try contents()
+        #expect(try job.retention("check").status == 0)
+        let dry = try job.report("--dry-run")
+        #expect(try dry.exitCode == 0 && number("SELECT count(*) FROM pg_tables WHERE schemaname = 'kept'") == 0)
+        let run = try job.report()
+        let gone = run.rules[0].deleted + run.rules[0].cascaded
+        #expect(run.exitCode == 0 && run.rules[0].cascaded == 100 && run.rules[0].archived == gone)
+        let listed = try job.retention("undo", "--list")
+        #expect(listed.status == 0 && listed.output.contains(run.run))
+        let after = try contents()
+        let predicted = try undo(job, run.run, "--dry-run")
+        #expect(predicted.exitCode == 0 && predicted.undo.restored == gone)
+        #expect(try contents() == after)
+        let undone = try undo(job, run.run)
+        #expect(undone.exitCode == 0 && undone.undo.restored == gone && undone.undo.rules == ["gold"])
+        #expect(try contents() == before)
+        #expect(try undo(job, run.run).undo.present == gone)
+        let held = try job.report()
+        #expect(held.exitCode == 65 && held.rules[0].refusal == "held")
+        #expect(try contents() == before)
+        let accepted = try job.report("--accept", "held")
+        #expect(accepted.exitCode == 0 && accepted.rules[0].archived == gone)
+        #expect(try job.retention("log", "--verify").status == 0)
+    }
+
+    /// Every row is in the store or in the archive, whenever the job is killed; and what was deleted comes back.
+    @Test func aKilledRunLosesNothingAndCanBeUndone() throws {
+        try cluster.run(
+            """
+            CREATE FUNCTION slow() RETURNS trigger LANGUAGE plpgsql AS $$BEGIN FOR i IN 1..20000 LOOP END LOOP; RETURN OLD; END$$;
+            CREATE TRIGGER slow BEFORE DELETE ON price FOR EACH ROW EXECUTE FUNCTION slow();
+            """, url: url)
+        let job = try job(rule: "batch: { rows: 20 }")
+        let before = try contents()
+        for seconds in [0.1, 0.2] {
+            let run = try RunningProgram(job, "run", "--no-progress")
+            #expect(try eventually { try number("SELECT count(*) FROM price") < 2000 })
+            Thread.sleep(forTimeInterval: seconds)
+            run.send(SIGKILL)
+            #expect(run.wait() == 128 + SIGKILL)
+            let killed = try #require(try job.log().last)
+            let left = try number("SELECT count(*) FROM price")
+            #expect(left < 2000 && left > 750)
+            #expect(
+                try number(
+                    "SELECT sum(last_row - first_row + 1) FROM kept.retention_parts WHERE run = '\(killed.run)' AND table_number = 0"
+                )
+                    == 2000 - left)
+            let undone = try undo(job, killed.run)
+            #expect(undone.exitCode == 0 && undone.undo.skipped == 0)
+            #expect(try contents() == before)
+            try job.folder.write(try job.text("retention.yaml") + "# again\n", to: "retention.yaml")
+        }
+        let next = try job.report()
+        #expect(
+            next.exitCode == 0 && next.warnings?.filter { $0.contains("is not complete") }.count == 2,
+            "\(next.warnings ?? [])"
+        )
+    }
+
+    @Test func oldArchivesAreRemovedAfterASuccessfulRun() throws {
+        let job = try job("archive: { schema: kept, keep: 1s }")
+        let first = try job.report()
+        #expect(first.exitCode == 0)
+        try cluster.run("CREATE TABLE kept.mine (id int); INSERT INTO price (at) VALUES ('2020-01-01')", url: url)
+        Thread.sleep(forTimeInterval: 2.1)
+        let second = try job.report()
+        #expect(second.exitCode == 0)
+        #expect(try cluster.run("SELECT string_agg(run, ',') FROM kept.retention_archives", url: url) == second.run)
+        #expect(
+            try cluster.run(
+                "SELECT string_agg(tablename, ',' ORDER BY tablename) FROM pg_tables WHERE schemaname = 'kept'",
+                url: url)
+                == "\(second.run).0,\(second.run).1,mine,retention_archives,retention_parts,retention_restored,retention_tables"
+        )
+        #expect(try job.retention("undo", first.run).status == 66)
+        #expect(try job.retention("undo", second.run).status == 0)
+    }
+
+    @Test func aSchemaThatCannotBeUsedIsRefusedBeforeTheFirstDelete() throws {
+        let before = try contents()
+        for (schema, status) in [("nothing", Int32(73)), ("public", 77)] {
+            let job = try job("archive: { schema: \(schema) }")
+            for command in [["run", "--dry-run"], ["run"]] {
+                let end = try job.launch(command)
+                #expect(end.status == status, "\(command) \(end)")
+            }
+            #expect(try job.retention("check").status == 78)
+        }
+        #expect(try contents() == before)
+    }
+}
