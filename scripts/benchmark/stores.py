@@ -113,14 +113,18 @@ class Workshop:
         """Removes a store that is not needed again, for the room."""
         (self.folder / f"{schema.name}-{rows}.sqlite").unlink(missing_ok=True)
 
-    def work_folder(self, schema, rows, kept=None):
+    def work_folder(self, schema, rows, kept=None, archive=False):
         """A fresh folder with a copy of the store, and the policy if it is known how many rows are kept."""
         folder = self.folder / "work"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         shutil.copyfile(self.store(schema, rows), folder / "prices.sqlite")
         if kept is not None:
-            (folder / "retention.yaml").write_text(schema.policy(kept))
+            policy = schema.policy(kept)
+            if archive:
+                (folder / "archive").mkdir(mode=0o700)
+                policy = policy.replace("rules:", "archive: { folder: archive, keep: 30d }\nrules:", 1)
+            (folder / "retention.yaml").write_text(policy)
             # A policy that others may write is refused when run as root.
             (folder / "retention.yaml").chmod(0o644)
         # Or the first one that syncs would pay for the copy.

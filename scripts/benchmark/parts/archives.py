@@ -7,27 +7,17 @@ from ..report import Goal, Section, median, number, ratio, table
 from ..stores import ENTITY, SCHEMAS, SHELL, count
 
 
-def prepare(shop, schema, rows, percent, side):
-    """A fresh folder whose policy has an archive, or none."""
-    folder = shop.work_folder(schema, rows, schema.kept(rows, percent))
-    (folder / "archive").mkdir(mode=0o700)
-    if side != "without":
-        policy = folder / "retention.yaml"
-        policy.write_text(policy.read_text().replace("rules:", "archive: { folder: archive, keep: 30d }\nrules:", 1))
-    return folder
-
-
 def delete(shop, schema, rows, percent, side, sizes):
-    folder = prepare(shop, schema, rows, percent, side)
+    folder = shop.work_folder(schema, rows, schema.kept(rows, percent), archive=side == "with")
     sample = run(shop.job(), folder)
     shop.check(folder, schema, schema.kept(rows, percent))
-    sizes += [file.stat().st_size for file in (folder / "archive").iterdir()]
+    sizes += [file.stat().st_size for file in folder.glob("archive/*")]
     return sample
 
 
 def restore(shop, schema, rows, percent, side):
     """One side restores what a run has deleted."""
-    folder = prepare(shop, schema, rows, percent, side)
+    folder = shop.work_folder(schema, rows, schema.kept(rows, percent), archive=True)
     deleted = json.loads(run(shop.job(), folder).printed)["run"]
     insert = f"INSERT INTO main.{ENTITY} SELECT * FROM archive.{ENTITY}"
     sample = run({
