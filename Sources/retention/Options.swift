@@ -58,6 +58,55 @@ struct AsOfOption: ParsableArguments {
     }
 }
 
+/// How long a run or an undo may take, and what it prints.
+struct OutputOptions: ParsableArguments {
+    @Option(help: ArgumentHelp("Stop after this time; the same command continues later.", valueName: "duration"))
+    var maxRuntime: String?
+    @Option(help: "The format of the report.")
+    var format = ReportFormat.text
+    @Flag(help: "Print nothing on success.")
+    var quiet = false
+    @Flag(help: "Show no progress bar.")
+    var noProgress = false
+    @Option(help: "The format of the log.")
+    var logFormat: Policy.LogSettings.Format?
+    @Option(help: ArgumentHelp("The minimum log level.", valueName: "level"))
+    var logLevel: Policy.LogSettings.Level?
+
+    /// The time budget; nil: none is given.
+    func budget() throws(CommandFailure) -> Duration? {
+        guard let maxRuntime else { return nil }
+        return try OptionValue.duration(maxRuntime, option: "--max-runtime")
+    }
+
+    /// How the log is opened, but for what the policy says.
+    func log(isVerbose: Bool = false, isDryRun: Bool) -> LogOpening {
+        LogOpening(format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: isVerbose, isDryRun: isDryRun)
+    }
+
+    /// The progress bar; nil: none is shown.
+    func observer(_ console: Console) -> ProgressBar? {
+        guard console.showsProgress, !noProgress, !quiet else { return nil }
+        return ProgressBar(
+            show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
+            width: { console.progressWidth })
+    }
+
+    /// Prints a report: the failure on standard error, the rest in the format that was asked for.
+    ///
+    /// - Returns: the exit status.
+    func show(_ report: RunReport, _ console: Console, text: () -> String) throws(CommandFailure) -> Int32 {
+        if let failure = report.failure {
+            let line = "retention: error: " + SafeText.line(failure)
+            let lines = console.errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]
+            console.diagnose(lines.joined(separator: "\n"))
+        }
+        guard !quiet || report.exitCode != 0 else { return report.exitCode }
+        try console.report(format == .json ? JSONReport(report).text : text())
+        return report.exitCode
+    }
+}
+
 /// How a report is written.
 enum ReportFormat: String, ExpressibleByArgument, CaseIterable {
     case text, json

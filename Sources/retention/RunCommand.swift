@@ -42,10 +42,6 @@ struct RunCommand: ConsoleCommand {
     @Option(help: ArgumentHelp("Only this rule; can be repeated.", valueName: "name"))
     var rule: [String] = []
     @OptionGroup var asOfOption: AsOfOption
-    @Option(help: ArgumentHelp("Stop after this time; the next run continues.", valueName: "duration"))
-    var maxRuntime: String?
-    @Option(help: "The format of the report.")
-    var format = ReportFormat.text
     @Option(
         help: ArgumentHelp("Accept this refusal in this run; can be repeated.", valueName: "code"),
         completion: .list(RefusalCode.acceptable.map(\.rawValue)))
@@ -53,23 +49,16 @@ struct RunCommand: ConsoleCommand {
     @Option(
         help: ArgumentHelp("The technique of the engine to use.", valueName: "name", visibility: .private))
     var technique: String?
-    @Flag(help: "Print nothing on success.")
-    var quiet = false
     @Flag(help: "Print each distinct SQL statement and its query plan to standard error.")
     var verbose = false
-    @Flag(help: "Show no progress bar.")
-    var noProgress = false
-    @Option(help: "The format of the log.")
-    var logFormat: Policy.LogSettings.Format?
-    @Option(help: ArgumentHelp("The minimum log level.", valueName: "level"))
-    var logLevel: Policy.LogSettings.Level?
+    @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> Int32 {
         let started = SystemClock.now()
         var options = Planner.Options()
         options.accept = Set(try accept.map(OptionValue.refusalCode))
         options.technique = technique
-        let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
+        let budget = try output.budget()
         try asOfOption.check()
         if let sample {
             guard dryRun else { throw CommandFailure.usage("--sample needs --dry-run") }
@@ -87,11 +76,7 @@ struct RunCommand: ConsoleCommand {
         if let saved = planFile?.plan {
             (options.savedPlan, options.accept, options.ruleNames) = (saved, saved.accept, saved.ruleNames)
         }
-        let bar = ProgressBar(
-            show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
-            width: { console.progressWidth })
-        var opening = LogOpening(
-            format: logFormat, level: logLevel, isQuiet: quiet, isVerbose: verbose, isDryRun: dryRun)
+        var opening = output.log(isVerbose: verbose, isDryRun: dryRun)
         var session = RunSession(
             console: console, policy: policy,
             asOf: try planFile?.plan.asOf ?? asOfOption.instant(for: policy, clock: started), options: options,
@@ -113,24 +98,22 @@ struct RunCommand: ConsoleCommand {
             throw error
         }
         session.maxRuntime = budget
-        session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
+        session.observer = output.observer(console)
         session.isVerbose = verbose
         session.sampleCount = sample ?? 0
         session.planFile = planFile
         guard dryRun else {
-            let report = try session.run()
-            try show(report, console)
-            return report.exitCode
+            return try show(try session.run(), console)
         }
         let (report, saved) = try session.dryRun(planValidity: savePlan == nil ? nil : validity ?? PlanFile.validity)
         if let savePlan, let saved { try PlanFile.write(saved, to: savePlan) }
-        try show(report, console)
-        if let savePlan, let saved, !quiet, format == .text {
+        let code = try show(report, console)
+        if let savePlan, let saved, !output.quiet, output.format == .text {
             try console.report(
                 "The plan is saved in \(SafeText.line(savePlan)), valid until \(Figures.instant(saved.validUntil.toSecond)).\n"
             )
         }
-        return report.exitCode
+        return code
     }
 
     private func checkPlanOptions() throws(CommandFailure) {
@@ -146,19 +129,11 @@ struct RunCommand: ConsoleCommand {
         }
     }
 
-    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) {
-        if let failure = report.failure {
-            let line = "retention: error: " + SafeText.line(failure)
-            let lines = console.errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]
-            console.diagnose(lines.joined(separator: "\n"))
-        }
-        guard !quiet || report.exitCode != 0 else { return }
-        switch format {
-        case .text:
-            let text = TextReport(
-                report, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
-            try console.report(text.text)
-        case .json: try console.report(JSONReport(report).text)
+    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) -> Int32 {
+        try output.show(report, console) {
+            TextReport(
+                report, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour
+            ).text
         }
     }
 }

@@ -21,8 +21,7 @@ struct RunSession {
     /// Whether each different statement is shown with its query plan.
     var isVerbose = false
     /// The run's identifier.
-    let runID = RunID.make(
-        at: SystemClock.now(), random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) })
+    let runID = RunID.random(at: SystemClock.now())
 
     init(console: Console, policy: Policy, asOf: Instant, options: Planner.Options, log: LogOpening.Log) {
         self.console = console

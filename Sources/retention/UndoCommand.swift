@@ -31,18 +31,7 @@ struct UndoCommand: ConsoleCommand {
     var movedFrom: String?
     @Flag(help: "Show what would be restored; change nothing.")
     var dryRun = false
-    @Option(help: ArgumentHelp("Stop after this time; the same undo continues later.", valueName: "duration"))
-    var maxRuntime: String?
-    @Option(help: "The format of the report.")
-    var format = ReportFormat.text
-    @Flag(help: "Print nothing on success.")
-    var quiet = false
-    @Flag(help: "Show no progress bar.")
-    var noProgress = false
-    @Option(help: "The format of the log.")
-    var logFormat: Policy.LogSettings.Format?
-    @Option(help: ArgumentHelp("The minimum log level.", valueName: "level"))
-    var logLevel: Policy.LogSettings.Level?
+    @OptionGroup var output: OutputOptions
 
     func run(_ console: Console) throws -> Int32 {
         guard (runID != nil) != list, runID != "" else {
@@ -50,22 +39,22 @@ struct UndoCommand: ConsoleCommand {
                 list ? "--list takes no run" : "name a run",
                 hint: "retention undo --list shows the runs that have an archive")
         }
-        let budget = try maxRuntime.map { try OptionValue.duration($0, option: "--max-runtime") }
+        let budget = try output.budget()
         let policy = try policyOption.read()
         guard policy.ledger != .none else {
             throw CommandFailure(
                 exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none), which knows the archives",
                 hint: "read the archive with any program for SQLite")
         }
-        let opening = StoreOpening(policy)
-        let past = PastRuns(opening)
+        let store = StoreOpening(policy)
+        let past = PastRuns(store)
         guard let runID else { return try show(past.withArchives(), console) }
         let run: LedgerRun
         do {
             run = try past.run(runID, formerStore: movedFrom)
         } catch let error as StoreError where error.kind == .permission && !dryRun {
             // An undo that was killed can leave a change of the ledger half done. Opening it for writing takes the change back.
-            guard (try? opening.ledgerWriter()) != nil else { throw error }
+            guard (try? store.ledgerWriter()) != nil else { throw error }
             run = try past.run(runID, formerStore: movedFrom)
         }
         try past.verify(run)
@@ -76,17 +65,19 @@ struct UndoCommand: ConsoleCommand {
         if movedFrom != nil, ArchiveFolder.hasFile(request.archive.path) == false, let folder = policy.archive?.folder {
             request.archive.path = folder + "/" + request.run + ".sqlite"
         }
-        let bar = ProgressBar(
-            show: console.showProgress, erase: console.eraseProgress, uptime: SystemClock.uptime,
-            width: { console.progressWidth })
-        let log = LogOpening(
-            settings: policy.log, format: logFormat, level: logLevel, isQuiet: quiet, isDryRun: dryRun)
-        var session = UndoSession(policy: policy, request: request, log: try log.open(console))
+        var opening = output.log(isDryRun: dryRun)
+        opening.settings = policy.log
+        var session = UndoSession(policy: policy, request: request, log: try opening.open(console))
         session.maxRuntime = budget
-        session.observer = console.showsProgress && !noProgress && !quiet ? bar : nil
+        session.observer = output.observer(console)
         let report = try dryRun ? session.dryRun() : session.run()
-        try show(report, console)
-        return report.exitCode
+        return try output.show(report, console) {
+            report.undo.map {
+                UndoText(
+                    report, $0, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour
+                ).text
+            } ?? ""
+        }
     }
 
     // MARK: The run
@@ -145,7 +136,7 @@ struct UndoCommand: ConsoleCommand {
     // MARK: Reports
 
     private func show(_ runs: [LedgerRun], _ console: Console) throws(CommandFailure) -> Int32 {
-        switch format {
+        switch output.format {
         case .text:
             try console.report(
                 UndoList(runs).text(
@@ -153,21 +144,5 @@ struct UndoCommand: ConsoleCommand {
         case .json: try console.report(LogReport(runs).json)
         }
         return 0
-    }
-
-    private func show(_ report: RunReport, _ console: Console) throws(CommandFailure) {
-        if let failure = report.failure {
-            let line = "retention: error: " + SafeText.line(failure)
-            let lines = console.errorWidth.map { TextWidth.fit(line, width: $0, indent: 2) } ?? [line]
-            console.diagnose(lines.joined(separator: "\n"))
-        }
-        guard let undo = report.undo, !quiet || report.exitCode != 0 else { return }
-        switch format {
-        case .text:
-            let text = UndoText(
-                report, undo, width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour)
-            try console.report(text.text)
-        case .json: try console.report(JSONReport(report).text)
-        }
     }
 }

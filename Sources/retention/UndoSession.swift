@@ -44,9 +44,8 @@ struct UndoSession {
     private var setup: RunSetup {
         let started = SystemClock.now()
         var setup = RunSetup(
-            policy: policy,
-            runID: RunID.make(at: started, random: (0..<RunID.randomByteCount).map { _ in UInt8.random(in: 0...255) }),
-            asOf: started.toSecond, clock: SystemClock.now, uptime: SystemClock.uptime, sleep: SystemClock.sleep,
+            policy: policy, runID: RunID.random(at: started), asOf: started.toSecond, clock: SystemClock.now,
+            uptime: SystemClock.uptime, sleep: SystemClock.sleep,
             observer: observer)
         // The policy's budget is for the nightly run.
         setup.maxRuntime = maxRuntime

@@ -24,6 +24,11 @@ package enum RunID {
     /// How many random bytes an ID takes.
     package static let randomByteCount = 10
 
+    /// Makes the ID of a run that begins now.
+    package static func random(at instant: Instant) -> String {
+        make(at: instant, random: (0..<randomByteCount).map { _ in UInt8.random(in: 0...255) })
+    }
+
     /// Makes an ID of 26 characters: 48 bits of milliseconds since 1970 and 80 random bits.
     ///
     /// - Parameters:
