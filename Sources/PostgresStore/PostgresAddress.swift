@@ -26,6 +26,38 @@ public struct PostgresAddress: Hashable, Sendable {
     /// The URL without its password, for messages, reports and the ledger.
     public var displayName: String { Secrets.removed(fromURL: url) }
 
+    /// The server and the database, the same however the URL writes them: without user, password and options.
+    public var databaseName: String {
+        let parts = url.split(separator: "?", maxSplits: 1).map(String.init)
+        let place = (parts.first ?? "").drop { $0 != "/" }.drop { $0 == "/" }.split(
+            separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+        let authority = place.first.map(String.init) ?? ""
+        let user = authority.lastIndex(of: "@").map { String(authority[..<$0]) } ?? ""
+        var hosts = authority.split(separator: "@", omittingEmptySubsequences: false).last.map(String.init) ?? ""
+        var database = place.count > 1 ? String(place[1]) : ""
+        var port: String?
+        for option in (parts.count > 1 ? parts[1] : "").split(separator: "&") {
+            let pair = option.split(separator: "=", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
+            guard pair.count == 2 else { continue }
+            switch pair[0] {
+            case "host", "hostaddr": hosts = pair[1].replacing("%2F", with: "/").replacing("%2f", with: "/")
+            case "port": port = pair[1]
+            case "dbname": database = pair[1]
+            default: break
+            }
+        }
+        if let port { hosts = hosts.split(separator: ",").map { "\($0):\(port)" }.joined(separator: ",") }
+        if database.isEmpty { database = String(user.prefix { $0 != ":" }) }
+        let names = hosts.lowercased().split(separator: ",", omittingEmptySubsequences: false).map { host in
+            var host = host.hasSuffix(":5432") ? String(host.dropLast(5)) : String(host)
+            for name in ["127.0.0.1", "[::1]", "::1"] where host == name || host.hasPrefix(name + ":") {
+                host = "localhost" + host.dropFirst(name.count)
+            }
+            return host
+        }
+        return "postgresql://\(names.joined(separator: ","))/\(database)"
+    }
+
     /// A message of libpq without the passwords of the URL. It quotes parts of a URL that it cannot read: where an `@` or
     /// a `/` is not written as `%40` or `%2F`, it takes a part of the password for the host or the port.
     func withoutSecrets(_ message: String) -> String {

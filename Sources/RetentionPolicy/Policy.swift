@@ -41,11 +41,6 @@ package struct Policy: Sendable {
         self.rules = rules
     }
 
-    /// The holds that are in force, as ``Hold/record`` has them.
-    package func holdLines(at clock: Instant) -> [String] {
-        holds.filter { !$0.hasEnded(at: clock) }.map(\.record)
-    }
-
     /// Two years.
     package static let defaultLedgerKeep = {
         var age = MaxAge(written: "2y")

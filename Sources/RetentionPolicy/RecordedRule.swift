@@ -116,7 +116,7 @@ extension MaxAge {
     func isAtLeast(_ other: MaxAge, isUTC: Bool) -> Bool {
         let (own, others) = (amounts, other.amounts)
         if own.months >= others.months, own.days >= others.days, own.seconds >= others.seconds { return true }
-        // A year has 365 or 366 days, a month 28 to 31; a day with a change of the clock has 23 or 25 hours.
+        // A year has 365 or 366 days, a month 28 to 31; a day with a change of the clock has 22 to 26 hours.
         func bound(
             _ age: (months: Int128, days: Int128, seconds: Int128), days year: Int128, _ month: Int128, hours: Int128
         )
@@ -125,6 +125,6 @@ extension MaxAge {
             let days = age.months / 12 * year + age.months % 12 * month + age.days
             return days * 86_400 + (days == 0 || isUTC ? 0 : (hours - 24) * 3600) + age.seconds
         }
-        return bound(own, days: 365, 28, hours: 23) >= bound(others, days: 366, 31, hours: 25)
+        return bound(own, days: 365, 28, hours: 22) >= bound(others, days: 366, 31, hours: 26)
     }
 }

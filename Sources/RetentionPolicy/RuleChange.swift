@@ -46,7 +46,7 @@ package struct RuleChange: Hashable, Sendable {
         case "latest": new.latest.map { latest in old.latest.map { latest <= $0 } ?? true } ?? false
         case "align": isCoarser(new.align, old.align)
         // Another way to treat related rows may take a hold on them, or a constraint, out of the way.
-        case "relationships": new.relationships == .deny
+        case "relationships": new.relationships == .deny && !new.accept.contains(.relationshipDenied)
         case "allow_empty": !new.allowEmpty
         case "accept": new.accept.intersection(RefusalCode.acceptable).isSubset(of: old.accept)
         case "limits.max_rows": isLower(new.limits.maxRows, old.limits.maxRows)

@@ -35,7 +35,6 @@ extension RunSession {
         var report = RunReport(
             runID: "", mode: .run, asOf: asOf, started: SystemClock.now(), config: policy.file.path,
             configSHA256: policy.file.sha256, store: policy.store.written, engine: "")
-        report.holdLines = policy.holdLines(at: report.started)
         let status = ExitStatus(of: error)
         report.exitCode = status.code
         report.failure = status.reason

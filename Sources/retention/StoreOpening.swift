@@ -87,7 +87,7 @@ struct StoreOpening {
 
     /// Whether a run is in progress on a store that the ledger names; false too if its server does not answer.
     func isRunAtWork(on store: String) -> Bool {
-        guard case .url(let url) = policy.store.address, store == policy.store.written else {
+        guard case .url(let url) = policy.store.address, store == serverName else {
             return RunLock.isHeld(storePath: store)
         }
         let reader = try? PostgresReader(try Self.address(url, passwordFile: policy.store.passwordFile))
@@ -180,9 +180,14 @@ struct StoreOpening {
         }
     }
 
-    /// The store's file with symbolic links followed, or its URL without the password: by it the ledger knows the store.
+    private var serverName: String {
+        guard case .url(let url) = policy.store.address else { return policy.store.written }
+        return PostgresAddress(url: url).databaseName
+    }
+
+    /// The store's file with symbolic links followed, or the server and its database: by it the ledger knows the store.
     func realStorePath() throws -> String {
-        guard case .path(let path) = policy.store.address else { return policy.store.written }
+        guard case .path(let path) = policy.store.address else { return serverName }
         if let real = Self.resolved(path) { return real }
         // A missing store is identified by the real path of its folder.
         guard let slash = path.lastIndex(of: "/"), slash > path.startIndex,

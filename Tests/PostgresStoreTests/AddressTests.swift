@@ -63,4 +63,17 @@ struct AddressTests {
         #expect(Instant.distantFuture.serverText.hasPrefix("294247-"))
         #expect(Instant(microseconds: -62_135_596_800_000_001).serverText == "0001-12-31 23:59:59.999999 BC")
     }
+
+    /// The guards must know a database again, however its URL is written.
+    @Test(arguments: [
+        ("postgresql://job:secret@127.0.0.1:5432/prices?sslmode=require", "postgresql://localhost/prices"),
+        ("postgres://LOCALHOST/prices?application_name=x", "postgresql://localhost/prices"),
+        ("postgresql://[::1]:6000/prices", "postgresql://localhost:6000/prices"),
+        ("postgresql://job@db.example/", "postgresql://db.example/job"),
+        ("postgresql:///prices?host=%2Frun%2Fpg&port=6000", "postgresql:///run/pg:6000/prices"),
+        ("postgresql://a:1,b/prices?target_session_attrs=read-write", "postgresql://a:1,b/prices"),
+    ])
+    func aDatabaseHasOneName(url: String, name: String) {
+        #expect(PostgresAddress(url: url).databaseName == name)
+    }
 }

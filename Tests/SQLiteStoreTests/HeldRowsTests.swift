@@ -48,6 +48,29 @@ struct HeldRowsTests {
         #expect(try store.reader().survey(Self.request("p", Self.hold("other", .all))).unsupported == nil)
     }
 
+    /// Only the schema of the plan tells which tables a delete can reach.
+    @Test(arguments: [
+        "CREATE TRIGGER gone AFTER DELETE ON p BEGIN DELETE FROM note; END",
+        "DROP TABLE note; CREATE TABLE note (id INTEGER PRIMARY KEY REFERENCES p ON DELETE CASCADE)",
+        "ALTER TABLE p ADD COLUMN more; DROP INDEX p_at",
+    ])
+    func aSchemaThatChangesMeanwhileEndsTheDelete(_ change: String) throws {
+        let store = try Self.prices("CREATE TABLE note (id INTEGER PRIMARY KEY); INSERT INTO note SELECT id FROM p")
+        let writer = try store.writer()
+        var request = Self.request("p", Self.hold("note", .compare("id", .equal, .integer(2000))))
+        request.maxLock = .zero
+        _ = try writer.survey(request)
+        let deletion = try writer.deletion(of: request)
+        #expect(try deletion.deleteNext(DeletionBounds(rows: 10)).result.deletedCount == 10)
+        // Statistics are no part of the plan.
+        try store.change { try $0.execute(sql: "ANALYZE") }
+        #expect(try deletion.deleteNext(DeletionBounds(rows: 10)).result.deletedCount == 10)
+        try store.change { try $0.execute(sql: change) }
+        let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 10)) }
+        #expect(error?.message.contains("another program has changed the tables") == true)
+        #expect(try store.rows("SELECT count(*) FROM p") == ["1980"])
+    }
+
     // MARK: The rows of the rule
 
     /// 2,000 rows of two symbols, most of them expired.
@@ -235,6 +258,7 @@ struct HeldRowsTests {
         #expect(try store.rows("SELECT (SELECT count(*) FROM p), (SELECT count(*) FROM c)") == ["5|5"])
         // Nothing of it is left on the connection.
         try store.change { try $0.execute(sql: "DROP TRIGGER sweep") }
+        writer.catalog = writer.catalog.emptied
         #expect(try writer.execute(BatchDeleteRequest(request)).deletedCount == (entity == "c" ? 4 : 3))
     }
 

@@ -154,6 +154,112 @@ struct ChangedPolicyTests {
         #expect(report.rules[1].refusal == "policy_widened" && report.rules[1].widened?.rows == 36)
     }
 
+    @Test func whatIsNotInForceCoversNoWiderRule() throws {
+        func refusal(_ job: LaunchedJob, _ arguments: String...) throws -> String? {
+            try job.report(arguments).rules[0].refusal
+        }
+        // A disabled rule, and one that is enabled.
+        let disabled = try job()
+        try set(
+            Sample.rule(age: "60d"), Sample.rule("enabled: false, limits: { max_rows: 9 }", name: "off", age: "30d"),
+            of: disabled)
+        for _ in 0..<2 { #expect(try disabled.report().exitCode == 0) }
+        try set(
+            Sample.rule(age: "30d"), Sample.rule("enabled: false, limits: { max_rows: 9 }", name: "off", age: "30d"),
+            of: disabled)
+        let report = try disabled.report()
+        #expect(report.rules[0].refusal == "policy_widened" && report.rules[0].widened?.rows == 30)
+        try set(Sample.rule(age: "60d"), Sample.rule(name: "off", age: "30d"), of: disabled)
+        #expect(try disabled.report().rules[1].refusal == "policy_widened")
+        // A policy that was carried out once, by hand.
+        let dead = try job()
+        try dead.report()
+        try dead.folder.write(Sample.policy(Sample.rule(name: "once", age: "30d")), to: "once.yaml")
+        #expect(try refusal(dead, "-c", "once.yaml") == "policy_widened")
+        try dead.report("-c", "once.yaml", "--accept", "policy_widened")
+        try FileManager.default.removeItem(atPath: dead.path("once.yaml"))
+        try set(Sample.rule(age: "30d"), of: dead)
+        #expect(try refusal(dead) == "policy_widened")
+        // A policy that has moved and has become narrower since.
+        let moved = try job(Sample.rule(age: "30d"))
+        try moved.report("--as-of", "2020-01-01")
+        try FileManager.default.moveItem(atPath: moved.path("retention.yaml"), toPath: moved.path("prod.yaml"))
+        #expect(try refusal(moved, "-c", "prod.yaml", "--as-of", "2020-01-02") == nil)
+        try moved.folder.write(Sample.policy(Sample.rule(name: "other", age: "60d")), to: "prod.yaml")
+        #expect(try refusal(moved, "-c", "prod.yaml") == nil)
+        try moved.folder.write(Sample.policy(Sample.rule(name: "other", age: "30d")), to: "prod.yaml")
+        #expect(try refusal(moved, "-c", "prod.yaml") == "policy_widened")
+    }
+
+    @Test func theDateOfAHoldIsNotChangedByADisabledRule() throws {
+        let hold = "holds: [{ name: tax, entity: Price, until: 2020-01-01, reason: tax }]"
+        let job = try job()
+        try job.change("ALTER TABLE Price ADD COLUMN made INTEGER; UPDATE Price SET made = 1577836799")
+        func set(_ format: String) throws {
+            try self.set(
+                Sample.rule(age: "60d"), Sample.rule("enabled: false", name: "off", date: "made", format: format),
+                of: job, head: hold)
+        }
+        try set("unix_seconds")
+        #expect(try job.report().rules[0].held == 20)
+        try set("apple_seconds")
+        for _ in 0..<2 { #expect(try job.report().rules[0].refusal == "policy_widened") }
+        // Another policy of the store reads other dates, and that is no change of this one.
+        try set("unix_seconds")
+        try job.folder.write(
+            Sample.policy(Sample.rule("where: { symbol: EUR }", name: "second", date: "price")), to: "second.yaml")
+        try job.report("-c", "second.yaml", "--accept", "policy_widened")
+        for _ in 0..<2 { #expect(try job.report().rules[0].refusal == nil) }
+    }
+
+    @Test func aRuleThatIsCarriedOutLaterUnderItsNewNameIsNotNew() throws {
+        func rules(_ second: String, of job: LaunchedJob) throws {
+            try set(
+                Sample.rule("where: { symbol: A }", name: "a"), Sample.rule("where: { symbol: B }", name: second),
+                of: job)
+        }
+        let job = try job()
+        try rules("b", of: job)
+        try job.report()
+        try rules("gold", of: job)
+        try job.report("--rule", "a")
+        #expect(try job.report().exitCode == 0)
+        // Two rules may not share the limit of one that is gone.
+        let limit = "limits: { max_rows: 15 }"
+        let split = try self.job()
+        try set(
+            Sample.rule("where: { symbol: XAUUSD }, \(limit)", name: "a", age: "60d"),
+            Sample.rule("where: { symbol: B }", name: "b", age: "60d"), of: split)
+        try split.report("--as-of", "2020-01-01")
+        try set(
+            Sample.rule("where: { symbol: XAUUSD, id: { gt: 10 } }, \(limit)", name: "a", age: "60d"),
+            Sample.rule("where: { symbol: XAUUSD }, \(limit)", name: "c", age: "60d"), of: split)
+        #expect(try split.report().rules.map(\.refusal) == [nil, "policy_widened"])
+    }
+
+    @Test(arguments: [
+        (
+            "CREATE TABLE Feed(id INTEGER PRIMARY KEY, at INTEGER); INSERT INTO Feed SELECT id, at FROM Price;"
+                + "CREATE TRIGGER t AFTER DELETE ON Feed BEGIN DELETE FROM Price WHERE id = OLD.id; END",
+            ["", Sample.rule(name: "feed", entity: "Feed", age: "30d")]
+        ),
+        (
+            "CREATE TABLE Note(price INTEGER REFERENCES Price(id) ON DELETE CASCADE); INSERT INTO Note SELECT id FROM Price",
+            ["relationships: nullify, accept: [relationship_denied]", ""]
+        ),
+    ]) func aTriggerAndTheSchemaCanWidenARule(change: String, rules: [String]) throws {
+        let first = { Sample.rule($0, age: "60d") }
+        let job = try job(first(rules[0]))
+        try job.change(change)
+        try job.report("--as-of", "2020-01-01")
+        if rules[1].isEmpty {
+            try set(first(rules[0].replacing("nullify", with: "deny")), of: job)
+        } else {
+            try set(first(rules[0]), rules[1], of: job)
+        }
+        #expect(try job.report().rules.last?.refusal == "policy_widened")
+    }
+
     // MARK: Rows that came back
 
     @Test func rowsThatCameBackAreRefusedAndFewLateOnesAreReported() throws {
@@ -231,7 +337,35 @@ struct ChangedPolicyTests {
         #expect(try job.retention("undo", run).status == 0)
         let held = try job.report()
         #expect(held.rules[0].refusal == "held" && held.rules[0].late == nil)
-        #expect(try job.report("--accept", "held").rules[0].deleted == 20)
+        // They are late as soon as the policy has changed, and with it nothing holds them.
+        try set(Sample.rule("limits: { max_late_rows: 5 }", age: "60d"), of: job, head: "archive: { folder: archive }")
+        let late = try job.report()
+        #expect(late.rules[0].refusal == "rows_came_back" && late.rules[0].late == 20)
+        #expect(try job.report("--accept", "rows_came_back").rules[0].deleted == 20)
+    }
+
+    @Test func rowsThatGoAlongWithLateOnesAreLateToo() throws {
+        let job = try job(Sample.rule("limits: { max_late_rows: 10 }", age: "60d"))
+        try job.change("CREATE TABLE Note(price INTEGER REFERENCES Price(id) ON DELETE CASCADE)")
+        try job.report()
+        try job.change(
+            Sample.rows(1, daysAgo: 100) + "INSERT INTO Note SELECT max(a.id) FROM Price AS a, Price AS b GROUP BY b.id"
+        )
+        let report = try job.report()
+        #expect(report.rules[0].refusal == "rows_came_back" && report.rules[0].late == 37)
+    }
+
+    @Test func aNarrowerRuleThatIsInterruptedRemembersWhatWasLeft() throws {
+        func rule(_ limit: Int) -> String {
+            Sample.rule("batch: { rows: 1, pause: 400ms }, limits: { max_rows: \(limit) }", age: "60d")
+        }
+        let job = try job(rule(9000))
+        try job.report()
+        try set(rule(8999), of: job)
+        try job.change(Sample.rows(9, daysAgo: 61))
+        #expect(try job.report("--max-runtime", "1s").exitCode == 75)
+        try job.change(Sample.rows(1001, daysAgo: 100))
+        #expect(try job.report().rules[0].refusal == "rows_came_back")
     }
 
     // MARK: Plans

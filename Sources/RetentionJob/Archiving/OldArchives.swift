@@ -42,10 +42,11 @@ package struct ArchiveAge: Sendable {
     /// Whether the time of a run's archive is over.
     ///
     /// It counts from the recorded end of the run; if none is recorded, from its start, which its identifier tells. The archive
-    /// is kept until the date that its run recorded, even if it would be kept for less time now.
+    /// is kept until the date that its run recorded, even if it would be kept for less time now. Without a record that date is
+    /// not known: the run may be of another ledger.
     func isPast(_ run: String, _ record: RecordedRun?, now: Instant) -> Bool {
-        guard let keep, let ended = record?.ended ?? RunID.start(of: run) else { return false }
-        if let until = record?.archiveUntil, until > now { return false }
+        guard let keep, let record, let ended = record.ended ?? RunID.start(of: run) else { return false }
+        if let until = record.archiveUntil, until > now { return false }
         return ended < Cutoff.instant(asOf: now, maxAge: keep, align: nil, zone: zone)
     }
 }

@@ -14,8 +14,13 @@ struct FormerRule {
 
     /// Compares a rule with the past.
     ///
-    /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
-    init(_ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, planner: Planner, reader: any StoreReader) throws {
+    /// - Parameters:
+    ///   - hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
+    ///   - isHeld: whether the rule must not delete rows that an undo has restored: they are not late.
+    init(
+        _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, isHeld: Bool, planner: Planner,
+        reader: any StoreReader
+    ) throws {
         guard let request = step.surveyRequest else { return }
         let (rule, memory) = (step.rule, planner.memory)
         let record = RecordedRule(rule, entity: entity.name, date: request.date.name, zone: planner.policy.timezone)
@@ -24,31 +29,31 @@ struct FormerRule {
             widened = WidenedRule(unreadableFor: step)
             return
         }
-        let ofEntity = try memory.rules.filter { try $0.concerns(entity, reader) }
-        guard !ofEntity.isEmpty else {
-            // Rows that another rule was to keep may go by a cascade.
+        guard try memory.rules.contains(where: { try $0.concerns(entity, reader) }) else {
+            // Rows that another rule was to keep may go by a cascade or a trigger.
             let reached = try memory.rules.contains { former in
-                try reader.deletes(
-                    from: entity.name, rule.relationships.request, canReach: former.rule.rule.entity, changing: [])
+                try hasTriggers
+                    || reader.deletes(
+                        from: entity.name, rule.relationships.request, canReach: former.rule.rule.entity, changing: [])
             }
             if reached { widened = WidenedRule(wholeOf: step) }
             return
         }
-        let live = try ofEntity.filter { try $0.state != .removed && $0.includes(entity, reader) }
-        let compared = live.map { (former: $0, changes: RuleChange.changes(from: $0.rule, to: record)) }
-        let sameName = compared.first { $0.former.rule.rule.name == rule.name }
-        // A rule that deletes no more than any one of the former rules is no wider, whatever its name. Only one rule may use
-        // the limit of a former one.
-        let isSplit =
-            planner.policy.rules.count { $0.isEnabled && $0.entity.lowercased() == rule.entity.lowercased() }
-            > live.count
-        let isCovered = { (found: (former: RunMemory.CarriedOut, changes: [RuleChange])) in
-            let former = found.former.rule.rule
-            return !found.changes.contains { $0.isWider && $0.key != "entity" }
-                && (former.name == rule.name || !isSplit || former.limits.maxRows == nil)
+        let ofEntity = try memory.rules(of: planner.policy).filter { try $0.concerns(entity, reader) }
+        let live = try ofEntity.filter { try $0.isLive && $0.includes(entity, reader) }
+        // A rule that deletes no more than any one of the former rules is no wider, whatever its name.
+        typealias Compared = (former: RunMemory.CarriedOut, changes: [RuleChange])
+        func compare(_ former: RunMemory.CarriedOut) -> Compared {
+            (former, RuleChange.changes(from: former.rule, to: record))
         }
-        let covering = sameName.flatMap { isCovered($0) ? $0 : nil } ?? compared.first(where: isCovered)
-        let nearest = covering ?? sameName ?? (compared.count == 1 ? compared[0] : nil)
+        func isCovered(_ found: Compared) -> Bool {
+            !found.changes.contains { $0.isWider && $0.key != "entity" }
+                && planner.policy.canTake(found.former, by: rule, of: live)
+        }
+        let sameName = live.first { $0.rule.rule.name == rule.name }.map(compare)
+        let covering =
+            sameName.flatMap { isCovered($0) ? $0 : nil } ?? live.lazy.map(compare).first(where: isCovered)
+        let nearest = covering ?? sameName ?? (live.count == 1 ? compare(live[0]) : nil)
         narrowed = covering?.changes ?? []
 
         let formerHolds = nearest?.former.holds ?? ofEntity.flatMap(\.holds)
@@ -62,11 +67,21 @@ struct FormerRule {
                 former: nearest?.former, changes: covering == nil ? nearest?.changes.filter(\.isWider) ?? [] : [],
                 removedHolds: removed.map(\.name), step, request, before: unspared, reader)
         }
-        // After an undo rows are there again that a run had deleted.
-        guard let former = nearest?.former, former.state == .none,
-            !memory.restorations.contains(where: { $0.concerns(rule) && $0.ended >= former.ended })
-        else { return }
+        guard let former = nearest?.former, former.state == .none, !isHeld else { return }
         late = try LateRows(former, step, request, entity, memory: memory, reader: reader)
+    }
+}
+
+extension Policy {
+    /// Whether a rule may use the limits of a former one. Only one rule may use `max_rows` of a rule by another name, which the
+    /// policy does not have any more.
+    fileprivate func canTake(_ former: RunMemory.CarriedOut, by rule: Rule, of live: [RunMemory.CarriedOut]) -> Bool {
+        let old = former.rule.rule
+        guard old.limits.maxRows != nil, old.name != rule.name else { return true }
+        let before = Set(live.map(\.rule.rule.name))
+        let now = Set(
+            rules.filter { $0.isEnabled && $0.entity.lowercased() == rule.entity.lowercased() }.map(\.name))
+        return !now.contains(old.name) && now.subtracting(before).count <= before.subtracting(now).count
     }
 }
 
@@ -79,7 +94,7 @@ extension RunMemory.CarriedOut {
     /// Whether every row of the entity is one of the rule's entity.
     fileprivate func includes(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
         let own = rule.rule.entity
-        if own.lowercased() == entity.name.lowercased() { return true }
+        if own == entity.name || own.lowercased() == entity.name.lowercased() { return true }
         // The newest rows of a whole entity are not those of a part of it.
         guard entity.model != nil, rule.rule.keepLast == nil else { return false }
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
@@ -193,10 +208,11 @@ package struct LateRows: Sendable {
         guard survey.expiredCount > 0, survey.oldest.map({ $0 < former.cutoff }) ?? true,
             let before = former.deletion(in: entity, before: former.cutoff, holds: request.holds)
         else { return }
-        let found = try request.narrowed(to: before, reader)
+        let found = try request.narrowed(to: before, reader, countsRelatedRows: true)
         // `keep_last` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
         let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
         rowCount = max(0, found.expiredCount - max(0, former.keptCount - kept))
+        if rowCount > 0 { rowCount += found.cascadedCount }
         (oldest, newest) = (found.oldest, found.newestExpired)
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {
@@ -232,12 +248,14 @@ package struct LateRows: Sendable {
 
 extension SurveyRequest {
     /// The survey of those of the rows that meet a condition too.
-    fileprivate func narrowed(to condition: Predicate, _ reader: any StoreReader) throws(StoreError) -> Survey {
+    fileprivate func narrowed(
+        to condition: Predicate, _ reader: any StoreReader, countsRelatedRows: Bool = false
+    ) throws(StoreError) -> Survey {
         var request = self
         request.filter = filter && condition
         request.countsAllRows = false
         request.countsKeptRows = false
-        request.countsRelatedRows = false
+        request.countsRelatedRows = countsRelatedRows
         return try reader.survey(request)
     }
 }

@@ -151,7 +151,7 @@ struct JointLimits {
                         + "max_fraction of \(step.rule.name) allows (\(limit)), because "
                         + shares(takers.prefix { $0.index <= taker.index }),
                     wayPast:
-                        "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)]in the rule, or pass "
+                        "to accept it, write accept: [\(RefusalCode.tooLargeFraction.rawValue)] in the rule, or pass "
                         + "--accept \(RefusalCode.tooLargeFraction.rawValue) for one run")
             )
         }

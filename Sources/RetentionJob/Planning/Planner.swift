@@ -80,11 +80,13 @@ package struct Planner {
         return plan
     }
 
-    /// The holds of the last run that are no longer in force, with the rows that the rules expire for that reason, those of
+    /// The holds with which the policy was last carried out that are no longer in force, with the rows that the rules expire for that reason, those of
     /// refused rules too: such a rule may be refused for the number of these rows.
     private func releasedHolds(_ plan: Plan, reader: any StoreReader) throws -> [ReleasedHold] {
         let lines = Set(policy.holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical))
-        return try memory.holds.filter { !lines.contains($0.canonical) }.compactMap { hold in
+        var seen = lines
+        let former = memory.rules(of: policy).flatMap(\.holds).filter { seen.insert($0.canonical).inserted }
+        return try former.compactMap { hold in
             guard let held = try HoldPlan.find(hold, policy, reader)?.rows else {
                 return ReleasedHold(name: hold.name, rowCount: nil)
             }
@@ -115,12 +117,12 @@ package struct Planner {
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, with those that were removed.
         var former = policy
-        former.rules += memory.rules.map(\.rule.rule)
-        func dates(_ rules: [Rule], _ hold: Hold) -> Set<String> {
+        former.rules += memory.rules(of: policy).map(\.rule.rule)
+        func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
             guard hold.from != nil || hold.until != nil else { return [] }
             return Set(
                 rules.filter { $0.entity.lowercased() == hold.entity.lowercased() }.map {
-                    ($0.dateName ?? $0.dateAttribute).lowercased()
+                    [($0.dateName ?? $0.dateAttribute).lowercased(), $0.dateFormat?.rawValue]
                 })
         }
         return try holds.compactMap { hold in
@@ -174,12 +176,13 @@ package struct Planner {
             misread = try MisreadRows.find(rule: rule, request, samples: samples, reader, clock: clock)
         }
         (step.surveyRequest, step.survey) = (request, survey)
-        let former = try FormerRule(step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
         let hold = try memory.hold(on: rule, policySHA256: policy.file.sha256) { table in
             try !triggers.isEmpty
                 || reader.deletes(
                     from: entity.name, rule.relationships.request, canReach: table, changing: [])
         }
+        let former = try FormerRule(
+            step, entity, hasTriggers: !triggers.isEmpty, isHeld: hold != nil, planner: self, reader: reader)
         func refusals(_ rule: Rule) -> [Refusal] {
             var found = Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,

@@ -11,8 +11,6 @@ package struct RunMemory: Hashable, Sendable {
     package var hasCrash: Bool
     /// What undos have restored, the newest first.
     package var restorations: [Restored]
-    /// The holds that were in force in the last run.
-    package var holds: [Hold] = []
     /// The rules as they were last carried out on the store, with those that have since been removed; empty: no run is known.
     package var rules: [CarriedOut] = []
     /// Lines of the ledger that should be rules and cannot be read: nobody knows then what was carried out.
@@ -57,8 +55,8 @@ package struct RunMemory: Hashable, Sendable {
 
     /// A rule as it was last carried out.
     package struct CarriedOut: Hashable, Sendable {
-        /// What the run left of the expired rows, or that a later policy does not have the rule.
-        package enum State: String, Hashable, Sendable { case none, some, removed }
+        /// What the run left of the expired rows, or that the policy has disabled or removed the rule since.
+        package enum State: String, Hashable, Sendable { case none, some, disabled, removed }
 
         package var rule: RecordedRule
         package var state: State
@@ -144,56 +142,82 @@ package struct RunMemory: Hashable, Sendable {
 }
 
 extension RunMemory {
+    /// The rules of a policy as its runs last carried them out. Where the ledger does not know the file, those of the policy that
+    /// ran last: the file was moved, or is new.
+    func rules(of policy: Policy) -> [CarriedOut] {
+        let file = Self.file(of: policy)
+        let own = rules.filter { $0.policy == file }
+        guard own.isEmpty, let last = rules.max(by: { $0.ended < $1.ended }) else { return own }
+        return rules.filter { $0.policy == last.policy }
+    }
+
+    /// A link to the file may lead to another one after each deployment.
+    private static func file(of policy: Policy) -> String { SafeText.line(FilePlace(policy.file.path).path) }
+
     /// The lines of the rules as they are last carried out once a run has ended.
     ///
-    /// A rule that the run did not carry out stays as it was. Of the rules that this policy does not have any more, one for
-    /// each entity stays, so that a new rule of the entity is noticed. Rules of other policies stay.
+    /// A rule that the run did not carry out stays as it was. Of the rules that the policy does not have any more, one for
+    /// each entity stays once the run has carried out all others, so that a new rule of the entity is noticed. Rules of other
+    /// policies stay as long as their files are there.
     func ruleLines(after plan: Plan, _ report: RunReport, policy: Policy, clock: Instant) -> [String] {
-        let file = SafeText.line(FilePlace(policy.file.path, followsLink: true).path)
+        let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
-        var former: [[String]: CarriedOut] = [:]
-        for rule in rules where rule.state != .removed { former[rule.key] = rule }
-        var found: [CarriedOut] = []
-        var isWhole = true
-        for rule in policy.rules {
+        var former = Dictionary(rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
+        let isFirst = rules.isEmpty && damagedRules.isEmpty
+        func done(_ rule: Rule) -> RunReport.RuleReport? {
             let index = plan.steps.firstIndex { $0.rule.name == rule.name }
+            return index.map { report.rules[$0] }.flatMap {
+                [.completed, .interrupted, .failed].contains($0.outcome) ? $0 : nil
+            }
+        }
+        let isWhole = isFirst || policy.rules.allSatisfy { !$0.isEnabled || done($0) != nil }
+        var found: [CarriedOut] = []
+        // One of the former rules may be a rule of another name that is still to be carried out.
+        var awaited: Set<String> = []
+        for rule in policy.rules {
             let record =
-                index.flatMap { plan.steps[$0].record }
+                plan.steps.first { $0.rule.name == rule.name }?.record
                 ?? RecordedRule(
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
-            let last = former.removeValue(forKey: [rule.name, record.rule.entity.lowercased()])
-            let done = index.map { report.rules[$0] }
-            let isCarriedOut = done.map { [.completed, .interrupted, .failed].contains($0.outcome) } ?? false
-            guard isCarriedOut || (rules.isEmpty && damagedRules.isEmpty) else {
-                isWhole = isWhole && !rule.isEnabled
+            let key = [rule.name, record.rule.entity.lowercased()]
+            let (last, done) = (former.removeValue(forKey: key), done(rule))
+            let keepsLast = rule.isEnabled ? done == nil && !isFirst : !isWhole && last != nil
+            guard !keepsLast else {
+                if last?.isLive != true { awaited.insert(key[1]) }
                 if let last { found.append(last) }
                 continue
             }
             let leftNone = done.map { $0.outcome == .completed && $0.residue == 0 } ?? false
             var now = CarriedOut(
-                record, state: leftNone ? .none : .some, run: report.runID, ended: clock,
-                cutoff: done?.cutoff ?? .distantPast, keptCount: done.map { $0.keptByRule + $0.held } ?? 0)
+                record, state: !rule.isEnabled ? .disabled : leftNone ? .none : .some, run: report.runID, ended: clock,
+                cutoff: done?.cutoff ?? .distantPast, keptCount: done.map { $0.keptByRule + $0.held } ?? 0,
+                holds: rule.isEnabled ? holds : last?.holds ?? [])
             // What an earlier run had left none of stays known if this one got less far.
-            if let last, last.state == .none, RuleChange.changes(from: last.rule, to: record).isEmpty,
-                now.state != .none || now.cutoff < last.cutoff
+            if let last, last.state == .none, now.isLive, now.state != .none || now.cutoff < last.cutoff,
+                !RuleChange.changes(from: last.rule, to: record).contains(where: \.isWider)
             {
-                now = last
+                now.state = .none
+                (now.run, now.ended, now.cutoff, now.keptCount) = (last.run, last.ended, last.cutoff, last.keptCount)
             }
-            (now.policy, now.holds) = (file, holds)
             found.append(now)
         }
-        found += rules.filter { $0.policy != file && former[$0.key] == $0 }
         var entities = Set(found.map { $0.key[1] })
-        for rule in rules where rule.state == .removed || (rule.policy == file && former[rule.key] != nil) {
-            guard entities.insert(rule.key[1]).inserted else { continue }
-            var removed = rule
-            removed.state = .removed
-            found.append(removed)
+        for var rule in rules(of: policy) where former[rule.key] == rule {
+            if !awaited.contains(rule.key[1]) {
+                guard entities.insert(rule.key[1]).inserted || !isWhole else { continue }
+                rule.state = .removed
+            }
+            found.append(rule)
         }
+        for index in found.indices { found[index].policy = file }
+        found += rules.filter { $0.policy != file && FilePlace($0.policy).facts != nil }
         return found.map(\.line) + (isWhole ? [] : damagedRules)
     }
 }
 
 extension RunMemory.CarriedOut {
+    /// Whether the policy still carries the rule out.
+    var isLive: Bool { state == .none || state == .some }
+
     fileprivate var key: [String] { [rule.rule.name, rule.rule.entity.lowercased()] }
 }

@@ -221,8 +221,6 @@ package struct RunReport: Sendable {
     package var holds: [HoldReport] = []
     /// The holds of the last run that are no longer in force.
     package var releasedHolds: [ReleasedHold] = []
-    /// The holds that are in force, as the ledger records them: ``RetentionPolicy/Hold/record``.
-    package var holdLines: [String] = []
     /// The rules as they were last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
     package var ruleLines: [String] = []
     /// The SHA-256 of the file of the plan that the run carries out; nil: it has none.

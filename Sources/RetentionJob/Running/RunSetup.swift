@@ -49,7 +49,6 @@ package struct RunSetup {
             configSHA256: policy.file.sha256, store: policy.store.written, engine: engine)
         report.hasPendingSources = !policy.pending.isEmpty
         report.planSHA256 = planSHA256
-        report.holdLines = policy.holdLines(at: report.started)
         return report
     }
 

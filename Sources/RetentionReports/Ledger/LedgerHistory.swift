@@ -105,7 +105,6 @@ package struct LedgerHistory {
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
             restorations: try restorations(store: store, isEarlier),
             deletedBefore: try deletedBefore(runs: rows.compactMap(\.first)))
-        memory.holds = try holds(store: store, isEarlier)
         for line in try ruleLines(store: store, isEarlier) {
             if let rule = RunMemory.CarriedOut(line: line) {
                 memory.rules.append(rule)
@@ -158,32 +157,6 @@ package struct LedgerHistory {
                 let rule = LedgerRow.rule(row)
                 return rule.accepted.contains(code) && rule.outcome != .refused ? rule.name : nil
             })
-    }
-
-    /// The holds that were in force in the last run of a store that has carried out rules. A line that is no hold is left out.
-    private func holds(store: String, _ isEarlier: Predicate) throws -> [Hold] {
-        let carriedOut = [RunReport.Outcome.completed, .failed, .interrupted].map { StoreValue.text($0.rawValue) }
-        var before = isEarlier
-        while true {
-            let page = try rows(
-                LedgerRow.runEntity,
-                where: .compare("store", .equal, .text(store)) && before
-                    && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
-                order: [SortDescriptor("number", ascending: false)], limit: 100
-            ).map(LedgerRow.run)
-            guard let lowest = page.last?.number else { return [] }
-            let found = try reader.fetch(
-                FetchRequest(
-                    entity: LedgerRow.ruleEntityName,
-                    predicate: .isIn("run_number", page.map { .integer(Int64($0.number)) })
-                        && .isIn("outcome", carriedOut),
-                    sortDescriptors: [SortDescriptor("run_number", ascending: false)], fetchLimit: 1),
-                attributes: ["run_number"])
-            if let number = found.first?.first?.number, let run = page.first(where: { $0.number == Int(number) }) {
-                return run.report.holdLines.compactMap { Hold(record: $0) }
-            }
-            before = .compare("number", .less, .integer(Int64(lowest)))
-        }
     }
 
     /// The number of the first run up to another one that an undo needs which still holds rules: the undo itself, or the run that it

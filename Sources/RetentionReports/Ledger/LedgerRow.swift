@@ -21,7 +21,7 @@ enum LedgerRow {
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
             "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
             "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables",
-            "holds", "rules", "plan_sha256",
+            "rules", "plan_sha256",
         ])
 
     /// The whole entity of the rules of runs.
@@ -61,7 +61,6 @@ enum LedgerRow {
             "sudo_user": .optional(process.sudoUser),
             "outcome": .text(LedgerRun.Outcome.running.rawValue), "clock_believed": .integer(1),
         ]
-        if !report.holdLines.isEmpty { values["holds"] = .text(report.holdLines.joined(separator: "\n")) }
         values.set("as_of", report.asOf)
         values.set("started", report.started)
         values["plan_sha256"] = report.planSHA256.map { .text($0) }
@@ -163,7 +162,6 @@ enum LedgerRow {
         report.reclaimedBytes = Int64(row.count("reclaimed_bytes") ?? 0)
         report.warnings = row.lines("warnings")
         report.failure = row.string("failure")
-        report.holdLines = row.lines("holds")
         report.planSHA256 = row.string("plan_sha256")
         report.storeSizeBytes = row.count("store_bytes").map(Int64.init)
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)

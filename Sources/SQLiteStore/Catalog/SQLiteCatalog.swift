@@ -108,6 +108,8 @@ struct SQLiteCatalog {
     private var tables: [String: SQLiteTable] = [:]
     private var incoming: [String: [Relationship]]?
     private var coreDataSchema: CoreDataSchema??
+    /// The schema as the first survey found it; nil: there was none.
+    var schema: KnownSchema?
 
     init(store: String, modelPath: String?) {
         self.store = store

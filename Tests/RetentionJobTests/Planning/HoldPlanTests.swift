@@ -161,7 +161,12 @@ import Testing
 
     private func memory(_ holds: Hold...) -> RunMemory {
         var memory = RunMemory()
-        memory.holds = holds
+        let record = RecordedRule(.prices(), entity: "price", date: "at", zone: .utc)
+        memory.rules = [
+            RunMemory.CarriedOut(
+                record, state: .some, run: "01RUN", ended: PriceFile.now, cutoff: PriceFile.now, keptCount: 0,
+                holds: holds)
+        ]
         return memory
     }
 
