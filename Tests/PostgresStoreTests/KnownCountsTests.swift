@@ -136,4 +136,32 @@ struct KnownCountsTests {
         partial.readableCount = whole.readableCount
         #expect(partial == whole)
     }
+
+    /// TimescaleDB's own triggers and drops are no reason to count again.
+    @Test(.needsTimescale) func whatIsLeftOfAHypertableNeedNotBeCounted() throws {
+        let server = try PostgresCluster(
+            settings: [
+                // The extension's own processes write when they like.
+                "shared_preload_libraries = 'timescaledb'", "max_worker_processes = 1", "autovacuum = off",
+            ])
+        let url = try server.makeDatabase(
+            """
+            SET client_min_messages = error; CREATE EXTENSION timescaledb;
+            CREATE TABLE q (at timestamptz NOT NULL); SELECT create_hypertable('q', by_range('at', interval '1 hour'));
+            INSERT INTO q SELECT generate_series('2026-01-01Z', '2026-01-01 11:59Z', interval '1 minute');
+            """)
+        let writer = try PostgresWriter(PostgresAddress(url: url))
+        var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01T05:30:00Z"))
+        request.countsAllRows = false
+        let residue = FetchRequest(entity: "q", predicate: request.deletion)
+        #expect(try writer.survey(request).expiredCount == 330)
+        let counts = try counts(writer) {
+            let execution = try Laws.carryOut(request, technique: "partitions", batchRows: 20, on: writer)
+            #expect(execution.total.deletedCount == 330)
+            #expect(try writer.count(residue) == 0)
+        }
+        #expect(counts.filter { !$0.contains("drop_chunks") } == [])
+        try server.run("INSERT INTO q VALUES ('2026-01-01 01:00Z')", url: url)
+        #expect(try writer.count(residue) == 1)
+    }
 }

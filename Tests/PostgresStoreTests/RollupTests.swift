@@ -173,6 +173,27 @@ struct RollupTests {
         }
     }
 
+    /// Nothing of that bucket was deleted either, although the note of the drop reaches into it.
+    @Test(arguments: [false, true]) func aLateRowBehindADroppedChunkIsRefused(isCompressed: Bool) throws {
+        let database = try calendar()
+        if isCompressed {
+            try database.run("ALTER TABLE q SET (timescaledb.compress)")
+            try database.run("SELECT compress_chunk(c) FROM show_chunks('q') c")
+        }
+        _ = try database.dryAndReal(request("2026-01-15"))
+        try refreshElsewhere(database)
+        let next = request("2026-01-16", deletedBefore: "2026-01-15")
+        #expect(try database.reader().survey(next).rollupObstacle == nil)
+        try database.run("INSERT INTO q VALUES (-1, '2026-01-15 05:30Z')")
+        try refreshElsewhere(database)
+        let obstacle = try #require(try database.reader().survey(next).rollupObstacle)
+        #expect(obstacle.hasPrefix("25 of 25"))
+        let call = try #require(obstacle.firstRange(of: "CALL"))
+        try database.run(String(obstacle[call.lowerBound...]))
+        #expect(try database.reader().survey(next).rollupObstacle == nil)
+        #expect(try database.run("SELECT sum(count) FROM days") == ["1441"])
+    }
+
     /// Nothing of that bucket was deleted: a refresh would take the row in.
     @Test func aLateRowBehindAnEarlierRunIsRefused() throws {
         let database = try calendar()

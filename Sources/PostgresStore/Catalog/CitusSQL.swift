@@ -10,6 +10,11 @@ enum CitusSQL {
     /// Finds a row if a table's rows are divided among servers, and not all on each.
     static func isSharded(_ number: Int) -> SQLFragment { isDistributed(number) + " AND partmethod <> 'n'" }
 
+    /// How many tables on the workers are a distributed table.
+    static func shardCount(_ number: Int) -> SQLFragment {
+        "SELECT count(*) FROM pg_dist_shard WHERE logicalrelid = " + .bound("\(number)", "regclass")
+    }
+
     /// What `SET LOCAL` says from here on holds on the workers too.
     static let propagatesSettings = "SET LOCAL citus.propagate_set_commands = 'local'"
 

@@ -19,7 +19,7 @@ enum TimescaleSQL {
     }
 
     /// Finds the chunks of a hypertable by their ranges: number, schema, name, first value, end, whether it is a table of
-    /// this server that can be changed, bytes of its rows, and whether it is frozen.
+    /// this server that can be changed, bytes of its rows, whether it is frozen, and whether rows were added to what is compressed of it.
     static func chunks(_ table: PostgresTable, type: ColumnType) -> SQLFragment {
         // Local times and days are shown as if they were of UTC.
         func value(_ end: String) -> String {
@@ -32,7 +32,7 @@ enum TimescaleSQL {
         }
         return
             "SELECT c.oid::int8, n.nspname, c.relname, \(value("start")), \(value("end")), c.relkind = 'r' AND k.status & 4 = 0, "
-            + "pg_relation_size(c.oid), k.status & 4 <> 0 FROM timescaledb_information.chunks i "
+            + "pg_relation_size(c.oid), k.status & 4 <> 0, k.status & 8 <> 0 FROM timescaledb_information.chunks i "
             + "JOIN pg_namespace n ON n.nspname = i.chunk_schema "
             + "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = i.chunk_name "
             + "JOIN _timescaledb_catalog.chunk k ON k.schema_name = i.chunk_schema AND k.table_name = i.chunk_name "
@@ -54,9 +54,14 @@ enum TimescaleSQL {
     /// Finds the compressed chunks of a hypertable: number of the chunk, the table of its batches in SQL, the columns by
     /// which rows are divided into segments, and the columns by which they are ordered.
     static func compressedChunks(_ table: PostgresTable) -> SQLFragment {
+        compressedChunks(ofTable: table.sql)
+    }
+
+    /// The same of a table in SQL.
+    static func compressedChunks(ofTable table: String) -> SQLFragment {
         "SELECT s.relid::oid::int8, s.compress_relid::regclass::text, s.segmentby, s.orderby "
             + "FROM _timescaledb_catalog.compression_settings s JOIN pg_inherits i ON i.inhrelid = s.relid "
-            + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound("\(table.number)", "oid")
+            + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound(table, "regclass")
     }
 
     /// Finds the ranges of a hypertable's time that an aggregate was never made of, or that changed since: first and last

@@ -8,6 +8,8 @@ struct Chunk {
     let bytes: Int
     /// Whether the server changes nothing in it.
     let isFrozen: Bool
+    /// Whether it is compressed, and rows were added since.
+    let isPartial: Bool
 }
 
 extension PostgresConnection {
@@ -25,7 +27,8 @@ extension PostgresConnection {
                     sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[2] ?? "",
                     isForeign: row[5] != "t"),
                 bounds: row[3].flatMap { lower in row[4].map { PartitionBounds(lower: lower, upper: $0) } },
-                bytes: row[6].flatMap { Int($0) } ?? 0, isFrozen: row[7] == "t")
+                bytes: row[6].flatMap { Int($0) } ?? 0, isFrozen: row[7] == "t",
+                isPartial: row[8] == "t")
         }
     }
 
@@ -104,7 +107,14 @@ extension PostgresConnection {
             }
             return (leaves, rowCount)
         }
-        guard let (leaves, rowCount) = dropped, let first = leaves.first else { return nil }
+        guard let (leaves, rowCount) = dropped, let first = leaves.first else {
+            // A transaction that changed nothing: what was known still is.
+            if let known {
+                self.known?.ofPartitions = known.ofPartitions
+                self.known?.ofDeletes = known.ofDeletes
+            }
+            return nil
+        }
         if let known { noteDropped(leaves, rowCount, table, request, known) }
         // A signal is looked for between batches: one takes about half a second.
         let elapsed = ContinuousClock.now - began

@@ -123,6 +123,8 @@ extension PostgresConnection {
     static let mostDetached = (count: 16, bytes: 1 << 30)
     /// How much a batch takes where a drop locks the whole table: others wait for some ten milliseconds.
     private static let mostAttached = (count: 4, bytes: 32 << 20)
+    /// How many tables on workers a batch drops: each holds the lock for some milliseconds longer.
+    private static let mostShards = 32
 
     /// The partitions that a batch drops.
     private struct NextPartitions {
@@ -147,7 +149,10 @@ extension PostgresConnection {
                     + .bound(parents, "oid[]") + ")"
             ).compactMap { $0[0].flatMap { Int($0) } })
         let isDetachable = !table.isDistributed && !withDefault.contains(first.parentNumber)
-        let most = isDetachable ? Self.mostDetached : Self.mostAttached
+        var most = isDetachable ? Self.mostDetached : Self.mostAttached
+        if table.isDistributed {
+            most.count = try min(most.count, max(1, Self.mostShards / max(1, count(CitusSQL.shardCount(table.number)))))
+        }
         var bytes = 0
         let leaves = expired.prefix(most.count).prefix {
             bytes += $0.bytes

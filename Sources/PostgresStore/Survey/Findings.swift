@@ -37,6 +37,7 @@ struct Findings: EngineFindings {
         // A delete keeps nobody out of the table, so that only those wait who want the very rows: batches may be longer
         // than in a file, and what each costs besides its rows matters less.
         outline.batchTarget = hasCostlyBatches ? .seconds(1) : .milliseconds(30)
+        if !hasCostlyBatches { outline.batchTargetAlone = .milliseconds(250) }
         if hasCostlyBatches { outline.firstBatchRows = 200_000 }
         if followsRelationships { outline.firstBatchRows = 1 }
         return outline

@@ -38,8 +38,19 @@ extension PostgresConnection {
     }
 
     /// Notes how many rows the delete of a rule finds, if all that it does is to take them away.
-    func note(_ rowCount: Int, _ rows: SurveyRows) throws {
+    ///
+    /// - Parameter guards: what happens for each row of a table that is divided.
+    func note(_ rowCount: Int, _ rows: SurveyRows, _ guards: TableGuards?) throws {
         let table = rows.scope.table
+        let deletion = KnownCounts.Rows(table: table.number, predicate: rows.request.deletion)
+        if known != nil, table.isHypertable {
+            // TimescaleDB's own triggers delete nothing; how many rows go of a compressed segment, nobody but the server knows.
+            guard rows.scope.isTable, guards?.dropObstacle == nil,
+                try self.rows(TimescaleSQL.compressedChunks(table)).isEmpty
+            else { return }
+            known?.ofDeletes[deletion] = rowCount
+            return
+        }
         // Children may be foreign tables, whose rows change without a number of this server.
         guard known != nil, rows.scope.isTable, table.isSingle || table.isPartitioned, !table.isDistributed else {
             return
@@ -51,7 +62,7 @@ extension PostgresConnection {
                 + number
                 + "))) AND (relhastriggers OR relhasrules OR relrowsecurity) LIMIT 1")
         guard !hasEffects else { return }
-        known?.ofDeletes[.init(table: table.number, predicate: rows.request.deletion)] = rowCount
+        known?.ofDeletes[deletion] = rowCount
     }
 
     /// The number of rows that a request finds, if it is known and still holds.

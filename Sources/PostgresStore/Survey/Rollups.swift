@@ -160,9 +160,10 @@ extension PostgresConnection {
         if let start = first, start > .min {
             // The note of a drop reaches the first value behind the chunk.
             let end = Self.value(start, date)
-            left.append(
+            let bucket =
                 "bucket <= " + end + " AND (SELECT " + rollup.end(date)
-                    + " FROM (SELECT min(bucket) FROM \(rollup.buckets)) AS oldest (bucket)) <= " + end)
+                + " FROM (SELECT min(bucket) FROM \(rollup.buckets)) AS oldest (bucket)) <= " + end
+            if try !hasLateRows(in: bucket, rollup, scope, date) { left.append(bucket) }
         }
         let isLeft = left.map { condition -> SQLFragment in
             let last = "SELECT max(bucket) FROM \(rollup.buckets) WHERE " + condition
@@ -180,6 +181,32 @@ extension PostgresConnection {
         return MissingRows(
             rowCount: count,
             refresh: "CALL refresh_continuous_aggregate(\(rollup.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
+    }
+
+    /// Whether the oldest chunks have rows of a bucket that were written after the aggregate's own rows of it.
+    ///
+    /// Both bear the number of the transaction that wrote them. A compressed chunk shows no numbers, but says whether rows
+    /// were added since; of a compressed aggregate nothing is known, and no row is taken for late.
+    private func hasLateRows(
+        in bucket: SQLFragment, _ rollup: Rollup, _ scope: RowScope, _ date: DateSQL
+    ) throws -> Bool {
+        let chunks = try chunks(of: scope.table, date.type)
+        let oldest = chunks.filter { $0.bounds == chunks.first?.bounds }
+        guard try rows(TimescaleSQL.compressedChunks(ofTable: rollup.table)).isEmpty else { return false }
+        let compressed = Set(
+            try rows(TimescaleSQL.compressedChunks(scope.table)).compactMap { $0[0].flatMap { Int($0) } })
+        if oldest.contains(where: { compressed.contains($0.leaf.number) && $0.isPartial }) { return true }
+        let last = "SELECT max(bucket) FROM \(rollup.buckets) WHERE " + bucket
+        let end = "SELECT " + rollup.end(date) + " FROM (" + last + ") AS last (bucket)"
+        let written =
+            "SELECT min(age(xmin)) FROM \(rollup.table) WHERE \(rollup.column.quotedIdentifier) = (" + last + ")"
+        return try oldest.contains { chunk in
+            guard !compressed.contains(chunk.leaf.number) else { return false }
+            return try exists(
+                "SELECT 1 FROM \(chunk.leaf.sql) AS \(RowScope.alias) WHERE \(date.column) >= (" + last
+                    + ") AND \(date.column) < (" + end + ") AND age(\(RowScope.alias).xmin) <= (" + written
+                    + ") LIMIT 1")
+        }
     }
 
     /// The ranges that the server has noted as changed since they were materialized, in its own numbers.

@@ -91,9 +91,15 @@ extension PostgresConnection {
         return try expiredGroup(rows, counting: outside(places, of: chunks, rows.date), besides: whole)
     }
 
-    /// The rows that are in none of some chunks. Where these are one behind another, an index finds them.
+    /// The rows that are in none of some chunks. Where these are one behind another, an index finds them; where they are the
+    /// oldest of all, so do the bounds of the others.
     func outside(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) -> SQLFragment {
         guard let first = places.first, let last = places.last else { return .always }
+        if first == 0, last + 1 == places.count, chunks.allSatisfy({ $0.bounds != nil }),
+            let end = chunks[last].bounds?.upper
+        {
+            return "\(date.column) >= " + .bound(end, date.orderType)
+        }
         let numbers = ServerArray.text(places.map { "\(chunks[$0].leaf.number)" })
         let isOther = "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.bound(numbers, "oid[]") + ")"
         guard last - first + 1 == places.count, let lower = chunks[first].bounds?.lower,

@@ -29,7 +29,7 @@ extension PostgresStore {
             try count(rows, guards, into: &survey)
             try chooseTechnique(rows, guards, into: &survey)
             try describe(rows, into: &survey)
-            if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows) }
+            if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows, guards) }
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try followRelationships(request, rows, into: &survey)
             }
