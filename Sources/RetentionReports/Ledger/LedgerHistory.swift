@@ -120,9 +120,11 @@ package struct LedgerHistory {
     private func restorations(store: String, _ isEarlier: Predicate) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
         let ofStore = Predicate.compare("store", .equal, .text(store)) && isEarlier
+        let isUndo = ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
+        // All attributes of a run are many: they are not asked for without one.
+        guard try reader.count(FetchRequest(entity: LedgerRow.runEntityName, predicate: isUndo)) > 0 else { return [] }
         let undos = try rows(
-            LedgerRow.runEntity, where: ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue)),
-            order: [SortDescriptor("number", ascending: false)], limit: 1000
+            LedgerRow.runEntity, where: isUndo, order: [SortDescriptor("number", ascending: false)], limit: 1000
         ).map { (row: $0, run: LedgerRow.run($0)) }
         return try undos.compactMap { row, undo in
             guard let figures = undo.report.undo else { return nil }
@@ -165,24 +167,29 @@ package struct LedgerHistory {
         let carriedOut = [RunReport.Outcome.completed, .failed, .interrupted].map { StoreValue.text($0.rawValue) }
         var before = isEarlier
         while true {
-            let page = try rows(
-                LedgerRow.runEntity,
-                where: .compare("store", .equal, .text(store)) && before
-                    && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
-                order: [SortDescriptor("number", ascending: false)], limit: 100
-            ).map(LedgerRow.run)
-            guard let lowest = page.last?.number else { return [] }
+            let page = try reader.fetch(
+                FetchRequest(
+                    entity: LedgerRow.runEntityName,
+                    predicate: .compare("store", .equal, .text(store)) && before
+                        && .compare("mode", .equal, .text(RunReport.Mode.run.rawValue)),
+                    sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 100),
+                attributes: ["number"]
+            ).compactMap { $0.first?.number }
+            guard let lowest = page.last else { return [] }
             let found = try reader.fetch(
                 FetchRequest(
                     entity: LedgerRow.ruleEntityName,
-                    predicate: .isIn("run_number", page.map { .integer(Int64($0.number)) })
+                    predicate: .isIn("run_number", page.map { .integer($0) })
                         && .isIn("outcome", carriedOut),
                     sortDescriptors: [SortDescriptor("run_number", ascending: false)], fetchLimit: 1),
                 attributes: ["run_number"])
-            if let number = found.first?.first?.number, let run = page.first(where: { $0.number == Int(number) }) {
-                return run.report.holdLines.compactMap { Hold(record: $0) }
+            if let number = found.first?.first?.number {
+                let run = try rows(
+                    LedgerRow.runEntity, where: .compare("number", .equal, .integer(number)), order: [], limit: 1,
+                    attributes: ["holds"])
+                return run.first?.lines("holds").compactMap { Hold(record: $0) } ?? []
             }
-            before = .compare("number", .less, .integer(Int64(lowest)))
+            before = .compare("number", .less, .integer(lowest))
         }
     }
 
