@@ -90,13 +90,19 @@ need() {
 # Builds products as they are installed: Swift's libraries are inside, so that nothing of Swift need be where they run.
 # Sets `programs` to their folder. With --postgres first: with the engine for PostgreSQL.
 build_release() {
-    local product options=(-c release --static-swift-stdlib) linker
+    local product options=(-c release --static-swift-stdlib) linker option
     # A tenth less memory: the addresses to be set at the start are packed (glibc 2.36 reads that, and the Swift toolchain's
     # own linker writes it), and no symbol is offered to libraries.
     linker=$(dirname "$(readlink -f "$(command -v swiftc)")")/ld.lld
     if [ -x "$linker" ] && printf '2.36\n%s\n' "$(getconf GNU_LIBC_VERSION | cut -d ' ' -f 2)" | sort -VC; then
         options+=(-Xswiftc -use-ld=lld -Xlinker -z -Xlinker pack-relative-relocs -Xlinker --no-export-dynamic)
     fi
+    # A run with nothing to do starts in less time: metadata of generic types is asked for by calls. By its name, each type
+    # has all conformances of the program searched.
+    option=-disable-concrete-type-metadata-mangled-name-accessors
+    case $(swiftc -frontend -help-hidden) in
+    *$option*) options+=(-Xswiftc -Xfrontend -Xswiftc "$option") ;;
+    esac
     # With its trait the package is another one, as it is with another way of linking: each has a build folder of its own.
     if [ "$1" = --postgres ]; then
         need libpq-dev

@@ -140,6 +140,48 @@ struct OneLookTests {
         #expect(try store.rows("SELECT count(*) FROM t") == ["11"])
     }
 
+    /// 30 rows of which the first 20 are expired, surveyed by a writer; what others then do is up to the caller.
+    private func deleteSurveyed(
+        _ change: String, _ meanwhile: String
+    ) throws -> (store: TemporaryStore, deletes: [String]) {
+        let store = try TemporaryStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
+            WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 30)
+            INSERT INTO t SELECT i, CASE WHEN i <= 20 THEN 500 ELSE 5000 END FROM n;
+            \(change);
+            """)
+        let writer = try store.writer()
+        var deletes: [String] = []
+        writer.trace = { statement, _ in if statement.hasPrefix("DELETE") { deletes.append(statement) } }
+        let request = SurveyRequest(entity: "t", date: Self.date, cutoff: Self.cutoff)
+        _ = try writer.survey(request)
+        let deletion = try writer.deletion(of: request)
+        _ = try deletion.deleteNext(DeletionBounds(rows: 10))
+        try store.change { try $0.execute(sql: meanwhile) }
+        while try deletion.deleteNext(DeletionBounds(rows: 4)).hasMore {}
+        return (store, deletes)
+    }
+
+    @Test func windowsWithoutARowThatStaysAreNotJudgedAgain() throws {
+        let (store, deletes) = try deleteSurveyed("", "")
+        #expect(deletes.count == 1)
+        #expect(deletes.allSatisfy { !$0.contains("\"at\"") })
+        #expect(try store.rows("SELECT count(*), min(at) FROM t") == ["10|5000"])
+    }
+
+    @Test(arguments: [
+        ("UPDATE t SET at = NULL WHERE id = 10", ""), ("UPDATE t SET at = 'soon' WHERE id = 10", ""),
+        ("UPDATE t SET at = 5000 WHERE id = 10", ""), ("", "UPDATE t SET at = 5000 WHERE id = 18"),
+        ("", "UPDATE t SET at = NULL WHERE id = 18"),
+        ("", "DELETE FROM t WHERE id = 18; INSERT INTO t VALUES (18, 5000)"),
+        ("CREATE INDEX t_at ON t (id, at); UPDATE t SET at = 5000 WHERE id = 18", ""),
+    ]) func windowsAreJudgedWhereARowMayStay(_ before: String, _ meanwhile: String) throws {
+        let (store, deletes) = try deleteSurveyed(before, meanwhile)
+        #expect(deletes.contains { $0.contains("\"at\"") })
+        #expect(try store.rows("SELECT count(*), count(*) FILTER (WHERE at = 500) FROM t") == ["11|0"])
+    }
+
     @Test func windowsStayInsideTheirBounds() throws {
         let store = try TemporaryStore(
             "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER)",
@@ -185,6 +227,9 @@ struct OneLookTests {
         #expect(deleted.reduce(0, +) == 940 + gone)
         let first = try #require(statements.first { $0.hasPrefix("DELETE") })
         #expect(first.contains("retention_date") != isWhole)
+        // Each row of a whole stretch was judged once, in the table.
+        let earlier = statements.prefix { $0 != first }.filter { $0.contains("retention_date") }
+        #expect((earlier.filter { $0.contains(" WHERE ") && !$0.contains("OFFSET") }.count == 1) == isWhole)
         #expect(try store.rows("SELECT count(*) FROM t") == ["\(101 + added.count - gone)"])
     }
 }

@@ -78,7 +78,9 @@ struct SQLFragment: Hashable {
 extension String {
     /// The name as an SQL identifier: in double quotes, quotes doubled.
     var quotedIdentifier: String {
-        "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+        // Names are quoted for every statement, and hardly one has a quote in it.
+        guard utf8.contains(UInt8(ascii: "\"")) else { return "\"\(self)\"" }
+        return "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
 
     /// The text as an SQL literal: in single quotes, quotes doubled.

@@ -119,9 +119,11 @@ package struct LedgerHistory {
     private func restorations(store: String, _ isEarlier: Predicate) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
         let ofStore = Predicate.compare("store", .equal, .text(store)) && isEarlier
+        let isUndo = ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
+        // All attributes of a run are many: they are not asked for without one.
+        guard try reader.count(FetchRequest(entity: LedgerRow.runEntityName, predicate: isUndo)) > 0 else { return [] }
         let undos = try rows(
-            LedgerRow.runEntity, where: ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue)),
-            order: [SortDescriptor("number", ascending: false)], limit: 1000
+            LedgerRow.runEntity, where: isUndo, order: [SortDescriptor("number", ascending: false)], limit: 1000
         ).map { (row: $0, run: LedgerRow.run($0)) }
         return try undos.compactMap { row, undo in
             guard let figures = undo.report.undo else { return nil }

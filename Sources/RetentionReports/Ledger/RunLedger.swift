@@ -124,9 +124,10 @@ package final class RunLedger: RunRecorder {
             predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
             sortDescriptors: [SortDescriptor("number")])
         return try writer.transaction(.normal) {
+            // All attributes of a run are many: they are not asked for without one.
+            guard try writer.count(running) > 0 else { return 0 }
             let runs = try LedgerChain.rows(
                 LedgerRow.runEntityName, where: running.predicate, order: running.sortDescriptors, in: writer)
-            guard !runs.isEmpty else { return 0 }
             _ = try writer.update(running, set: ["outcome": .text(LedgerRun.Outcome.crashed.rawValue)])
             for run in runs {
                 guard let number = run["number"]?.number else { continue }

@@ -109,12 +109,12 @@ struct DateSQL {
         (date.trustsZero ? [] : [.integer(0)]) + date.encoding.sentinels
     }
 
-    /// The rows of a stretch that has both ends.
+    /// All rows of a stretch between its ends.
     func inside(_ stretch: Stretch) -> SQLFragment {
-        guard let below = stretch.below else { return .never }
-        let upper = SQLFragment("\(column) < ?", [below.databaseValue])
-        guard let from = stretch.from else { return upper }
-        return .all([SQLFragment("\(column) >= ?", [from.databaseValue]), upper])
+        .all([
+            stretch.from.map { SQLFragment("\(column) >= ?", [$0.databaseValue]) } ?? .always,
+            stretch.below.map { SQLFragment("\(column) < ?", [$0.databaseValue]) } ?? .always,
+        ])
     }
 
     private func parsed(_ function: DateFunction, before: Instant?, _ stretch: Stretch) -> SQLFragment {

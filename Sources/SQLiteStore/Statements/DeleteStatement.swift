@@ -44,8 +44,13 @@ struct DeleteStatement {
 
     /// Values of the rows of a condition.
     func select(_ values: String, of condition: SQLFragment, by path: RowPath) -> SQLFragment {
+        SQLFragment("SELECT \(values) FROM ") + rows(condition, by: path)
+    }
+
+    /// The rows of a condition, for a FROM clause.
+    func rows(_ condition: SQLFragment, by path: RowPath) -> SQLFragment {
         let rows = path == .table ? scope.fromTable : scope.from(indexedBy: path == .date ? access?.index : nil)
-        return SQLFragment("SELECT \(values) FROM \(rows) WHERE ") + condition
+        return SQLFragment("\(rows) WHERE ") + condition
     }
 
     /// The condition that a row's key is among those of a query. SQLite holds what the query yields in the order of the key,

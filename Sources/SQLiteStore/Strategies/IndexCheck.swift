@@ -30,9 +30,14 @@ extension BatchDelete {
     func checkIndex(_ rows: SQLFragment?, by path: RowPath) throws {
         // The query that copies the rows checks them too.
         guard let rows, archiver?.copiesByQuery != true else { return }
+        if try hasOthers(rows) { throw damagedIndex(path) }
+    }
+
+    /// Whether one of the rows of a FROM clause with its condition does not match the request.
+    func hasOthers(_ rows: SQLFragment) throws -> Bool {
         let query =
             SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.condition() + ") IS NOT TRUE LIMIT 1"
-        if try connection.row(query, db) != nil { throw damagedIndex(path) }
+        return try connection.row(query, db) != nil
     }
 
     /// Hands values of the rows that will be deleted to a function, and checks those that were looked up.

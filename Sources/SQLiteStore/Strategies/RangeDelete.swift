@@ -25,19 +25,22 @@ extension BatchDelete {
         of group: SQLFragment, by date: DateSQL, from: StoreValue?, sorted: Bool
     ) throws -> [StoreValue]? {
         func rows(_ stretch: DateSQL.Stretch) -> SQLFragment { .all([group, statement.condition(stretch)]) }
-        func rowsToDelete(_ stretch: DateSQL.Stretch) throws -> SQLFragment {
-            try isWholeStretchNamed(stretch, by: date) ? .all([group, statement.wholeStretch(stretch)]) : rows(stretch)
-        }
         let limit = request.fetchRequest.fetchLimit.map { $0 - deletedCount } ?? .max
         let ahead = rows(DateSQL.Stretch(from: from))
-        guard limit < .max, let boundary = try boundary(of: group, by: date, from: from, offset: limit) else {
+        let whole = limit < .max ? try wholeStretch(by: date, from: from, count: limit, sorted: sorted) : nil
+        guard limit < .max,
+            let boundary = try whole?.boundary ?? boundary(of: group, by: date, from: from, offset: limit)
+        else {
             try delete(ahead, sorted: sorted)
             return nil
         }
         let value = boundary[0]
         let key = Array(boundary[1...])
         let before = deletedCount
-        if from != value { try delete(rowsToDelete(DateSQL.Stretch(from: from, below: value)), sorted: sorted) }
+        if from != value {
+            let stretch = DateSQL.Stretch(from: from, below: value)
+            try delete(whole?.rows ?? rows(stretch), sorted: sorted, isChecked: whole != nil)
+        }
         if deletedCount - before < limit {
             try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), by: .date)
         }
@@ -86,23 +89,28 @@ extension BatchDelete {
         return .some(nil)
     }
 
-    /// Whether a stretch of text contains only rows to be deleted, so that the whole stretch can be deleted.
+    /// The next `count` rows of a date that is text, but for those of the last date, and the first row behind them; nil:
+    /// not all of them are to be deleted, or there are fewer.
     ///
-    /// A statement that calls a function must be undoable by itself, so SQLite writes every page that it changes to a
-    /// temporary file. Reading the rows before, in the same transaction, is much cheaper.
-    private func isWholeStretchNamed(_ stretch: DateSQL.Stretch, by date: DateSQL) throws -> Bool {
-        guard date.function != nil else { return false }
-        let others = SQLFragment("(") + statement.condition(stretch) + ") IS NOT TRUE"
-        let query =
-            SQLFragment("SELECT 1 FROM \(statement.scope.from(indexedBy: statement.access?.index)) WHERE ")
-            + .all([statement.wholeStretch(stretch), others]) + " LIMIT 1"
-        return try connection.row(query, db) == nil
+    /// Each row is judged once, by its date in the table. A statement that calls a function must be undoable by itself, so
+    /// SQLite writes every page that it changes to a temporary file. The delete of a whole stretch calls none.
+    private func wholeStretch(
+        by date: DateSQL, from: StoreValue?, count: Int, sorted: Bool
+    ) throws -> (rows: SQLFragment, boundary: [StoreValue])? {
+        guard date.function != nil else { return nil }
+        let query = statement.boundary(
+            statement.wholeStretch(DateSQL.Stretch(from: from)), column: date.column, offset: count,
+            is: statement.condition())
+        guard let found = try connection.row(query, db), found.last == .integer(1) else { return nil }
+        let rows = statement.wholeStretch(DateSQL.Stretch(from: from, below: found[0]))
+        let read = lookedUp(rows, by: .date, sorted: sorted) ?? statement.rows(rows, by: .date)
+        return try hasOthers(read) ? nil : (rows, found.dropLast())
     }
 
-    private mutating func delete(_ range: SQLFragment, sorted: Bool) throws {
-        guard sorted else { return try delete(range, by: .date) }
-        let rows = lookedUp(range, by: .date, sorted: true)
-        try checkIndex(rows, by: .date)
-        try deleteChecked(statement.isAmong(statement.keys(range, by: .date)), by: .any, rows)
+    private mutating func delete(_ range: SQLFragment, sorted: Bool, isChecked: Bool = false) throws {
+        let rows = lookedUp(range, by: .date, sorted: sorted)
+        if !isChecked { try checkIndex(rows, by: .date) }
+        let chosen = sorted ? statement.isAmong(statement.keys(range, by: .date)) : range
+        try deleteChecked(chosen, by: sorted ? .any : .date, rows)
     }
 }

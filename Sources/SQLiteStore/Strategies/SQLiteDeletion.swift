@@ -28,11 +28,9 @@ final class SQLiteDeletion: Deletion {
         work.technique = technique
         work.maxLock = request.maxLock
         work.archiveRule = request.archiveRule
-        if technique.isRebuild {
-            work.expectedCount = findings.expiredCount
-            work.stayingRows = findings.stayingRows
-            work.surveyed = findings.mark
-        }
+        work.stayingRows = findings.stayingRows
+        work.surveyed = findings.mark
+        if technique.isRebuild { work.expectedCount = findings.expiredCount }
         if technique == .windows, let rowIDs = findings.expiredRowIDs {
             work.rowIDs = rowIDs
             let count = Double(rowIDs.upperBound) - Double(rowIDs.lowerBound)

@@ -60,8 +60,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var rowIDs: ClosedRange<Int64>?
     /// Whether nearly every rowid in ``rowIDs`` is that of a row to delete.
     var hasDenseRowIDs = false
-    /// Where the rows are that stay, for a rebuild, which looks nowhere else for them. It is believed in the state of the
-    /// store of ``surveyed`` only. Nil: anywhere.
+    /// Where the rows are that stay: a rebuild looks nowhere else for them, and a window without one is not judged again. It
+    /// is believed in the state of the store of ``surveyed`` only. Nil: anywhere.
     var stayingRows: StayingRows?
     /// The state of the store in which ``stayingRows`` was found.
     var surveyed: ChangeMark?

@@ -24,7 +24,16 @@ extension BatchDelete {
             end = try connection.row(statement.windowEnd(after: after, through: last, rowCount: limit), db)
         }
         let window = statement.window(after: after, through: end ?? last)
-        try delete(.all([window, statement.condition()]), by: .table)
+        try delete(areAllExpired() ? window : .all([window, statement.condition()]), by: .table)
         return end.map(BatchContinuation.init(position:))
+    }
+
+    /// Whether all rows between the first and the last expired one are to be deleted, since the survey has found none there
+    /// that stays, and nothing has changed the store since but deletions.
+    private func areAllExpired() throws -> Bool {
+        guard let bounds = request.rowIDs, case .rowIDs(let staying)? = request.stayingRows,
+            !staying.overlaps(bounds), let surveyed = request.surveyed
+        else { return false }
+        return try connection.changeMark(db).hasOnlyDeleted(since: surveyed)
     }
 }
