@@ -66,7 +66,7 @@ extension PostgresWriter {
 
     /// A column in a CREATE TABLE or ADD COLUMN.
     private func definition(of attribute: Attribute, isRequired: Bool) throws(StoreError) -> String {
-        guard attribute.declaredType.isEmpty else {
+        guard ["", "INTEGER", "REAL", "NUMERIC", "TEXT"].contains(attribute.declaredType.uppercased()) else {
             throw StoreError(
                 .unsupported, store: name,
                 message: "\(attribute.name) cannot be created with the type \(attribute.declaredType)",
