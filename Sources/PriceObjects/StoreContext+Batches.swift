@@ -11,7 +11,8 @@ extension StoreContext {
     ///   - progress: called after each transaction with what was done until then; if it throws, what is committed stays.
     /// - Returns: what was done in all; its object IDs are those of all batches, if they were requested.
     /// - Throws: `StoreError`: of kind `unsupported` as ``execute(_:allowingUnsavedChanges:)`` does, and for a request with
-    ///   sort descriptors, a limit or an offset; otherwise errors of the store. The batches before stay committed.
+    ///   sort descriptors, a limit or an offset; otherwise errors of the store; `CancellationError` between two batches. The
+    ///   batches before stay committed.
     @discardableResult
     public func execute(
         _ request: BatchDeleteRequest, inBatchesOf rowCount: Int, mergingInto contexts: [StoreContext] = [],
@@ -27,18 +28,21 @@ extension StoreContext {
         next.fetchLimit = rowCount
         var total = BatchDeleteResult(deletedCount: 0)
         while true {
+            try Task.checkCancellation()
             // In one transaction, so that a row is deleted only while it matches.
             let (ids, result) = try inserter.transaction(.normal) {
                 let ids = try inserter.fetchObjectIDs(next)
                 var batch = request
+                batch.resultType = .objectIDs
                 batch.fetchRequest.predicate = .objectIDs(ids)
                 return (ids, try execute(batch))
             }
             guard let last = ids.last else { return total }
             for context in [self] + contexts.filter({ $0 !== self }) {
-                try context.merge(ChangeSet(deleted: ids), deletesIn: request.changedEntities)
+                try context.merge(ChangeSet(deleted: result.objectIDs), deletesIn: request.changedEntities)
             }
             total.add(result)
+            if request.resultType != .objectIDs { total.objectIDs = [] }
             try progress(total)
             next.predicate = fetch.predicate && .key(KeyRange(after: last.key, through: nil))
         }
