@@ -124,6 +124,8 @@ let package = Package(
             name: "PriceObjectsTests",
             dependencies: ["PriceObjects", "PriceStore", "SQLiteStore", .product(name: "GRDB", package: "GRDB.swift")],
             swiftSettings: settings),
+        // The worked topics of Core Data's articles on batch deletes, in order: one import, and nothing but the library.
+        .testTarget(name: "BatchTopicsTests", dependencies: ["SQLiteStore"], swiftSettings: settings),
         .testTarget(
             name: "SQLiteStoreTests",
             dependencies: [

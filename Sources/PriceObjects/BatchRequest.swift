@@ -6,41 +6,60 @@ public protocol BatchRequest {
     associatedtype Result
     /// What the request is called in messages, with an article.
     static var phrase: String { get }
-    /// The entity of which the request changes rows that are there already; nil: it only adds rows.
-    var changedEntity: String? { get }
+    /// The entities of which the request changes rows that are there already; empty: it only adds rows.
+    var changedEntities: Set<String> { get }
     /// What the result tells.
     var resultType: BatchResultType { get set }
 
     /// Carries the request out, in a transaction of its own.
     func execute(in store: any ObjectStore) throws(StoreError) -> Result
 
-    /// Tells contexts what was done, by the object IDs of the result.
+    /// Whether ``merge(_:into:)`` needs the IDs of the rows to update a context.
+    func needsObjectIDs(for context: StoreContext) -> Bool
+
+    /// Tells contexts what was done, by the object IDs of the result as far as it has them.
     func merge(_ result: Result, into contexts: [StoreContext]) throws
 }
 
 extension BatchDeleteRequest: BatchRequest {
     /// `a batch delete`.
     public static let phrase = "a batch delete"
-    /// The entity of the fetch request.
-    public var changedEntity: String? { fetchRequest.entity }
+    /// The entity of the fetch request; of a request for IDs, their entities.
+    public var changedEntities: Set<String> {
+        guard case .objectIDs(let ids) = fetchRequest.predicate else { return [fetchRequest.entity] }
+        return Set(ids.map(\.entity))
+    }
 
     /// Deletes the rows.
     public func execute(in store: any ObjectStore) throws(StoreError) -> BatchDeleteResult { try store.execute(self) }
 
-    /// Merges the deletes.
+    /// Never: the store can be asked which of the objects in memory still exist.
+    public func needsObjectIDs(for context: StoreContext) -> Bool { false }
+
+    /// Merges the deletes, by the IDs if they were requested. Else memory depends only on the objects that the contexts
+    /// hold, and not on the number of deleted rows.
     public func merge(_ result: BatchDeleteResult, into contexts: [StoreContext]) throws {
-        try StoreContext.mergeChanges(fromRemoteContextSave: ChangeSet(deleted: result.objectIDs), into: contexts)
+        guard resultType != .objectIDs else {
+            return try StoreContext.mergeChanges(
+                fromRemoteContextSave: ChangeSet(deleted: result.objectIDs), into: contexts)
+        }
+        for context in contexts { try context.mergeDeletes(in: changedEntities) }
     }
 }
 
 extension BatchInsertRequest: BatchRequest {
     /// `a batch insert that overwrites rows`.
     public static let phrase = "a batch insert that overwrites rows"
-    /// The entity where rows may be replaced.
-    public var changedEntity: String? { onConflict == .replace ? entity : nil }
+    /// The entity, if rows may be replaced.
+    public var changedEntities: Set<String> { onConflict == .replace ? [entity] : [] }
 
     /// Inserts the rows.
     public func execute(in store: any ObjectStore) throws(StoreError) -> BatchInsertResult { try store.execute(self) }
+
+    /// If an observer is told of the new rows, or an object may be of a row that is replaced.
+    public func needsObjectIDs(for context: StoreContext) -> Bool {
+        !context.observers.isEmpty || !context.heldObjects(of: changedEntities).isEmpty
+    }
 
     /// Merges the new rows.
     public func merge(_ result: BatchInsertResult, into contexts: [StoreContext]) throws {
@@ -52,10 +71,13 @@ extension BatchUpdateRequest: BatchRequest {
     /// `a batch update`.
     public static let phrase = "a batch update"
     /// The entity.
-    public var changedEntity: String? { entity }
+    public var changedEntities: Set<String> { [entity] }
 
     /// Updates the rows.
     public func execute(in store: any ObjectStore) throws(StoreError) -> BatchUpdateResult { try store.execute(self) }
+
+    /// If objects of the entity are in memory.
+    public func needsObjectIDs(for context: StoreContext) -> Bool { !context.heldObjects(of: changedEntities).isEmpty }
 
     /// Merges the changes. Where an attribute of the key was set, rows have other IDs, and all objects of the entity are
     /// read anew, so that those whose row is now another say that they are deleted.

@@ -5,46 +5,26 @@ extension ManagedObject {
     /// A whole number; nil: NULL.
     ///
     /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
-    public func integer(for attribute: String) throws -> Int64? {
-        switch try value(for: attribute) {
-        case .null: nil
-        case .integer(let number): number
-        default: throw error(.wrongKind, attribute)
-        }
-    }
+    public func integer(for attribute: String) throws -> Int64? { try read(attribute) }
 
     /// A number as a double; nil: NULL. An integer is rounded to the nearest double.
     ///
     /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
-    public func real(for attribute: String) throws -> Double? {
-        switch try value(for: attribute) {
-        case .null: nil
-        case .integer(let number): Double(number)
-        case .real(let number): number
-        default: throw error(.wrongKind, attribute)
-        }
-    }
+    public func real(for attribute: String) throws -> Double? { try read(attribute) }
 
     /// A text; nil: NULL.
     ///
     /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
-    public func text(for attribute: String) throws -> String? {
-        switch try value(for: attribute) {
-        case .null: nil
-        case .text(let text): text
-        default: throw error(.wrongKind, attribute)
-        }
-    }
+    public func text(for attribute: String) throws -> String? { try read(attribute) }
 
     /// Bytes; nil: NULL.
     ///
     /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
-    public func bytes(for attribute: String) throws -> [UInt8]? {
-        switch try value(for: attribute) {
-        case .null: nil
-        case .blob(let bytes): bytes
-        default: throw error(.wrongKind, attribute)
-        }
+    public func bytes(for attribute: String) throws -> [UInt8]? { try read(attribute) }
+
+    private func read<Value: StoreConvertible>(_ attribute: String) throws -> Value? {
+        guard let value = Value?(storeValue: try value(for: attribute)) else { throw error(.wrongKind, attribute) }
+        return value
     }
 
     /// A date in the attribute's format: the first instant of the time that it represents; nil: NULL.

@@ -151,5 +151,19 @@ public final class ManagedObject {
     }
 }
 
+extension ManagedObject: CustomStringConvertible {
+    /// The row and what has become of the object, such as `item 17 (changed: name, note)`; without values.
+    public var description: String {
+        let row = objectID?.description ?? entity
+        return switch state {
+        case .inserted: "\(row) (new)"
+        case .markedDeleted, .deleted: "\(row) (deleted)"
+        case .detached: "\(row) (of no context)"
+        case .saved where isUpdated: "\(row) (changed: \(changedValues.keys.sorted().joined(separator: ", ")))"
+        case .saved: row
+        }
+    }
+}
+
 /// An object stays on the thread of its context.
 @available(*, unavailable) extension ManagedObject: Sendable {}

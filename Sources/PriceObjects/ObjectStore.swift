@@ -27,9 +27,11 @@ public protocol ObjectStore: StoreWriter {
     func deleteObject(_ id: ObjectID, ifStill expected: [String: StoreValue]) throws(StoreError) -> Bool
 
     /// Inserts rows in one transaction.
+    @discardableResult
     func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult
 
     /// Updates rows in one transaction.
+    @discardableResult
     func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult
 }
 

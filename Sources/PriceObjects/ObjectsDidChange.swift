@@ -18,6 +18,8 @@ public struct ObjectsDidChange: Hashable, Sendable {
         case refresh
         /// The context forgot all its objects.
         case reset
+        /// The reader of a stream was too far behind, and notifications were left out. Everything may have changed.
+        case missed
     }
 
     /// What the context did.
@@ -71,21 +73,38 @@ struct ChangeObservers {
     }
 
     private var observers: [Observer] = []
-    private var streams: [AsyncStream<ObjectsDidChange>.Continuation] = []
+    private struct Stream {
+        let continuation: AsyncStream<ObjectsDidChange>.Continuation
+        /// How many notifications the buffer took when it was last asked; the reader may have made more room since.
+        var room: Int
+    }
+
+    private var streams: [Stream] = []
 
     var isEmpty: Bool { observers.isEmpty && streams.isEmpty }
 
     mutating func add(_ observation: ChangeObservation) { observers.append(Observer(observation: observation)) }
 
-    mutating func addStream() -> AsyncStream<ObjectsDidChange> {
-        let (stream, continuation) = AsyncStream.makeStream(of: ObjectsDidChange.self)
-        streams.append(continuation)
+    mutating func addStream(_ limit: Int) -> AsyncStream<ObjectsDidChange> {
+        let (stream, continuation) = AsyncStream.makeStream(
+            of: ObjectsDidChange.self, bufferingPolicy: .bufferingOldest(limit))
+        streams.append(Stream(continuation: continuation, room: limit))
         return stream
     }
 
     /// Sends a notification to the streams, and returns the observers to call.
     mutating func send(_ change: ObjectsDidChange) -> [ChangeObservation] {
-        streams.removeAll { if case .terminated = $0.yield(change) { true } else { false } }
+        for index in streams.indices.reversed() {
+            // The last room is for the notice that something is missed. A full buffer ends with it, and so it covers what is
+            // left out while the buffer is full.
+            let notice = streams[index].room > 1 ? change : ObjectsDidChange(.missed)
+            switch streams[index].continuation.yield(notice) {
+            case .enqueued(let remaining): streams[index].room = remaining
+            case .dropped: streams[index].room = 0
+            case .terminated: streams.remove(at: index)
+            @unknown default: break
+            }
+        }
         observers.removeAll { $0.observation == nil }
         return observers.compactMap(\.observation)
     }
@@ -97,6 +116,6 @@ struct ChangeObservers {
 
     /// Ends the streams.
     func finish() {
-        for stream in streams { stream.finish() }
+        for stream in streams { stream.continuation.finish() }
     }
 }

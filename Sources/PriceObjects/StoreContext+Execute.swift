@@ -11,12 +11,13 @@ extension StoreContext {
     /// - Throws: `StoreError`: of kind `unsupported` if the context has unsaved changes of the entity, because the
     ///   request would not see them, or if the store is only a rehearsal; otherwise errors of the store. Then nothing
     ///   of the request is done.
+    @discardableResult
     public func execute<Request: BatchRequest>(
         _ request: Request, allowingUnsavedChanges: Bool = false
     ) throws -> Request.Result {
         let writer = try writer("a rehearsal carries out no batch requests")
-        if !allowingUnsavedChanges, let entity = request.changedEntity {
-            try checkIsSaved(entity, Request.phrase)
+        if !allowingUnsavedChanges {
+            for entity in request.changedEntities.sorted() { try checkIsSaved(entity, Request.phrase) }
         }
         return try request.execute(in: writer)
     }
@@ -25,7 +26,8 @@ extension StoreContext {
     /// notified, and objects of changed rows are read again.
     ///
     /// - Parameters:
-    ///   - request: what to delete, insert or update. The IDs are always requested and returned, whatever its result type.
+    ///   - request: what to delete, insert or update. The IDs of inserted or updated rows are requested, whatever its result
+    ///     type, if a context needs them. For deletes they are not: the store is asked which objects in memory still exist.
     ///   - contexts: other contexts of the same store and thread to update.
     ///   - allowingUnsavedChanges: as with ``execute(_:allowingUnsavedChanges:)``.
     /// - Throws: `StoreError` as ``execute(_:allowingUnsavedChanges:)`` does.
@@ -34,19 +36,21 @@ extension StoreContext {
         using request: Request, into contexts: [StoreContext] = [], allowingUnsavedChanges: Bool = false
     ) throws -> Request.Result {
         var request = request
-        request.resultType = .objectIDs
+        let contexts = [self] + contexts.filter { $0 !== self }
+        if contexts.contains(where: request.needsObjectIDs) { request.resultType = .objectIDs }
         let result = try execute(request, allowingUnsavedChanges: allowingUnsavedChanges)
-        try request.merge(result, into: [self] + contexts.filter { $0 !== self })
+        try request.merge(result, into: contexts)
         return result
     }
 
-    /// Throws if the context has unsaved changes of an entity, which a request in the store would not see.
+    /// Throws if the context has unsaved changes of an entity or its sub-entities, which a request in the store would not
+    /// see.
     func checkIsSaved(_ entity: String, _ request: String) throws(StoreError) {
         guard hasChanges else { return }
-        let folded = entity.lowercased()
+        let concerned = family(of: [entity])
         var isMet = false
         for list in [inserted, updated, deleted] {
-            list.forEach { if $0.entity == entity || $0.entity.lowercased() == folded { isMet = true } }
+            list.forEach { if $0.entity == entity || concerned.contains($0.entity.lowercased()) { isMet = true } }
         }
         guard !isMet else {
             throw StoreError(

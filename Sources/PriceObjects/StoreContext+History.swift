@@ -69,7 +69,8 @@ extension StoreContext {
         return rest
     }
 
-    private func rowsThatAreThere(_ ids: [ObjectID]) throws(StoreError) -> Set<ObjectID> {
+    /// Which of some rows exist.
+    func rowsThatAreThere(_ ids: [ObjectID]) throws(StoreError) -> Set<ObjectID> {
         var there: Set<ObjectID> = []
         for (entity, ids) in Dictionary(grouping: ids, by: \.entity) {
             var rest = ids[...]

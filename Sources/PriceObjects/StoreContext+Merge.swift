@@ -25,10 +25,37 @@ extension StoreContext {
         if let failure { throw failure }
     }
 
+    /// The names of entities and of their sub-entities, in lower case.
+    func family(of entities: Set<String>) -> Set<String> {
+        var family: Set<String> = []
+        for entity in entities {
+            family.insert(entity.lowercased())
+            family.formUnion((try? shape(entity))?.entity.model?.subentities.map { $0.lowercased() } ?? [])
+        }
+        return family
+    }
+
+    /// The objects in memory that are rows of some entities or their sub-entities.
+    func heldObjects(of entities: Set<String>) -> [ManagedObject] {
+        guard !entities.isEmpty else { return [] }
+        let family = family(of: entities)
+        return registry.objects.filter { family.contains($0.entity.lowercased()) }
+    }
+
+    /// Updates the context after a delete of rows of some entities that are not known one by one: objects whose row is
+    /// not in the store any more are deleted.
+    func mergeDeletes(in entities: Set<String>) throws(StoreError) {
+        let ids = heldObjects(of: entities).compactMap(\.objectID)
+        let there = try rowsThatAreThere(ids)
+        try merge(ChangeSet(deleted: ids.filter { !there.contains($0) }), deletesIn: entities)
+    }
+
     /// Updates this context and notifies its observers.
-    func merge(_ changes: ChangeSet) throws(StoreError) {
+    ///
+    /// - Parameter entities: entities of which rows were deleted besides those of the change set.
+    func merge(_ changes: ChangeSet, deletesIn entities: Set<String> = []) throws(StoreError) {
         var notice = ObjectsDidChange(.merge, inserted: changes.inserted)
-        var entities: Set<String> = []
+        var entities = entities
         var lastEntity = ""
         for id in changes.deleted {
             // Runs of one entity are the rule; comparing is cheaper than hashing.

@@ -91,6 +91,9 @@ public final class StoreContext {
         try inserter.fetchObjectIDs(request)
     }
 
+    /// How many rows a request finds in the store, without unsaved changes.
+    public func count(_ request: FetchRequest) throws -> Int { try inserter.count(request) }
+
     /// The object of a row. The store is not read: if there is no such row, accessing the object throws.
     public func object(with id: ObjectID) -> ManagedObject {
         if let known = registry[id] { return known }
@@ -140,7 +143,13 @@ public final class StoreContext {
 
     /// The notifications of this context from now on, for a task on any thread. They are buffered until they are read,
     /// and end with the context.
-    public func changes() -> AsyncStream<ObjectsDidChange> { observers.addStream() }
+    ///
+    /// - Parameter limit: how many notifications are buffered, at least 2. If the reader is farther behind, the rest is left
+    ///   out, and the last one has the cause ``ObjectsDidChange/Cause/missed``.
+    public func changes(bufferingUpTo limit: Int = 1000) -> AsyncStream<ObjectsDidChange> {
+        precondition(limit >= 2, "a buffer has room for 2 notifications at least")
+        return observers.addStream(limit)
+    }
 
     /// Calls the body with each change, on the context's own thread, immediately after it was made, until the
     /// observation is cancelled or released.

@@ -5,16 +5,16 @@ import PriceStore
 ///
 /// A table of the same name in someone else's database is then never written, and nothing in the file can change what
 /// is written into it: no trigger, no view.
-public struct FileOwner: Hashable, Sendable {
+package struct FileOwner: Hashable, Sendable {
     /// The id in the file's header. Source: sqlite.org/pragma.html#pragma_application_id.
-    public let applicationID: Int32
+    package let applicationID: Int32
     /// The only tables that the file may hold, by their exact names; nil: what it holds is not checked.
-    public let tables: Set<String>?
+    package let tables: Set<String>?
     /// What the file is, for messages: `ledger of retention`.
-    public let title: String
+    package let title: String
 
     /// Makes an owner.
-    public init(applicationID: Int32, tables: Set<String>?, title: String) {
+    package init(applicationID: Int32, tables: Set<String>?, title: String) {
         self.applicationID = applicationID
         self.tables = tables
         self.title = title

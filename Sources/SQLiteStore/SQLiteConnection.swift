@@ -14,9 +14,10 @@ public class SQLiteConnection {
     private let configuration: Configuration
     private let modelPath: String?
     private var transactionDepth = 0
+    private var runDepth = 0
 
     /// Told each different statement before its first execution, with its query plan.
-    public var trace: ((_ statement: String, _ plan: [String]) -> Void)?
+    package var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
     /// What the catalog knows; emptied when the schema changes.
@@ -56,6 +57,18 @@ public class SQLiteConnection {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
         storeIdentifier = StoreFile.identifier(of: path)
+        queue.inDatabase(Self.endWithTask)
+    }
+
+    /// Has statements end once the task that runs them is cancelled. No other thread is needed, so no cancellation comes
+    /// between two statements and is lost.
+    static func endWithTask(_ db: Database) {
+        sqlite3_progress_handler(db.sqliteConnection, 4000, { _ in Task.isCancelled ? 1 : 0 }, nil)
+    }
+
+    /// Throws if the task is cancelled.
+    func checkTask() throws(StoreError) {
+        if Task.isCancelled { throw StoreError(.cancelled, store: name, message: "the task was cancelled") }
     }
 
     /// Throws unless the file that is open is the one that was looked at before.
@@ -80,6 +93,10 @@ public class SQLiteConnection {
     func run<T>(_ what: String, _ body: (Database) throws -> T) throws(StoreError) -> T {
         do {
             return try queue.unsafeReentrantWrite { db in
+                // What follows a commit is carried out: the error would say that all was undone.
+                if runDepth == 0 || db.isInsideTransaction { try checkTask() }
+                runDepth += 1
+                defer { runDepth -= 1 }
                 let known = temporaries.keyLists.count
                 defer { dropKeyLists(beyond: known, db) }
                 return try body(db)

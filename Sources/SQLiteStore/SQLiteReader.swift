@@ -12,10 +12,16 @@ public final class SQLiteReader: SQLiteStore, StoreInserter {
     ///   - path: the file.
     ///   - busyTimeout: how long a locked store is waited for.
     ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store that lacks its own model.
-    ///   - owner: whose file it must be, unless it is empty.
-    /// - Throws: ``StoreError`` if the file is not there, cannot be read, is no SQLite database or is not the owner's.
-    public init(
-        path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil, owner: FileOwner? = nil
+    /// - Throws: ``StoreError`` if the file is not there, cannot be read or is no SQLite database.
+    public convenience init(
+        path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil
+    ) throws(StoreError) {
+        try self.init(path: path, busyTimeout: busyTimeout, modelPath: modelPath, owner: nil)
+    }
+
+    /// The same for a file that must be an owner's, unless it is empty.
+    package init(
+        path: String, busyTimeout: Duration = .seconds(5), modelPath: String? = nil, owner: FileOwner?
     ) throws(StoreError) {
         let checked = try StoreFile.check(path, readOnly: true, create: false)
         try super.init(path, Self.configuration(readOnly: true, busyTimeout), modelPath: modelPath)

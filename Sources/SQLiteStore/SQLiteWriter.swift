@@ -18,12 +18,18 @@ public final class SQLiteWriter: SQLiteStore, ObjectStore {
     ///   - create: whether a missing file is made, readable by its owner and group.
     ///   - busyTimeout: how long a locked store is waited for.
     ///   - modelPath: a `.mom` file or a `.momd` folder, for a Core Data store that lacks its own model.
-    ///   - owner: whose file it must be; a file that is absent or empty becomes the owner's.
-    /// - Throws: ``StoreError`` if the file is not there, cannot be written, is no SQLite database, or is not the
-    ///   owner's: it is then left as it is.
-    public init(
+    /// - Throws: ``StoreError`` if the file is not there, cannot be written, or is no SQLite database.
+    public convenience init(
+        path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil
+    ) throws(StoreError) {
+        try self.init(path: path, create: create, busyTimeout: busyTimeout, modelPath: modelPath, owner: nil)
+    }
+
+    /// The same for a file that must be an owner's, else it is left as it is; a file that is absent or empty becomes the
+    /// owner's.
+    package init(
         path: String, create: Bool = false, busyTimeout: Duration = .seconds(5), modelPath: String? = nil,
-        owner: FileOwner? = nil
+        owner: FileOwner?
     ) throws(StoreError) {
         // The last connection that may write empties a WAL into the file when it is closed: first the file is only read.
         if let owner {

@@ -26,7 +26,8 @@ extension StoreError {
 
     private static func kind(of error: DatabaseError, store: String) -> Kind {
         switch error.resultCode {
-        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_INTERRUPT, .SQLITE_SCHEMA: .busy
+        case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_SCHEMA: .busy
+        case .SQLITE_INTERRUPT: .cancelled
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: .permission
         // SQLite says no more of a journal that cannot be made: a disk without room for a name gives this, too.
         case .SQLITE_CANTOPEN: StoreFile.isForbidden(store) ? .permission : .inputOutput
@@ -48,7 +49,7 @@ extension StoreError {
         }
         return switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
-            "another program holds the store; try again later, or raise store.busy_timeout"
+            "another program holds the store; try again later, or wait longer for it (busy timeout)"
         case .SQLITE_CANTOPEN where !StoreFile.isForbidden(store):
             "a file beside the store could not be made or opened: the disk may be full"
         case .SQLITE_CANTOPEN, .SQLITE_READONLY:

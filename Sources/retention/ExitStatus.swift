@@ -78,6 +78,7 @@ struct ExitStatus: Hashable {
         case .unknownName: "retention inspect shows the names of the store"
         case .cannotCreate: "check the folder and its permissions"
         case .replaced: "run the command again on the new file"
+        case .cancelled: "run it again"
         case .historyMissing: "read the store again"
         case .defect: "please report it with the command and the policy"
         }

@@ -13,7 +13,7 @@ struct OldPoints: ParsableArguments {
     var before: Int64
 
     var request: PriceStore.FetchRequest {
-        .init(entity: "YahooGoldPricePoint", predicate: .compare("updateTime", .less, .integer(before)))
+        .init(entity: "YahooGoldPricePoint", predicate: Attribute("updateTime") < before)
     }
 
     func context() throws -> StoreContext { StoreContext(try SQLiteWriter(path: store)) }
@@ -33,7 +33,24 @@ struct DeleteBatch: ParsableCommand {
     @OptionGroup var points: OldPoints
 
     func run() throws {
-        _ = try points.context().execute(BatchDeleteRequest(fetchRequest: points.request, resultType: .count))
+        try points.context().execute(BatchDeleteRequest(fetchRequest: points.request, resultType: .count))
+    }
+}
+
+/// Deletes by one batch delete request that is merged into the context, which holds only points that stay.
+struct DeleteMerged: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Deletes points and merges the deletes into a context.")
+
+    @OptionGroup var points: OldPoints
+
+    func run() throws {
+        let context = try points.context()
+        let held = try context.fetch(
+            .init(entity: "YahooGoldPricePoint", predicate: Attribute("updateTime") >= points.before, fetchLimit: 100))
+        try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: points.request))
+        guard held.allSatisfy({ !$0.isDeleted }) else {
+            throw ArgumentParser.ValidationError("a point that stays was deleted in memory")
+        }
     }
 }
 

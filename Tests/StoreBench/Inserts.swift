@@ -50,7 +50,77 @@ struct InsertBatch: ParsableCommand {
             row["volume"] = .integer(point.volume)
             return .insert
         }
-        _ = try context.execute(request)
+        try context.execute(request)
+    }
+}
+
+/// A point as a typed row.
+struct TypedPoint: Storable {
+    static let entity = "YahooGoldPricePoint"
+    static let attributes = ["symbol", "updateTime", "price", "open", "high", "low", "volume"]
+    var symbol = "XAUUSD"
+    var time: Int64
+    var price: Double
+    var open: Double
+    var high: Double
+    var low: Double
+    var volume: Int64
+
+    init(_ point: NewPoints.Point) {
+        time = point.time
+        price = point.price
+        open = point.price
+        high = point.price + 1
+        low = point.price - 1
+        volume = point.volume
+    }
+
+    init(_ row: inout StoredValues) throws {
+        symbol = try row.next()
+        time = try row.next()
+        price = try row.next()
+        open = try row.next()
+        high = try row.next()
+        low = try row.next()
+        volume = try row.next()
+    }
+
+    var row: [StoreValue] {
+        [
+            symbol.storeValue, time.storeValue, price.storeValue, open.storeValue, high.storeValue, low.storeValue,
+            volume.storeValue,
+        ]
+    }
+}
+
+/// Inserts by one batch insert request of typed rows.
+struct InsertTyped: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Inserts points as typed rows.")
+
+    @OptionGroup var points: NewPoints
+
+    func run() throws {
+        let context = StoreContext(try SQLiteWriter(path: points.store))
+        try context.execute(BatchInsertRequest((0..<points.rows).lazy.map { TypedPoint(points.point($0)) }))
+    }
+}
+
+/// Fetches all points, as typed rows or as lists of values.
+struct FetchPoints: ParsableCommand {
+    static let configuration = CommandConfiguration(abstract: "Fetches all points.")
+
+    @Argument(help: "The store.")
+    var store: String
+
+    @Flag(help: "As typed rows.")
+    var typed = false
+
+    func run() throws {
+        let reader = try SQLiteReader(path: store)
+        print(
+            typed
+                ? try StoreContext(reader).fetch(TypedPoint.self).count
+                : try reader.fetch(.init(entity: TypedPoint.entity), attributes: TypedPoint.attributes).count)
     }
 }
 

@@ -10,7 +10,8 @@ struct StoreBench: ParsableCommand {
         commandName: "storebench",
         abstract: "Does one piece of the library's work, for scripts/bench to measure.",
         subcommands: [
-            DeleteBatch.self, DeleteClassic.self, DeleteInChunks.self, DeleteOneByOne.self, InsertBatch.self,
-            InsertGRDB.self, Merge.self, LiveWriter.self, LiveReader.self,
+            DeleteBatch.self, DeleteMerged.self, DeleteClassic.self, DeleteInChunks.self, DeleteOneByOne.self,
+            InsertBatch.self, InsertTyped.self, InsertGRDB.self, FetchPoints.self, Merge.self, LiveWriter.self,
+            LiveReader.self,
         ])
 }

@@ -183,7 +183,9 @@ extension Predicate {
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .and(let parts), .or(let parts): parts.flatMap(\.attributes)
         case .notTrue(let part), .not(let part): part.attributes
-        case .all, .date, .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .objectIDs: []
+        case .all, .date, .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .declaredDate,
+            .objectIDs:
+            []
         }
     }
 }

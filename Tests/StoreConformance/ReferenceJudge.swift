@@ -166,7 +166,7 @@ package struct ReferenceJudge {
         case .date(let range): return range.before.map { truth(of: range.date, row, $0, isBefore: true) }
         case .dateCompare(let date, .greaterOrEqual, let instant): return truth(of: date, row, instant, isBefore: false)
         // The generator makes none of these.
-        case .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .objectIDs: return nil
+        case .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .declaredDate, .objectIDs: return nil
         }
     }
 }

@@ -149,6 +149,7 @@ extension PostgresWriter {
 
     /// Sets attributes of the rows that a request finds.
     public func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+        try requireNoLimit(request)
         guard !values.isEmpty else { return 0 }
         return try run("updating the rows of \(request.entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(request.entity))
@@ -180,49 +181,5 @@ extension PostgresWriter {
                 updatedCount: result.changedCount,
                 objectIDs: isListed ? result.rows.map { objectID(scope, $0[...], types: result.types[...]) } : [])
         }
-    }
-
-    // MARK: Tables of our own
-
-    /// Makes an entity, or adds the attributes that an existing one lacks.
-    public func createEntity(_ entity: Entity) throws(StoreError) {
-        try run("making the table \(entity.name)", isRepeatable: false) {
-            if let existing = try table(entity.name) {
-                for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
-                    try execute("ALTER TABLE \(existing.sql) ADD COLUMN \(attribute.definition(isNullable: true))")
-                    catalog = PostgresCatalog()
-                }
-                return
-            }
-            var columns = entity.attributes.map { $0.definition(isNullable: !$0.isRequired) }
-            if !entity.primaryKey.isEmpty {
-                columns.append("PRIMARY KEY (\(entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")))")
-            }
-            try execute("CREATE TABLE \(entity.name.quotedIdentifier) (\(columns.joined(separator: ", ")))")
-            catalog = PostgresCatalog()
-        }
-    }
-
-    /// Removes an entity and its rows.
-    public func dropEntity(named name: String) throws(StoreError) {
-        try run("removing the table \(name)", isRepeatable: false) {
-            guard let table = try table(name) else { return }
-            try execute("DROP TABLE \(table.sql)")
-            catalog = PostgresCatalog()
-        }
-    }
-}
-
-extension Attribute {
-    /// The column's definition in a CREATE TABLE or ADD COLUMN.
-    fileprivate func definition(isNullable: Bool) -> String {
-        let type =
-            switch affinity {
-            case .integer: "bigint"
-            case .real: "double precision"
-            case .numeric: "numeric"
-            case .text, .none: "text"
-            }
-        return "\(name.quotedIdentifier) \(type)" + (isNullable ? "" : " NOT NULL")
     }
 }

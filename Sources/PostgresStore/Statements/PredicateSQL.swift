@@ -40,6 +40,8 @@ extension PostgresConnection {
             let readable = date.readable(before: range.before)
             // A part that is unknown for NULL would make NOT of it unknown too; in a conjunction it does not matter.
             return readable
+        case .declaredDate:
+            return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope)
         case .dateCompare(let date, let comparison, let instant):
             return try scope.date(date, store: name).readable(comparison, instant)
         case .notKept(let keepLast): return try notKept(keepLast, scope)

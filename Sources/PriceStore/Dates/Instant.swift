@@ -34,6 +34,18 @@ public struct Instant: Hashable, Comparable, Sendable {
         Instant(saturating: Int128(microseconds) + Int128(delta))
     }
 
+    /// An instant later by a duration, in whole microseconds, saturating at the ends of the range.
+    public static func + (instant: Instant, duration: Duration) -> Instant {
+        let (seconds, attoseconds) = duration.components
+        return Instant(
+            saturating: Int128(instant.microseconds) + Int128(seconds) * 1_000_000
+                + Int128(attoseconds / 1_000_000_000_000)
+        )
+    }
+
+    /// An instant earlier by a duration.
+    public static func - (instant: Instant, duration: Duration) -> Instant { instant + (.zero - duration) }
+
     /// The time from `other` to this instant; negative if this instant is the earlier one.
     public func since(_ other: Instant) -> Duration {
         let delta = Int128(microseconds) - Int128(other.microseconds)

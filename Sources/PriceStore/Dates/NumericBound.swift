@@ -2,25 +2,25 @@
 ///
 /// The integer is exact and rounded so that comparing values gives the same result as comparing dates. The double is
 /// the nearest to the instant, and an equal stored double counts as exactly at the instant.
-public struct NumericBound: Hashable, Sendable {
+package struct NumericBound: Hashable, Sendable {
     /// The bound for values stored as INTEGER, clamped to 64 bits.
-    public var integer: Int64
+    package var integer: Int64
     /// The bound for values stored as REAL.
-    public var real: Double
+    package var real: Double
 
     /// Makes a bound of its two forms.
-    public init(integer: Int64, real: Double) {
+    package init(integer: Int64, real: Double) {
         self.integer = integer
         self.real = real
     }
 
     /// One value that decides `v < bound`, and so `v >= bound`, for both kinds of storage; nil if two are needed.
-    public var singleParameter: StoreValue? {
+    package var singleParameter: StoreValue? {
         single(wholePart: real.rounded(.up))
     }
 
     /// One value that decides `v <= bound`, and so `v > bound`, for both kinds of storage; nil if two are needed.
-    public var singleInclusiveParameter: StoreValue? {
+    package var singleInclusiveParameter: StoreValue? {
         single(wholePart: real.rounded(.down))
     }
 

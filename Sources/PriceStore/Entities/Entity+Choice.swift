@@ -43,6 +43,7 @@ extension Predicate {
         case .and(let parts), .or(let parts): parts.flatMap(\.allAttributeNames)
         case .notTrue(let part), .not(let part): part.allAttributeNames
         case .date(let range): [range.date.name]
+        case .declaredDate(let name, _): [name]
         case .dateCompare(let date, _, _): [date.name]
         case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.allAttributeNames
         }

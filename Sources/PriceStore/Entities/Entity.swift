@@ -107,6 +107,9 @@ public struct Attribute: Hashable, Sendable {
     public let isGenerated: Bool
     /// Whether the store has a default value for a new row without this attribute.
     public let hasDefault: Bool
+    /// The default value of an attribute that is to be created; nil for one that was read from a store, which may compute
+    /// it.
+    public let defaultValue: StoreValue?
     /// The column that holds it, if it has another name, as in a Core Data store; nil if it has the attribute's name.
     public let column: String?
     /// The date format, if the store declares it, as a Core Data model does.
@@ -115,17 +118,24 @@ public struct Attribute: Hashable, Sendable {
     /// Makes a description of an attribute.
     public init(
         name: String, affinity: Affinity, declaredType: String = "", isRequired: Bool = false,
-        isGenerated: Bool = false, hasDefault: Bool = false, column: String? = nil, dateEncoding: DateEncoding? = nil
+        isGenerated: Bool = false, hasDefault: Bool = false, defaultValue: StoreValue? = nil, column: String? = nil,
+        dateEncoding: DateEncoding? = nil
     ) {
         self.name = name
         self.affinity = affinity
         self.declaredType = declaredType
         self.isRequired = isRequired
         self.isGenerated = isGenerated
-        self.hasDefault = hasDefault
+        self.hasDefault = hasDefault || defaultValue != nil
+        self.defaultValue = defaultValue
         self.column = column
         self.dateEncoding = dateEncoding
     }
+}
+
+extension Attribute {
+    /// Names an attribute in a condition: `Attribute("price") < 10`.
+    public init(_ name: String) { self.init(name: name, affinity: .none) }
 }
 
 /// A reference from the rows of one entity (the source) to a row of another (the destination): a foreign key.
@@ -172,6 +182,17 @@ public struct Relationship: Hashable, Sendable {
 }
 
 extension Relationship {
+    /// Makes a reference by one attribute for an entity that is to be created. It gets an index, so that a delete of a
+    /// destination finds the rows that refer to it without reading all.
+    public init(
+        from source: String, _ attribute: String, to destination: String, _ destinationAttribute: String,
+        deleteRule: DeleteRule = .noAction
+    ) {
+        self.init(
+            source: source, sourceAttributes: [attribute], destination: destination,
+            destinationAttributes: [destinationAttribute], deleteRule: deleteRule, isIndexed: true)
+    }
+
     /// The relationship with another delete rule.
     package func with(deleteRule: DeleteRule) -> Relationship {
         Relationship(
@@ -194,8 +215,8 @@ extension Entity {
             for key in try incoming(next) where key.deleteRule == .cascade {
                 if key.source == name {
                     return
-                        "a cascade leads from \(key.destination) back to \(name), so `relationships` of the rule and "
-                        + "of the schema would apply to the same rows"
+                        "a cascade leads from \(key.destination) back to \(name), so the rule for relationships that "
+                        + "was given and that of the schema would apply to the same rows"
                 }
                 waiting.append(key.source)
             }

@@ -52,8 +52,9 @@ public struct BatchDeleteRequest: Hashable, Sendable {
 
     /// Creates a request that deletes these rows. Rows that no longer exist are ignored.
     ///
-    /// An empty list deletes nothing and does not use the store. IDs of several entities, or of another store than the
-    /// one that carries the request out, make it fail with ``StoreError/Kind/unsupported``; the error names them.
+    /// An empty list deletes nothing and does not use the store. IDs of an entity and of its sub-entities can be mixed, in
+    /// any order. IDs of several other entities, or of another store than the one that carries the request out, make it
+    /// fail with ``StoreError/Kind/unsupported``; the error names them.
     public init(
         objectIDs: [ObjectID], resultType: ResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
     ) {

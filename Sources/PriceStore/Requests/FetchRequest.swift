@@ -6,9 +6,9 @@ public struct FetchRequest: Hashable, Sendable {
     public var predicate: Predicate
     /// The order, most significant first; ties are broken by key, ascending.
     public var sortDescriptors: [SortDescriptor]
-    /// At most this many rows; nil: all.
+    /// At most this many rows; nil: all. 0 and less: none.
     public var fetchLimit: Int?
-    /// How many rows are skipped, in the order of the sort descriptors; 0: none.
+    /// How many rows are skipped, in the order of the sort descriptors. 0 and less: none.
     public var fetchOffset: Int
     /// Whether rows of sub-entities are included. Only Core Data stores have sub-entities.
     public var includesSubentities: Bool

@@ -50,6 +50,8 @@ public indirect enum Predicate: Hashable, Sendable {
     case notTrue(Predicate)
     /// The date attribute can be read and is in the range.
     case date(DateRange)
+    /// The date attribute, in the format that the store declares for it, is in the range before the instant.
+    case declaredDate(String, before: Instant)
     /// The date attribute is valid, and its first instant compares so with the instant. Rows with an unreadable date
     /// never match, not even with ``Operator/notEqual``. A value that represents a span (a day, a month) is compared by
     /// its beginning; see ``date(_:)`` for spans that must be wholly before an instant.
@@ -107,7 +109,7 @@ public struct DateAttribute: Hashable, Sendable {
 
     /// Makes a date attribute.
     public init(
-        name: String, encoding: DateEncoding, zone: CalendarZone = .utc, earliest: Instant,
+        name: String, encoding: DateEncoding, zone: CalendarZone = .utc, earliest: Instant = .distantPast,
         latest: Instant? = nil, trustsZero: Bool = false
     ) {
         self.name = name

@@ -2,7 +2,7 @@
 ///
 /// It never contains a bound value. Passwords in its texts are hidden.
 public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The kind of error, which determines the exit status.
+    /// What sort of error it is.
     public enum Kind: String, Hashable, Sendable {
         /// The store is not there.
         case missing
@@ -23,10 +23,12 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         case methodUnfit
         /// The store lacks an entity or attribute that is named, or the engine a technique.
         case unknownName
-        /// A ledger, log or metrics file cannot be created.
+        /// A file or a place in the store cannot be created.
         case cannotCreate
         /// The store was replaced by another file while it was in use.
         case replaced
+        /// The task was cancelled. What it was doing is undone.
+        case cancelled
         /// A part of the requested history is deleted: contexts must be reset.
         case historyMissing
         /// A defect in the program.

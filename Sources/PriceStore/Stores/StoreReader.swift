@@ -165,13 +165,27 @@ public protocol StoreWriter: StoreInserter {
     func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
 
     /// Executes a batch delete in one transaction.
+    @discardableResult
     func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult
 
     /// Sets attributes of the rows that a request finds, and says how many there were.
+    ///
+    /// - Throws: ``StoreError``: of kind `unsupported` if the request has a limit or an offset.
     func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
 
-    /// Creates an entity if it does not exist, and adds attributes that an existing one lacks.
+    /// Creates an entity if it does not exist, with its key, defaults, relationships and their indexes. An existing one gets
+    /// the attributes that it lacks; these are required only if they have a default.
+    ///
+    /// - Throws: ``StoreError`` if a part of the description cannot be created; then nothing is.
     func createEntity(_ entity: Entity) throws(StoreError)
+
+    /// Creates an index if there is none of exactly these attributes.
+    ///
+    /// - Parameters:
+    ///   - entity: the entity, which must be a table.
+    ///   - attributes: in their order.
+    ///   - isUnique: whether no two rows may have the same values.
+    func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError)
 
     /// Drops an entity with its rows, if it exists.
     func dropEntity(named name: String) throws(StoreError)
@@ -216,6 +230,18 @@ public protocol StoreWriter: StoreInserter {
 }
 
 extension StoreWriter {
+    /// Creates an index that is not unique.
+    public func createIndex(on entity: String, attributes: [String]) throws(StoreError) {
+        try createIndex(on: entity, attributes: attributes, isUnique: false)
+    }
+
+    /// Throws if a request has a limit or an offset, which an update does not know.
+    package func requireNoLimit(_ request: FetchRequest) throws(StoreError) {
+        guard request.fetchLimit != nil || request.fetchOffset > 0 else { return }
+        throw StoreError(
+            .unsupported, store: name, message: "an update of \(request.entity) has no limit and no offset")
+    }
+
     /// Nothing: a store without such files.
     public func boundSideFiles() throws(StoreError) -> String? { nil }
 

@@ -159,7 +159,7 @@ extension Predicate {
         var names: [String] = []
         func collect(_ predicate: Predicate) {
             switch predicate {
-            case .all, .date, .dateCompare, .notKept, .notHeld, .key, .objectIDs: break
+            case .all, .date, .declaredDate, .dateCompare, .notKept, .notHeld, .key, .objectIDs: break
             case .compare(let name, _, _), .between(let name, _, _), .begins(let name, _), .contains(let name, _),
                 .isIn(let name, _), .isNull(let name), .isNotNull(let name):
                 if !names.contains(name) { names.append(name) }

@@ -37,7 +37,7 @@ struct CoreDataSchema {
             throw StoreError(
                 .unsupported, store: store,
                 message: "the store is no Core Data store, so that it has no use for \(modelPath)",
-                hint: "leave out `model`")
+                hint: "open it without a model")
         }
         var schema = CoreDataSchema()
         let model = try Self.model(modelPath: modelPath, store: store, db)

@@ -82,9 +82,9 @@ extension SQLiteConnection {
         _ entity: CoreDataEntity, _ schema: CoreDataSchema, _ relationships: BatchDeleteRequest.RelationshipRule
     ) -> String? {
         if !schema.hasModel, relationships == .asDeclared {
-            return "the store has no model, so that its relationships are not known: give the model's .mom file as "
-                + "`store: { path:, model: }`, or say in the rule what becomes of rows that point at deleted ones, as "
-                + "`relationships:`"
+            return
+                "the store has no model, so that its relationships are not known: give the model's .mom file, or say what "
+                + "becomes of rows that point at deleted ones: nullify, cascade or deny"
         }
         for member in schema.reached(from: entity) {
             if let reason = member.unsupported { return "\(member.name): \(reason)" }

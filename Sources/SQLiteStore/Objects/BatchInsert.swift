@@ -5,6 +5,7 @@ public import PriceStore
 
 extension SQLiteWriter {
     /// Saves new rows in one transaction of its own.
+    @discardableResult
     public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
         if case .objects(let objects) = request.source, objects.isEmpty { return BatchInsertResult(insertedCount: 0) }
         return try run("saving rows of \(request.entity)") { db in
@@ -63,6 +64,7 @@ private struct BatchInsert {
     /// Inserts one row.
     mutating func add(_ row: [String: StoreValue]) throws {
         rowCount += 1
+        try connection.checkTask()
         if scope.table.managed != nil { return try addManaged(row) }
         var prepared = statement
         if let known = prepared, try !bind(row, known) { prepared = nil }

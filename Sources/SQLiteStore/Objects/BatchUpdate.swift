@@ -4,6 +4,7 @@ public import PriceStore
 
 extension SQLiteWriter {
     /// Changes rows in one transaction of its own, by one statement.
+    @discardableResult
     public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
         return try run("updating the rows of \(request.entity)") { db in

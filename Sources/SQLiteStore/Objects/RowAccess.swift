@@ -2,7 +2,7 @@ import GRDB
 import PriceObjects
 public import PriceStore
 
-/// Rows one by one and by request: fetch, count, sample, insert, update, and the tables that the job itself keeps.
+/// Rows one by one and by request: fetch, count, sample and update.
 extension SQLiteStore {
     /// How many rows a request finds.
     public func count(_ request: PriceStore.FetchRequest) throws(StoreError) -> Int {
@@ -119,60 +119,11 @@ extension SQLiteConnection {
 extension SQLiteWriter {
     /// Sets attributes of the rows that a request finds.
     public func update(_ request: PriceStore.FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+        try requireNoLimit(request)
         guard !values.isEmpty else { return 0 }
         var update = BatchUpdateRequest(
             entity: request.entity, predicate: request.predicate, propertiesToUpdate: values)
         update.includesSubentities = request.includesSubentities
         return try execute(update).updatedCount
-    }
-
-    /// Makes an entity, or adds the attributes that an existing one lacks.
-    public func createEntity(_ entity: Entity) throws(StoreError) {
-        try run("making the table \(entity.name)") { db in
-            if let existing = try catalog.table(entity.name, db) {
-                let missing = entity.attributes.filter { existing.entity.attribute(named: $0.name) == nil }
-                guard !missing.isEmpty else { return }
-                for attribute in missing {
-                    try db.execute(
-                        sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(attribute.definition(nullable: true))")
-                }
-            } else {
-                let columns = entity.attributes.map { $0.definition(nullable: !$0.isRequired) }
-                let key =
-                    entity.primaryKey.isEmpty
-                    ? [] : ["PRIMARY KEY (\(entity.primaryKey.map(\.quotedIdentifier).joined(separator: ", ")))"]
-                try db.execute(
-                    sql:
-                        "CREATE TABLE main.\(entity.name.quotedIdentifier) (\((columns + key).joined(separator: ", ")))"
-                )
-            }
-            catalog = catalog.emptied
-            if historyRecorder.number != nil { try recordTransaction(db) }
-        }
-    }
-
-    /// Removes an entity and its rows.
-    public func dropEntity(named name: String) throws(StoreError) {
-        try run("removing the table \(name)") { db in
-            guard let table = try catalog.table(name, db) else { return }
-            try db.execute(sql: "DROP TABLE \(table.sql)")
-            catalog = catalog.emptied
-            if historyRecorder.number != nil { try recordTransaction(db) }
-        }
-    }
-}
-
-extension Attribute {
-    /// The column's definition in a CREATE TABLE or ADD COLUMN.
-    fileprivate func definition(nullable: Bool) -> String {
-        let type =
-            switch affinity {
-            case .integer: " INTEGER"
-            case .real: " REAL"
-            case .numeric: " NUMERIC"
-            case .text: " TEXT"
-            case .none: ""
-            }
-        return name.quotedIdentifier + type + (nullable ? "" : " NOT NULL")
     }
 }

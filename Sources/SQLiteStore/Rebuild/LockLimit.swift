@@ -28,7 +28,7 @@ final class LockLimit {
         throw StoreError(
             .methodUnfit, store: store,
             message: "the store would have been locked for longer than \(allowed.inUnits)",
-            hint: "raise limits.max_lock, or set it to 0, so that rows are deleted in batches")
+            hint: "allow a longer lock, or none, so that rows are deleted in batches")
     }
 
     /// Carries out work whose statements on a connection end when the time is over.
@@ -39,9 +39,9 @@ final class LockLimit {
             handle, Self.instructionCount,
             { context in
                 guard let context else { return 0 }
-                return Unmanaged<LockLimit>.fromOpaque(context).takeUnretainedValue().isOver ? 1 : 0
+                return Unmanaged<LockLimit>.fromOpaque(context).takeUnretainedValue().isOver || Task.isCancelled ? 1 : 0
             }, Unmanaged.passUnretained(self).toOpaque())
-        defer { sqlite3_progress_handler(handle, 0, nil, nil) }
+        defer { SQLiteConnection.endWithTask(db) }
         do {
             return try body()
         } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {

@@ -57,6 +57,8 @@ extension SQLiteConnection {
             return SQLFragment("(") + (try condition(part, scope, db)) + ") IS NOT TRUE"
         case .date(let range):
             return try dateSQL(range.date, scope, db).readable(before: range.before)
+        case .declaredDate:
+            return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope, db)
         case .dateCompare(let date, let comparison, let instant):
             return try dateSQL(date, scope, db).readable(comparison, instant)
         case .notKept(let keepLast):

@@ -74,7 +74,7 @@ struct RowScope {
                 .unsupported, store: store,
                 message:
                     "\(table.name).\(name) can be any of the columns \(columns.joined(separator: ", ")), and the model "
-                    + "does not say which", hint: "name it with `column`")
+                    + "does not say which", hint: "name the column")
         }
         return attribute
     }

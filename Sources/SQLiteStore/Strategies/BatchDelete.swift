@@ -24,10 +24,12 @@ struct BatchDelete {
         self.connection = connection
         self.db = db
         let scope = try connection.scope(of: request.fetchRequest, db)
-        var (range, rest) = request.fetchRequest.predicate.splitDateRange()
+        let predicate = try request.fetchRequest.predicate.withDeclaredDates(
+            of: scope.table.entity, store: connection.name)
+        var (range, rest) = predicate.splitDateRange()
         let sortedBy = request.fetchRequest.sortDescriptors.first
         if let found = range, found.date.name != (sortedBy?.attribute ?? found.date.name) {
-            (range, rest) = (nil, request.fetchRequest.predicate)
+            (range, rest) = (nil, predicate)
         }
         let date = try range.map { (try connection.dateSQL($0.date, scope, db), $0.before) }
         let access = try range.flatMap {

@@ -20,7 +20,7 @@ struct ContextDeletionTests {
     }
 
     private func insert(_ time: Int64) {
-        context.insert(entity: "price", values: ["time": .integer(time), "metal": .text("XAU"), "price": .real(1)])
+        context.insert(entity: "price", values: ["time": .integer(time), "metal": "XAU", "price": 1])
     }
 
     @Test func objectsOfDeletedRowsAreDeletedAndOthersStay() throws {

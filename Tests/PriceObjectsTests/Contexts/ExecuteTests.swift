@@ -15,10 +15,10 @@ struct ExecuteTests {
 
     @Test func aBatchUpdateIsMergedAndUnsavedChangesAreKept() throws {
         let items = try context.all("item")
-        try items[0].setValue(.text("mine"), for: "note")
+        try items[0].setValue("mine", for: "note")
         let request = BatchUpdateRequest(
-            entity: "item", predicate: .compare("id", .lessOrEqual, .integer(2)),
-            propertiesToUpdate: ["name": .text("theirs"), "note": .text("theirs")])
+            entity: "item", predicate: Attribute("id") <= 2,
+            propertiesToUpdate: ["name": "theirs", "note": "theirs"])
         #expect(throws: StoreError.self) { try context.execute(request) }
         let result = try context.executeAndMergeChanges(using: request, allowingUnsavedChanges: true)
         #expect(result.objectIDs == [items[0].objectID, items[1].objectID])
@@ -33,8 +33,8 @@ struct ExecuteTests {
         let items = try context.all("item")
         try context.executeAndMergeChanges(
             using: BatchUpdateRequest(
-                entity: "item", predicate: .compare("id", .equal, .integer(4)),
-                propertiesToUpdate: ["ID": .integer(40)]))
+                entity: "item", predicate: Attribute("id") == 4,
+                propertiesToUpdate: ["ID": 40]))
         #expect(kind { try items[3]["name"] } == .deleted)
         #expect(try context.item(40).text(for: "name") == "4")
     }
@@ -42,7 +42,7 @@ struct ExecuteTests {
     @Test func aBatchInsertThatOverwritesIsMerged() throws {
         let items = try context.all("item")
         let rows: [[String: StoreValue]] = [
-            ["id": .integer(1), "name": .text("over")], ["id": .integer(9), "name": .text("new")],
+            ["id": 1, "name": "over"], ["id": 9, "name": "new"],
         ]
         var told: [ObjectsDidChange] = []
         let observation = context.observeChanges { told.append($0) }
@@ -52,7 +52,7 @@ struct ExecuteTests {
         #expect(try items[0].text(for: "name") == "over")
         #expect(told.map(\.inserted) == [result.objectIDs])
         observation.cancel()
-        try items[1].setValue(.integer(1), for: "done")
+        try items[1].setValue(true, for: "done")
         #expect(throws: StoreError.self) { try context.execute(request) }
         #expect(throws: StoreError.self) {
             // Not for the context's sake: the key is there.
@@ -85,9 +85,32 @@ struct ExecuteTests {
         #expect(try store.column("SELECT count(*) FROM item") == ["4"])
     }
 
+    @Test func rowsAreCountedAndObjectsDescribeThemselves() throws {
+        #expect(try context.count(FetchRequest(entity: "item", predicate: Attribute("id") > 1)) == 3)
+        #expect(try [0, -1].map { try context.count(FetchRequest(entity: "item", fetchLimit: $0)) } == [0, 0])
+        #expect(try context.count(FetchRequest(entity: "item", fetchOffset: -1)) == 4)
+        let item = try context.all("item")[0]
+        #expect("\(item)" == "item 1")
+        try item.setValue("secret", for: "note")
+        #expect("\(item)" == "item 1 (changed: note)")
+        try context.delete(item)
+        #expect("\(item)" == "item 1 (deleted)")
+        #expect("\(context.insert(entity: "item"))" == "item (new)")
+    }
+
+    @Test func aDateWithoutADeclaredFormatIsAnErrorThatSaysWhatToWrite() throws {
+        let error = try #require(throws: StoreError.self) {
+            try context.fetch(FetchRequest(entity: "price", predicate: .date("time", before: Instant(unixSeconds: 5))))
+        }
+        #expect(error.kind == .unsupported && error.hint?.contains(".unixSeconds") == true)
+        try store.change("INSERT INTO price VALUES (0, 'gold', 1), (4, 'gold', 1), (5, 'gold', 1), ('x', 'gold', 1)")
+        let old = FetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: Instant(unixSeconds: 5)))
+        #expect(try context.count(old) == 1)
+    }
+
     @Test func aRehearsalTakesNewObjectsOnly() throws {
         let rehearsal = StoreContext(try store.reader())
-        rehearsal.insert(entity: "item", values: ["name": .text("x")])
+        rehearsal.insert(entity: "item", values: ["name": "x"])
         #expect { try rehearsal.save() } throws: { ($0 as? StoreError)?.kind == .unsupported }
         #expect(try rehearsal.save(onConflict: .fail).savedCount == 1)
         #expect(throws: StoreError.self) {

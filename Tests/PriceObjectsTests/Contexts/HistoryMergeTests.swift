@@ -35,13 +35,13 @@ struct HistoryMergeTests {
         let observation = other.observeChanges { told.append($0) }
         defer { observation.cancel() }
 
-        try one.item(1).setValue(.text("renamed"), for: "name")
+        try one.item(1).setValue("renamed", for: "name")
         try one.delete(one.item(2))
-        one.insert(entity: "item", values: ["name": .text("new")])
+        one.insert(entity: "item", values: ["name": "new"])
         try one.save()
         _ = try one.execute(
             BatchDeleteRequest(
-                fetchRequest: FetchRequest(entity: "item", predicate: .compare("id", .equal, .integer(3)))))
+                fetchRequest: FetchRequest(entity: "item", predicate: Attribute("id") == 3)))
         #expect(held.allSatisfy { !$0.isDeleted })
         try catchUp(other, after: token)
 
@@ -60,7 +60,7 @@ struct HistoryMergeTests {
         let (one, other) = (try store.context(), try store.context())
         let token = try other.currentHistoryToken()
         let (shelves, tools) = (try other.all("shelf"), try other.all("tool"))
-        try tools[0].setValue(.text("axe"), for: "name")
+        try tools[0].setValue("axe", for: "name")
         _ = try one.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop")))
         try catchUp(other, after: token)
         #expect(shelves.map(\.isDeleted) == [true, true])
@@ -95,12 +95,12 @@ struct HistoryMergeTests {
         let held = try other.all("item")
         try one.delete(one.item(1))
         try one.save()
-        one.insert(entity: "item", values: ["id": .integer(1), "name": .text("another")])
+        one.insert(entity: "item", values: ["id": 1, "name": "another"])
         try one.save()
         try catchUp(other, after: token)
         #expect(try held[0].text(for: "name") == "another")
         let again = other.item(1)
-        try again.setValue(.text("mine"), for: "note")
+        try again.setValue("mine", for: "note")
         for _ in 1...2 { try catchUp(one, other, after: token) }
         #expect(!again.isDeleted)
         #expect(try again.text(for: "note") == "mine")
@@ -112,12 +112,12 @@ struct HistoryMergeTests {
         let (one, other) = (try store.context(), try store.context())
         let token = try other.currentHistoryToken()
         let held = try other.all("item")
-        try held[0].setValue(.text("mine"), for: "note")
+        try held[0].setValue("mine", for: "note")
         try other.delete(held[1])
         for key in [1, 2] as [Int64] { try one.delete(one.item(key)) }
         try one.save()
         for key in [1, 2] as [Int64] {
-            one.insert(entity: "item", values: ["id": .integer(key), "name": .text("another")])
+            one.insert(entity: "item", values: ["id": .integer(key), "name": "another"])
         }
         try one.save()
         try catchUp(other, after: token)
@@ -132,7 +132,7 @@ struct HistoryMergeTests {
         try other.delete(marked)
         try one.delete(one.item(1))
         try one.save()
-        one.insert(entity: "item", values: ["id": .integer(1), "name": .text("another")])
+        one.insert(entity: "item", values: ["id": 1, "name": "another"])
         try one.save()
         try catchUp(other, after: token)
         #expect(marked.isDeleted && !other.hasChanges)

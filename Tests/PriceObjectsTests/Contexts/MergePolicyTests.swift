@@ -17,11 +17,11 @@ struct MergePolicyTests {
 
     /// Both change item 1, on attributes of their own and on the same; others delete item 2 and change item 3.
     private func collide() throws {
-        try items[0].setValue(.text("mine"), for: "name")
-        try items[0].setValue(.text("mine"), for: "note")
-        try items[1].setValue(.text("mine"), for: "note")
+        try items[0].setValue("mine", for: "name")
+        try items[0].setValue("mine", for: "note")
+        try items[1].setValue("mine", for: "note")
         try context.delete(items[2])
-        try items[3].setValue(.text("mine"), for: "note")
+        try items[3].setValue("mine", for: "note")
         try store.change(
             """
             UPDATE item SET name = 'theirs', done = 7 WHERE id = 1;
@@ -41,9 +41,9 @@ struct MergePolicyTests {
         #expect(error.conflicts.count == 3)
         let first = try #require(error.conflicts.first { $0.objectID == items[0].objectID })
         #expect(first.attributesChangedInStore == ["done", "label", "name"])
-        #expect(first.changedValues == ["name": .text("mine"), "note": .text("mine")])
-        #expect(first.readValues["name"] == .text("1"))
-        #expect(first.storeValues?["name"] == .text("theirs"))
+        #expect(first.changedValues == ["name": "mine", "note": "mine"])
+        #expect(first.readValues["name"] == "1")
+        #expect(first.storeValues?["name"] == "theirs")
         #expect(error.conflicts.first { $0.objectID == items[1].objectID }?.storeValues == .some(nil))
         #expect(error.conflicts.first { $0.objectID == items[2].objectID }?.isDelete == true)
         #expect(!error.description.contains("theirs") && !error.description.contains("mine"))
@@ -86,7 +86,7 @@ struct MergePolicyTests {
     }
 
     @Test func aFetchDoesNotHideAConflict() throws {
-        try items[0].setValue(.text("mine"), for: "name")
+        try items[0].setValue("mine", for: "name")
         try context.delete(items[1])
         try store.change("UPDATE item SET name = 'theirs'")
         _ = try context.all("item")
@@ -109,7 +109,7 @@ struct MergePolicyTests {
         try store.change("UPDATE item SET note = 'caf\u{e9}' WHERE id = 1")
         let item = try #require(try context.all("item").first)
         try store.change("UPDATE item SET note = 'cafe\u{301}' WHERE id = 1")
-        try item.setValue(.integer(1), for: "done")
+        try item.setValue(true, for: "done")
         #expect(throws: MergeConflictError.self) { try context.save() }
     }
 }

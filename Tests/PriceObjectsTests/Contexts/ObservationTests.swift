@@ -21,7 +21,7 @@ struct ObservationTests {
         var told: [ObjectsDidChange] = []
         let observation = context.observeChanges { told.append($0) }
         let (first, second) = (try #require(items[0].objectID), try #require(items[1].objectID))
-        try items[0].setValue(.text("x"), for: "note")
+        try items[0].setValue("x", for: "note")
         try context.delete(items[1])
         try context.save()
         try context.refresh(items[0], mergeChanges: true)
@@ -63,10 +63,39 @@ struct ObservationTests {
         }
         let held = try context?.all("item")
         let result = try context?.executeAndMergeChanges(
-            using: BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item")))
+            using: BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item"), resultType: .objectIDs))
         #expect(held?.map(\.isDeleted) == [true, true])
         context = nil
         #expect(await task.value == [ObjectsDidChange(.merge, deleted: result?.objectIDs ?? [])])
+    }
+
+    @Test func aReaderThatIsTooFarBehindIsToldThatItMissedSomething() async throws {
+        var context: StoreContext? = self.context
+        let stream = try #require(context?.changes(bufferingUpTo: 3))
+        for note in 1...9 { try context?.item(1).setValue("\(note)", for: "note") }
+        var iterator = stream.makeAsyncIterator()
+        #expect(await iterator.next()?.cause == .edit)
+        #expect(await iterator.next()?.cause == .edit)
+        // It is the last that the buffer took.
+        #expect(await iterator.next()?.cause == .missed)
+        try context?.item(2).setValue("later", for: "note")
+        #expect(await iterator.next()?.cause == .missed)
+        try context?.item(3).setValue("later still", for: "note")
+        #expect(await iterator.next()?.cause == .edit)
+        context = nil
+    }
+
+    @Test func mergingADeleteOfManyRowsNeedsNoneOfTheirIDs() throws {
+        let held = try context.all("item")
+        var statements: [String] = []
+        writer.trace = { statement, _ in statements.append(statement) }
+        let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item", predicate: Attribute("id") > 1))
+        let result = try context.executeAndMergeChanges(using: request)
+        #expect(result.deletedCount == 2 && result.objectIDs.isEmpty)
+        #expect(held.map(\.isDeleted) == [false, true, true])
+        // One statement deletes, and one asks for the three objects in memory.
+        #expect(statements.count { $0.hasPrefix("DELETE") } == 1)
+        #expect(!statements.contains { $0.contains("RETURNING") || $0.contains("CREATE TEMP TABLE") })
     }
 
     @Test func mergingManyDeletedIDsTakesNoStatement() throws {
@@ -92,7 +121,7 @@ struct ObservationTests {
             #expect(item != nil)
         }
         #expect(item == nil)
-        do { try context.item(2).setValue(.text("kept for its change"), for: "note") }
+        do { try context.item(2).setValue("kept for its change", for: "note") }
         #expect(try context.item(2).text(for: "note") == "kept for its change")
     }
 }

@@ -17,9 +17,9 @@ struct SaveTests {
 
     @Test func insertsUpdatesAndDeletesAreSavedAndListedUntilThen() throws {
         try store.addItems(2)
-        let new = context.insert(entity: "item", values: ["name": .text("new")])
-        try new.setValue(.text("later"), for: "note")
-        try context.item(1).setValue(.text("changed"), for: "note")
+        let new = context.insert(entity: "item", values: ["name": "new"])
+        try new.setValue("later", for: "note")
+        try context.item(1).setValue("changed", for: "note")
         try context.delete(context.item(2))
         #expect(context.hasChanges)
         #expect(context.insertedObjects.map(\.isInserted) == [true])
@@ -41,9 +41,9 @@ struct SaveTests {
 
     @Test func aSaveThatFailsLeavesTheStoreAndTheContextAsTheyWere() throws {
         try store.addItems(2)
-        try context.item(1).setValue(.text("changed"), for: "note")
-        let new = context.insert(entity: "item", values: ["name": .text("new")])
-        context.insert(entity: "item", values: ["id": .integer(2), "name": .text("its key is there")])
+        try context.item(1).setValue("changed", for: "note")
+        let new = context.insert(entity: "item", values: ["name": "new"])
+        context.insert(entity: "item", values: ["id": 2, "name": "its key is there"])
         #expect { try context.save() } throws: { ($0 as? StoreError)?.kind == .constraint }
         #expect(try store.column("SELECT count(*) FROM item WHERE note IS NOT NULL OR id > 2") == ["0"])
         #expect(context.insertedObjects.count == 2 && context.updatedObjects.count == 1)
@@ -52,8 +52,8 @@ struct SaveTests {
 
     @Test func validationNamesEntityAndAttributeBeforeTheStoreIsTouched() throws {
         try store.addItems(1)
-        context.insert(entity: "item", values: ["id": .null, "note": .text("no name")])
-        context.insert(entity: "item", values: ["nam": .text("x"), "name": .null, "label": .text("x")])
+        context.insert(entity: "item", values: ["id": .null, "note": "no name"])
+        context.insert(entity: "item", values: ["nam": "x", "name": .null, "label": "x"])
         try context.item(1).setValue(.null, for: "name")
         var statements: [String] = []
         writer.trace = { statement, _ in statements.append(statement) }
@@ -67,8 +67,8 @@ struct SaveTests {
     }
 
     @Test func rowsThatReferToOthersAreInsertedAfterAndDeletedBeforeThem() throws {
-        context.insert(entity: "debt", values: ["id": .integer(5), "shop": .integer(9)])
-        context.insert(entity: "shop", values: ["id": .integer(9), "name": .text("s")])
+        context.insert(entity: "debt", values: ["id": 5, "shop": 9])
+        context.insert(entity: "shop", values: ["id": 9, "name": "s"])
         try context.save()
         for object in try context.all("shop") + context.all("debt") { try context.delete(object) }
         try context.save()
@@ -115,16 +115,16 @@ struct SaveTests {
     }
 
     @Test func savingNewObjectsOnlyForgetsThem() throws {
-        let object = context.insert(entity: "item", values: ["id": .integer(1), "name": .text("a")])
-        context.insert(entity: "item", values: ["id": .integer(1), "name": .text("b")])
-        context.insert(entity: "item", values: ["id": .integer(3)])
+        let object = context.insert(entity: "item", values: ["id": 1, "name": "a"])
+        context.insert(entity: "item", values: ["id": 1, "name": "b"])
+        context.insert(entity: "item", values: ["id": 3])
         var reasons: [String] = []
         let result = try context.save(onConflict: .ignore) { reasons.append($1) }
         #expect(result.savedCount == 1 && result.ignoredCount == 1 && result.rejectedCount == 1)
         #expect(reasons == ["NOT NULL constraint failed: item.name"])
         #expect(!context.hasChanges)
         #expect(kind { try object.value(for: "name") } == .detached)
-        try context.item(1).setValue(.integer(1), for: "done")
+        try context.item(1).setValue(true, for: "done")
         #expect(throws: StoreError.self) { try context.save(onConflict: .fail) }
     }
 }

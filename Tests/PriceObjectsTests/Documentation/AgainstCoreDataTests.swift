@@ -16,7 +16,7 @@ struct AgainstCoreDataTests {
         try store.change("INSERT INTO price VALUES (1, 'gold', 1), (2, 'gold', 2)")
         let viewContext = try store.context()
         let (mine, shown) = (try context.all("price"), try viewContext.all("price"))
-        let oldPrices = FetchRequest(entity: "price", predicate: .compare("time", .less, .integer(2)))
+        let oldPrices = FetchRequest(entity: "price", predicate: Attribute("time") < 2)
         let request = BatchDeleteRequest(fetchRequest: oldPrices)
         try context.executeAndMergeChanges(using: request, into: [viewContext])
         #expect(mine.map(\.isDeleted) == [true, false])
@@ -25,8 +25,8 @@ struct AgainstCoreDataTests {
 
     @Test func aFetchDoesNotSeeUnsavedChanges() throws {
         try store.addItems(2)
-        let done = FetchRequest(entity: "item", predicate: .compare("done", .equal, .integer(1)))
-        try context.item(1).setValue(.integer(1), for: "done")
+        let done = FetchRequest(entity: "item", predicate: Attribute("done") == true)
+        try context.item(1).setValue(true, for: "done")
         #expect(try context.fetch(done).isEmpty)
         try context.save()
         #expect(try context.fetch(done).count == 1)
@@ -35,7 +35,7 @@ struct AgainstCoreDataTests {
     @Test func aRelationshipThatForbidsHindersOnlyWhereRowsAreInTheWay() throws {
         try store.change("INSERT INTO shop VALUES (1, 'a'), (2, 'b'); INSERT INTO debt VALUES (1, 2)")
         func delete(_ key: Int64) throws -> Int {
-            let shop = FetchRequest(entity: "shop", predicate: .compare("id", .equal, .integer(key)))
+            let shop = FetchRequest(entity: "shop", predicate: Attribute("id") == key)
             return try context.execute(BatchDeleteRequest(fetchRequest: shop, resultType: .count)).deletedCount
         }
         #expect(try delete(1) == 1)
@@ -43,7 +43,7 @@ struct AgainstCoreDataTests {
     }
 
     @Test func aNewObjectHasNoIDUntilItIsSaved() throws {
-        let item = context.insert(entity: "item", values: ["name": .text("a")])
+        let item = context.insert(entity: "item", values: ["name": "a"])
         #expect(item.objectID == nil)
         try context.save()
         #expect(item.objectID?.key == [.integer(1)])

@@ -27,8 +27,8 @@ struct BatchDeleteArticleTests {
         try store.addItems(5)
         try store.change("UPDATE item SET done = 1 WHERE id = 1")
         let items = try context.all("item")
-        try items[4].setValue(.integer(1), for: "done")
-        let doneItems = FetchRequest(entity: "item", predicate: .compare("done", .equal, .integer(1)))
+        try items[4].setValue(true, for: "done")
+        let doneItems = FetchRequest(entity: "item", predicate: Attribute("done") == true)
         if context.hasChanges { try context.save() }
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: doneItems))
         #expect(items.map(\.isDeleted) == [true, false, false, false, true])
@@ -41,9 +41,9 @@ struct BatchDeleteArticleTests {
         try store.change("UPDATE item SET done = 1 WHERE id <= 2")
         let items = try context.all("item")
         // One was marked, one was taken back; neither is saved.
-        try items[4].setValue(.integer(1), for: "done")
-        try items[1].setValue(.integer(0), for: "done")
-        let doneItems = FetchRequest(entity: "item", predicate: .compare("done", .equal, .integer(1)))
+        try items[4].setValue(true, for: "done")
+        try items[1].setValue(false, for: "done")
+        let doneItems = FetchRequest(entity: "item", predicate: Attribute("done") == true)
         #expect(throws: StoreError.self) { try context.execute(BatchDeleteRequest(fetchRequest: doneItems)) }
         let result = try context.execute(
             BatchDeleteRequest(fetchRequest: doneItems, resultType: .count), allowingUnsavedChanges: true)
@@ -54,21 +54,17 @@ struct BatchDeleteArticleTests {
     @Test func oldGoldIsDeletedInOneRequestAndTheRestInSlices() throws {
         try addPrices(62)
         let now = try #require(now)
-        let time = DateAttribute(name: "time", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
-        let month: Int64 = 30 * 86_400 * 1_000_000
-        let isOld = Predicate.date(DateRange(time, before: now.advanced(byMicroseconds: -month)))
-        let oldGold = FetchRequest(entity: "price", predicate: .compare("metal", .equal, .text("gold")) && isOld)
+        let isOld = Predicate.date("time", .unixSeconds, before: now - .seconds(30 * 86_400))
+        let oldGold = FetchRequest(entity: "price", predicate: Attribute("metal") == "gold" && isOld)
         let deleted = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldGold))
         let rest = try context.fetch(FetchRequest(entity: "price"))
         // 30 days before 3 March is 1 February; 1 January is the first of 16 days of gold before it.
         #expect(deleted.deletedCount == 16)
         #expect(rest.count == 46)
-        let slice = FetchRequest(
-            entity: "price", predicate: isOld, sortDescriptors: [SortDescriptor("time")], fetchLimit: 5000)
-        var count = 0
-        repeat {
-            count = try context.execute(BatchDeleteRequest(fetchRequest: slice, resultType: .count)).deletedCount
-        } while count > 0
+        let old = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "price", predicate: isOld))
+        try context.execute(old, inBatchesOf: 5000) { soFar in
+            print("\(soFar.deletedCount) deleted")
+        }
         #expect(try store.column("SELECT count(*) FROM price") == ["31"])
         #expect(try store.column("SELECT min(time) FROM price") == ["1738368000"])
     }
@@ -83,7 +79,7 @@ struct BatchDeleteArticleTests {
     @Test func rowsGoByTheirIDs() throws {
         try addPrices(20)
         try store.addItems(1)
-        let oldGold = FetchRequest(entity: "price", predicate: .compare("metal", .equal, .text("gold")))
+        let oldGold = FetchRequest(entity: "price", predicate: Attribute("metal") == "gold")
         let held = try context.fetch(oldGold)
         let ids = try context.fetchObjectIDs(oldGold)
         try context.executeAndMergeChanges(using: BatchDeleteRequest(objectIDs: ids))
@@ -108,7 +104,7 @@ struct BatchDeleteArticleTests {
         declared.relationships = .deny
         #expect { try context.execute(declared) } throws: { "\($0)".contains("debt") }
         #expect(try store.column("SELECT count(*) FROM shop") == ["2"])
-        let closed = FetchRequest(entity: "shop", predicate: .compare("name", .equal, .text("closed")))
+        let closed = FetchRequest(entity: "shop", predicate: Attribute("name") == "closed")
         let outcome = try context.execute(
             BatchDeleteRequest(fetchRequest: closed, resultType: .count, relationships: .cascade))
         #expect(outcome.deletedCount == 1 && outcome.cascadedCount == 2)
@@ -117,12 +113,11 @@ struct BatchDeleteArticleTests {
 
     @Test func theREADMEsSampleDeletesWhatIsOld() throws {
         try addPrices(40)
-        let time = DateAttribute(name: "time", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
         let cutoff = try #require(Instant(iso8601: "2025-02-01"))
         context.insert(
             entity: "price",
-            values: ["time": .integer(1_735_689_600), "metal": .text("copper"), "price": .integer(4)])
-        let old = FetchRequest(entity: "price", predicate: .date(DateRange(time, before: cutoff)))
+            values: ["time": 1_735_689_600, "metal": "copper", "price": 4])
+        let old = FetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: cutoff))
         if context.hasChanges { try context.save() }
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
         #expect(try store.column("SELECT count(*) FROM price") == ["9"])

@@ -42,13 +42,13 @@ struct GettingStartedTests {
 
     @Test func aStoreIsMadeAndAnObjectIsSaved() throws {
         let context = try context()
-        let price = context.insert(entity: "Price", values: ["metal": .text("gold"), "dollars": .real(2624.5)])
+        let price = context.insert(entity: "Price", values: ["metal": "gold", "dollars": 2624.5])
         try price.setInstant(Instant(iso8601: "2025-01-01T12:00:00Z"), for: "time", encoding: .unixSeconds)
         if context.hasChanges { try context.save() }
         #expect(!context.hasChanges && price.objectID != nil)
         let reader = try SQLiteReader(path: path)
         let row = try reader.fetch(FetchRequest(entity: "Price"), attributes: ["metal", "time", "dollars"])
-        #expect(row == [[.text("gold"), .integer(1_735_732_800), .real(2624.5)]])
+        #expect(row == [["gold", .integer(1_735_732_800), .real(2624.5)]])
         #expect(throws: ValidationError.self) {
             context.insert(entity: "Price")
             try context.save()
@@ -67,7 +67,7 @@ struct GettingStartedTests {
         }
         try context.save()
         let gold = FetchRequest(
-            entity: "Price", predicate: .compare("metal", .equal, .text("gold")),
+            entity: "Price", predicate: Attribute("metal") == "gold",
             sortDescriptors: [SortDescriptor("time", ascending: false)], fetchLimit: 10)
         let lines = try context.fetch(gold).map { price in
             let time = try price.instant(for: "time", encoding: .unixSeconds)
@@ -77,7 +77,7 @@ struct GettingStartedTests {
         #expect(lines.count == 10)
         #expect(lines.first == "2025-01-11 00:00:00: 2610.0")
         let prices = try context.fetch(gold)
-        try prices[0].setValue(.real(2630), for: "dollars")
+        try prices[0].setValue(2630, for: "dollars")
         try context.delete(prices[1])
         try context.save()
         let rows = try SQLiteReader(path: path).fetch(gold, attributes: ["dollars"])
@@ -87,7 +87,7 @@ struct GettingStartedTests {
 
     @Test func anActorKeepsAContext() async throws {
         let context = try context()
-        let object = context.insert(entity: "Price", values: ["metal": .text("gold"), "time": .integer(0)])
+        let object = context.insert(entity: "Price", values: ["metal": "gold", "time": 0])
         try context.save()
         let id = try #require(object.objectID)
         let changes = try await PriceKeeper(path: path).setDollars(2700, of: id)

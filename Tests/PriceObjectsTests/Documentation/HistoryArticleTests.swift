@@ -37,7 +37,7 @@ struct HistoryArticleTests {
         let items = try context.fetch(FetchRequest(entity: "item"))
         try change { other in
             try other.delete(other.item(2))
-            try other.item(3).setValue(.text("renamed"), for: "name")
+            try other.item(3).setValue("renamed", for: "name")
         }
         while true {
             let history = try context.history(after: token)

@@ -6,7 +6,7 @@ import Testing
 /// The samples of the article KeepingContextsTrue.
 struct KeepingContextsTrueTests {
     let store: ContextStore
-    private let doneItems = FetchRequest(entity: "item", predicate: .compare("done", .equal, .integer(1)))
+    private let doneItems = FetchRequest(entity: "item", predicate: Attribute("done") == true)
 
     init() throws {
         store = try ContextStore()
@@ -16,9 +16,9 @@ struct KeepingContextsTrueTests {
     @Test func aSaveIsMergedIntoAnotherContext() throws {
         let (here, there) = (try store.context(), try store.context())
         let items = try there.all("item")
-        try items[2].setValue(.text("mine"), for: "note")
-        try here.item(1).setValue(.text("renamed"), for: "name")
-        try here.item(3).setValue(.text("theirs"), for: "note")
+        try items[2].setValue("mine", for: "note")
+        try here.item(1).setValue("renamed", for: "name")
+        try here.item(3).setValue("theirs", for: "note")
         try here.delete(here.item(2))
         let changes = try here.save()
         try StoreContext.mergeChanges(fromRemoteContextSave: changes, into: [there])
@@ -94,7 +94,7 @@ struct KeepingContextsTrueTests {
     @Test func conflictsAreTakenAsKnownAndTheSaveIsTriedAgain() throws {
         let context = try store.context()
         let item = try context.all("item")[0]
-        try item.setValue(.text("mine"), for: "note")
+        try item.setValue("mine", for: "note")
         try store.change("UPDATE item SET name = 'theirs', note = 'theirs' WHERE id = 1")
         #expect(throws: MergeConflictError.self) { try context.save() }
         do {
@@ -111,8 +111,8 @@ struct KeepingContextsTrueTests {
     @Test func aPolicySaysWhoWins() throws {
         let context = try store.context()
         let item = try context.all("item")[0]
-        try item.setValue(.text("mine"), for: "note")
-        try item.setValue(.integer(1), for: "done")
+        try item.setValue("mine", for: "note")
+        try item.setValue(true, for: "done")
         try store.change("UPDATE item SET note = 'theirs' WHERE id = 1")
         context.mergePolicy = .storeWins
         try context.save()

@@ -96,6 +96,10 @@ final class HookedWriter: ObjectStore {
         try writer.createEntity(entity)
     }
 
+    func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError) {
+        try writer.createIndex(on: entity, attributes: attributes, isUnique: isUnique)
+    }
+
     func dropEntity(named name: String) throws(StoreError) {
         try willChange(.drop)
         try writer.dropEntity(named: name)

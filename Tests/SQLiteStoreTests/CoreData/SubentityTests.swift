@@ -65,6 +65,30 @@ struct SubentityTests {
         #expect(try writer.update(own, set: ["maker": .text("again")]) == 5)
     }
 
+    @Test(arguments: [false, true]) func idsOfAnEntityAndItsSubentitiesCanBeMixedInAnyOrder(reversed: Bool) throws {
+        let store = try store()
+        let writer = try SQLiteWriter(path: store.path)
+        let cars = try writer.fetchObjectIDs(PriceStore.FetchRequest(entity: "Car"))
+        let ids = ["Car", "SportCar", "ExpensiveSportCar"].flatMap { name in cars.filter { $0.entity == name }.prefix(2)
+        }
+        let request = BatchDeleteRequest(objectIDs: reversed ? ids.reversed() : ids, resultType: .objectIDs)
+        let result = try writer.execute(request)
+        #expect(Set(result.objectIDs) == Set(ids))
+        let person = try writer.fetchObjectIDs(PriceStore.FetchRequest(entity: "Person", fetchLimit: 1))
+        let mixed = Array(cars.suffix(1)) + person
+        #expect { try writer.execute(BatchDeleteRequest(objectIDs: reversed ? mixed.reversed() : mixed)) } throws: {
+            "\($0)".contains("several entities: ") && "\($0)".contains("Person")
+        }
+    }
+
+    @Test func unsavedObjectsOfASubentityHoldARequestBack() throws {
+        let store = try store()
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        try context.fetch(own)[0].setValue("changed", for: "maker")
+        let cars = BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "Car"))
+        #expect { try context.execute(cars) } throws: { "\($0)".contains("unsaved") }
+    }
+
     @Test func withoutSubentitiesNothingChanges() throws {
         let store = try store()
         let reader = try SQLiteReader(path: store.path)

@@ -40,10 +40,23 @@ def measure(shop):
     found = shop.in_turn({
         name: lambda name=name: command(name, rows, cutoff, rows - gone) for name in ("delete-batch", "delete-classic")})
     add(f"delete {count(gone)} rows: batch delete; object by object", 0.4, *found.values())
+    merged = shop.in_turn({"merged": lambda: command("delete-merged", rows, schema.cutoff(100), 100)})["merged"]
+    lines.append([
+        f"delete {count(rows)} rows and merge; the context holds others", "memory MB", number(median(merged, "memory_mb")),
+        "", ""])
+    goals.append(Goal("delete and merge: memory", 60, median(merged, "memory_mb"), " MB"))
     shop.note(f"library: inserting {rows:,}")
     found = shop.in_turn({
         name: lambda name=name: command(name, 0, rows, rows) for name in ("insert-batch", "insert-grdb")})
     add(f"insert {count(rows)} rows: batch insert; prepared statement through GRDB", 1.5, *found.values())
+    found = shop.in_turn({
+        name: lambda name=name: command(name, 0, rows, rows) for name in ("insert-typed", "insert-batch")})
+    add(f"insert {count(rows)} rows: typed; batch insert", 1.5, *found.values())
+    store = shop.store(schema, rows)
+    found = shop.in_turn({
+        name: lambda flag=flag: run([shop.storebench, "fetch-points", store, *flag], shop.folder, output=str(rows))
+        for name, flag in (("typed", ["--typed"]), ("values", []))})
+    add(f"fetch {count(rows)} rows: typed; as values", 1.5, *found.values())
     shop.note(f"Core Data cascade: 50 % of {rows:,} points expired")
     found = shop.in_turn({
         "job": lambda: shop.delete("job", MODEL, rows, 50), "shell": lambda: shop.delete("shell", FOREIGN_KEY, rows, 50)})

@@ -1,0 +1,95 @@
+public import PriceStore
+
+/// A Swift type whose values are rows of an entity, encoded and decoded by position.
+///
+/// ```swift
+/// struct GoldPrice: Storable {
+///     static let entity = "GoldPrice"
+///     static let attributes = ["time", "dollars"]
+///     var time: Int
+///     var dollars: Double?
+///
+///     init(_ row: inout StoredValues) throws {
+///         time = try row.next()
+///         dollars = try row.next()
+///     }
+///
+///     var row: [StoreValue] { [time.storeValue, dollars.storeValue] }
+/// }
+/// ```
+public protocol Storable {
+    /// The entity's name.
+    static var entity: String { get }
+    /// The attributes of ``row``, in its order.
+    static var attributes: [String] { get }
+
+    /// Reads a row's values in the order of ``attributes``.
+    init(_ row: inout StoredValues) throws
+
+    /// The values in the order of ``attributes``.
+    var row: [StoreValue] { get }
+}
+
+/// The values of a row, read one after the other.
+public struct StoredValues {
+    private let entity: String
+    private let attributes: [String]
+    private let values: [StoreValue]
+    private var place = 0
+
+    init(_ values: [StoreValue], entity: String, attributes: [String]) {
+        self.values = values
+        self.entity = entity
+        self.attributes = attributes
+    }
+
+    /// The next value.
+    ///
+    /// - Throws: ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/wrongKind`` if it is of another type, or NULL for a
+    ///   type that is not optional.
+    public mutating func next<Value: StoreConvertible>() throws -> Value {
+        precondition(place < values.count, "\(entity) has only \(values.count) attributes")
+        defer { place += 1 }
+        guard let value = Value(storeValue: values[place]) else {
+            throw ManagedObjectError(kind: .wrongKind, entity: entity, attribute: attributes[place], objectID: nil)
+        }
+        return value
+    }
+}
+
+extension StoreContext {
+    /// The rows of a typed entity, without objects. Unsaved changes are not seen.
+    ///
+    /// - Parameters:
+    ///   - type: what a row is read as.
+    ///   - predicate: the condition that rows must meet.
+    ///   - order: the order, most significant first.
+    ///   - limit: at most this many rows; nil: all.
+    /// - Throws: `StoreError`, and what the type's initializer throws.
+    public func fetch<Row: Storable>(
+        _ type: Row.Type, where predicate: Predicate = .all, by order: [SortDescriptor] = [], limit: Int? = nil
+    ) throws -> [Row] {
+        let request = FetchRequest(
+            entity: Row.entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit)
+        let (entity, attributes) = (Row.entity, Row.attributes)
+        return try inserter.fetch(request, attributes: attributes).map { values in
+            var row = StoredValues(values, entity: entity, attributes: attributes)
+            return try Row(&row)
+        }
+    }
+}
+
+extension BatchInsertRequest {
+    /// Makes a request that saves typed rows, one after the other.
+    public init<Rows: Sequence>(
+        _ rows: Rows, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly
+    ) where Rows.Element: Storable {
+        let attributes = Rows.Element.attributes
+        var rest = rows.makeIterator()
+        self.init(entity: Rows.Element.entity, onConflict: onConflict, resultType: resultType) { row in
+            guard let next = rest.next() else { return .stop }
+            for (name, value) in zip(attributes, next.row) { row[name] = value }
+            return .insert
+        }
+    }
+}

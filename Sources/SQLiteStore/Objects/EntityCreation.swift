@@ -1,0 +1,113 @@
+import GRDB
+public import PriceStore
+
+/// Entities and indexes that a program creates.
+extension SQLiteWriter {
+    /// Creates an entity, or adds the attributes that an existing one lacks.
+    public func createEntity(_ entity: Entity) throws(StoreError) {
+        try entity.checkIsCreatable(in: name)
+        try change("creating the table \(entity.name)") { db in
+            if let existing = try catalog.table(entity.name, db) {
+                if let difference = entity.difference(from: existing.entity) {
+                    throw StoreError(
+                        .unsupported, store: name, message: "\(existing.name) is there already, with \(difference)")
+                }
+                for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
+                    let isRequired = attribute.isRequired && attribute.hasDefault
+                    let column = try definition(of: attribute, isRequired: isRequired, db)
+                    try db.execute(sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(column)")
+                }
+            } else {
+                var parts = try entity.attributes.map { try definition(of: $0, isRequired: $0.isRequired, db) }
+                if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.quotedList)") }
+                parts += entity.relationships.map { key in
+                    "FOREIGN KEY \(key.sourceAttributes.quotedList) REFERENCES \(key.destination.quotedIdentifier) "
+                        + "\(key.destinationAttributes.quotedList) ON DELETE \(key.deleteRule.sqlAction)"
+                }
+                let table = "main.\(entity.name.quotedIdentifier)"
+                try db.execute(sql: "CREATE TABLE \(table) (\(parts.joined(separator: ", ")))")
+            }
+            try didChangeSchema(db)
+            for key in entity.relationships where key.isIndexed {
+                try createIndex(on: entity.name, attributes: key.sourceAttributes, isUnique: false)
+            }
+        }
+    }
+
+    /// Creates an index, unless there is one of these attributes.
+    public func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError) {
+        try change("creating an index of \(entity)") { db in
+            let scope = try tableScope(entity, db)
+            guard scope.table.managed == nil, !attributes.isEmpty else {
+                throw StoreError(
+                    .unsupported, store: name, message: "\(scope.table.name) cannot have such an index",
+                    hint: "an index has attributes, and the schema of a Core Data store belongs to its model")
+            }
+            let columns = try attributes.map { try scope.attribute($0, store: name).name }
+            let isThere = scope.table.indexes.contains {
+                $0.columns.map(\.name) == columns && !$0.isPartial && ($0.isUnique || !isUnique)
+            }
+            guard !isThere, isUnique || columns != [scope.table.rowIDAlias] else { return }
+            let index = "\(isUnique ? "ux" : "ix")_\(scope.table.name)_\(columns.joined(separator: "_"))"
+            try db.execute(
+                sql: "CREATE \(isUnique ? "UNIQUE " : "")INDEX main.\(index.quotedIdentifier) "
+                    + "ON \(scope.table.name.quotedIdentifier) \(columns.quotedList)")
+            try didChangeSchema(db)
+        }
+    }
+
+    /// Removes an entity and its rows.
+    public func dropEntity(named name: String) throws(StoreError) {
+        try run("removing the table \(name)") { db in
+            guard let table = try catalog.table(name, db) else { return }
+            try db.execute(sql: "DROP TABLE \(table.sql)")
+            try didChangeSchema(db)
+        }
+    }
+
+    /// Forgets what was known of the schema, and watches new tables for the history.
+    private func didChangeSchema(_ db: Database) throws {
+        catalog = catalog.emptied
+        if historyRecorder.number != nil { try recordTransaction(db) }
+    }
+
+    /// A column in a CREATE TABLE or ADD COLUMN.
+    private func definition(of attribute: Attribute, isRequired: Bool, _ db: Database) throws -> String {
+        let type = attribute.declaredType.isEmpty ? attribute.affinity.typeName : attribute.declaredType
+        guard
+            type.unicodeScalars.allSatisfy({
+                $0.properties.isAlphabetic || " (),0123456789".unicodeScalars.contains($0)
+            }),
+            Attribute.Affinity(declaredType: type, isStrict: false) == attribute.affinity
+        else {
+            throw StoreError(
+                .unsupported, store: name,
+                message: "\(attribute.name) cannot be of the type \(type) and of the affinity \(attribute.affinity)")
+        }
+        var text = "\(attribute.name.quotedIdentifier) \(type)" + (isRequired ? " NOT NULL" : "")
+        if let value = attribute.defaultValue {
+            text +=
+                " DEFAULT "
+                + (try String.fetchOne(db, sql: "SELECT quote(?)", arguments: [value.databaseValue]) ?? "NULL")
+        }
+        return text
+    }
+}
+
+extension Attribute.Affinity {
+    /// A type that has the affinity; none for values that are stored unchanged.
+    fileprivate var typeName: String {
+        switch self {
+        case .integer: "INTEGER"
+        case .real: "REAL"
+        case .numeric: "NUMERIC"
+        case .text: "TEXT"
+        case .none: ""
+        }
+    }
+}
+
+extension [String] {
+    /// The names in parentheses, quoted.
+    fileprivate var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
+}

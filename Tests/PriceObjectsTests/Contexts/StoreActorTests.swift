@@ -1,0 +1,150 @@
+import Foundation
+import PriceObjects
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// Work on a store from concurrent code.
+struct StoreActorTests {
+    let store: ContextStore
+    private let path: String
+
+    init() throws {
+        store = try ContextStore()
+        path = store.path
+        try store.addItems(3)
+    }
+
+    private func open() async throws -> StoreActor {
+        let path = path
+        return try await StoreActor { try SQLiteWriter(path: path) }
+    }
+
+    @Test func workIsDoneWithTheContext() async throws {
+        let path = path
+        let prices = try await StoreActor { try SQLiteWriter(path: path) }
+        let count = try await prices.perform { try $0.count(FetchRequest(entity: "item")) }
+        #expect(count == 3)
+    }
+
+    @Test func blockingWorkTakesNoThreadOfThePool() async throws {
+        // All pieces of work wait for each other. The pool has a thread for each core, which would not be enough.
+        let (path, arrivals) = (path, DispatchGroup())
+        let stores = ProcessInfo.processInfo.activeProcessorCount + 4
+        let met = try await withThrowingTaskGroup(of: Bool.self) { group in
+            for _ in 0..<stores { arrivals.enter() }
+            for _ in 0..<stores {
+                group.addTask {
+                    try await StoreActor { try SQLiteWriter(path: path) }.perform { _ in
+                        arrivals.leave()
+                        return arrivals.wait(timeout: .now() + 30) == .success
+                    }
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(met == Array(repeating: true, count: stores))
+    }
+
+    @Test func aStoreThatCannotBeOpenedIsAnError() async throws {
+        let path = path + ".missing"
+        await #expect(throws: StoreError.self) { try await StoreActor { try SQLiteWriter(path: path) } }
+    }
+
+    @Test func aPieceOfWorkThatThrowsLeavesNoUnsavedChanges() async throws {
+        let items = try await open()
+        await #expect(throws: StoreError.self) {
+            try await items.perform { context in
+                try context.item(1).setValue("changed", for: "name")
+                _ = try context.count(FetchRequest(entity: "missing"))
+            }
+        }
+        #expect(try await items.perform { !$0.hasChanges })
+    }
+
+    /// Cancels a task once it has begun, and says what it threw.
+    private func cancel(_ work: @escaping @Sendable (StoreContext) throws -> Void) async throws -> (any Error)? {
+        let items = try await open()
+        let (begun, begin) = AsyncStream<Void>.makeStream()
+        let task = Task {
+            try await items.perform { context in
+                begin.yield()
+                try work(context)
+            }
+        }
+        for await _ in begun { break }
+        task.cancel()
+        let result = await task.result
+        // The store is not locked, and nobody has left a transaction open.
+        try await items.perform { context in
+            context.insert(entity: "item", values: ["id": 99, "name": "after"])
+            try context.save()
+        }
+        guard case .failure(let error) = result else { return nil }
+        return error
+    }
+
+    @Test func cancellingInterruptsAStatementAndNothingOfItIsLeft() async throws {
+        try store.change(
+            """
+            CREATE TABLE slow (id INTEGER PRIMARY KEY);
+            WITH RECURSIVE n (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM n WHERE n < 3000) INSERT INTO slow SELECT n FROM n;
+            CREATE TRIGGER wait AFTER DELETE ON slow BEGIN
+                SELECT count(*) FROM slow a, slow b WHERE a.id < b.id;
+            END
+            """)
+        let error = try await cancel { context in
+            try context.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "slow")))
+        }
+        #expect(error is CancellationError)
+        #expect(try store.column("SELECT count(*) FROM slow") == ["3000"])
+        #expect(try store.column("SELECT name FROM item WHERE id = 99") == ["after"])
+    }
+
+    @Test func cancellingEndsAnInsertBetweenTwoRows() async throws {
+        let error = try await cancel { context in
+            try context.execute(
+                BatchInsertRequest(entity: "item") { row in
+                    row["name"] = "endless"
+                    return .insert
+                })
+        }
+        #expect(error is CancellationError)
+        #expect(try store.column("SELECT count(*) FROM item WHERE name = 'endless'") == ["0"])
+    }
+
+    @Test func aDeleteInBatchesReportsItsProgressAndKeepsWholeBatchesWhenCancelled() async throws {
+        try store.change("DELETE FROM item")
+        try store.addItems(25)
+        try store.change(
+            "CREATE TRIGGER keep BEFORE DELETE ON item WHEN OLD.id = 7 BEGIN SELECT RAISE(IGNORE); END")
+        let context = try store.context()
+        let held = try context.all("item")
+        var counts: [Int] = []
+        let all = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item"))
+        let total = try context.execute(all, inBatchesOf: 10) { counts.append($0.deletedCount) }
+        #expect(counts == [9, 19, 24] && total.deletedCount == 24 && total.objectIDs.isEmpty)
+        #expect(held.filter { !$0.isDeleted }.map(\.objectID?.key) == [[7]])
+        for request in [
+            FetchRequest(entity: "item", fetchLimit: 1), FetchRequest(entity: "item", fetchOffset: 1),
+            FetchRequest(entity: "item", sortDescriptors: [PriceStore.SortDescriptor("name")]),
+        ] {
+            #expect { try context.execute(BatchDeleteRequest(fetchRequest: request), inBatchesOf: 10) } throws: {
+                ($0 as? StoreError)?.kind == .unsupported
+            }
+        }
+        try store.change("DROP TRIGGER keep; DELETE FROM item")
+        try store.addItems(25)
+        let items = try await open()
+        let task = Task {
+            try await items.perform { context in
+                try context.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item")), inBatchesOf: 10) {
+                    _ in
+                    withUnsafeCurrentTask { $0?.cancel() }
+                }
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(try store.column("SELECT count(*) FROM item") == ["15"])
+    }
+}

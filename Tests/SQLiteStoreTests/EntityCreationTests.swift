@@ -1,0 +1,117 @@
+import PriceObjects
+import PriceStore
+import SQLiteStore
+import Testing
+
+/// A store that is set up with the library alone.
+struct EntityCreationTests {
+    private let store: TemporaryStore
+    private let writer: SQLiteWriter
+
+    init() throws {
+        store = try TemporaryStore()
+        writer = try SQLiteWriter(path: store.path)
+    }
+
+    private let shop = Entity(
+        name: "shop",
+        attributes: [
+            Attribute(name: "id", affinity: .integer),
+            Attribute(name: "name", affinity: .text, isRequired: true, defaultValue: "o'shop"),
+            Attribute(name: "rate", affinity: .real, defaultValue: 2.5),
+        ], primaryKey: ["id"])
+
+    private func shelf(_ rule: Relationship.DeleteRule) -> Entity {
+        Entity(
+            name: "shelf",
+            attributes: [Attribute(name: "id", affinity: .integer), Attribute(name: "shop", affinity: .integer)],
+            primaryKey: ["id"],
+            relationships: [Relationship(from: "shelf", "shop", to: "shop", "id", deleteRule: rule)])
+    }
+
+    @Test(arguments: [Relationship.DeleteRule.cascade, .nullify, .setDefault, .restrict, .noAction])
+    func relationshipsAreCreatedWithTheirDeleteRulesAndIndexes(_ rule: Relationship.DeleteRule) throws {
+        try writer.createEntity(shop)
+        try writer.createEntity(shelf(rule))
+        let made = try #require(try writer.entity(named: "shelf")?.relationships.first)
+        #expect(made == shelf(rule).relationships[0])
+        // Again: nothing is changed.
+        try writer.createEntity(shelf(rule))
+        let context = StoreContext(writer)
+        context.insert(entity: "shop", values: ["id": 1])
+        context.insert(entity: "shelf", values: ["id": 1, "shop": 1])
+        try context.save()
+        let all = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop"))
+        switch rule {
+        case .cascade: #expect(try context.execute(all).cascadedCount == 1)
+        case .nullify, .setDefault: #expect(try context.execute(all).nullifiedCount == 1)
+        case .restrict, .noAction: #expect(throws: StoreError.self) { try context.execute(all) }
+        }
+    }
+
+    @Test func defaultsAreCreated() throws {
+        try writer.createEntity(shop)
+        try writer.execute(BatchInsertRequest(entity: "shop", objects: [["id": 1]]))
+        let row = try writer.fetch(FetchRequest(entity: "shop"), attributes: ["name", "rate"])
+        #expect(row == [["o'shop", 2.5]])
+        #expect(try writer.entity(named: "shop")?.attribute(named: "name")?.isRequired == true)
+    }
+
+    @Test func whatCannotBeCreatedIsAnErrorAndNothingIsCreated() throws {
+        func entity(_ attribute: Attribute) -> Entity { Entity(name: "new", attributes: [attribute]) }
+        let refused: [Entity] = [
+            Entity(name: "new", kind: .view, attributes: [Attribute("a")]),
+            Entity(name: "new", attributes: [Attribute("a")], deleteTriggers: ["t"]),
+            entity(Attribute(name: "a", affinity: .none, isGenerated: true)),
+            entity(Attribute(name: "a", affinity: .none, hasDefault: true)),
+            entity(Attribute(name: "a", affinity: .none, dateEncoding: .unixSeconds)),
+            entity(Attribute(name: "a", affinity: .none, column: "b")),
+            entity(Attribute(name: "a", affinity: .integer, declaredType: "TEXT")),
+            entity(Attribute(name: "a", affinity: .text, declaredType: "TEXT); DROP TABLE t; --")),
+            Entity(name: "new", attributes: [Attribute("a")], primaryKey: ["b"]),
+            Entity(name: "new", attributes: [Attribute("a")], relationships: shelf(.cascade).relationships),
+        ]
+        for entity in refused {
+            #expect(throws: StoreError.self, "\(entity)") { try writer.createEntity(entity) }
+        }
+        #expect(try writer.entity(named: "new") == nil)
+    }
+
+    @Test func anExistingEntityGetsAttributesButNeitherKeysNorRelationshipsAreLeftOutSilently() throws {
+        try writer.createEntity(shop)
+        let wider = Entity(
+            name: "shop",
+            attributes: shop.attributes + [
+                Attribute(name: "open", affinity: .integer, isRequired: true, defaultValue: true), Attribute("note"),
+            ], primaryKey: ["id"])
+        try writer.createEntity(wider)
+        let made = try #require(try writer.entity(named: "shop"))
+        #expect(made.attribute(named: "open")?.isRequired == true && made.attribute(named: "note") != nil)
+        #expect(throws: StoreError.self) {
+            try writer.createEntity(Entity(name: "shop", attributes: shop.attributes, primaryKey: ["name"]))
+        }
+        try writer.createEntity(shelf(.cascade))
+        #expect(throws: StoreError.self) { try writer.createEntity(shelf(.nullify)) }
+    }
+
+    @Test func indexesAreCreatedOnce() throws {
+        try writer.createEntity(shop)
+        for _ in 1...2 { try writer.createIndex(on: "shop", attributes: ["name", "rate"]) }
+        try writer.createIndex(on: "shop", attributes: ["name"], isUnique: true)
+        let names = try store.rows("SELECT name FROM sqlite_schema WHERE type = 'index' ORDER BY name")
+        #expect(names == ["ix_shop_name_rate", "ux_shop_name"])
+        try writer.execute(BatchInsertRequest(entity: "shop", objects: [["name": "a"]]))
+        #expect { try writer.execute(BatchInsertRequest(entity: "shop", objects: [["name": "a"]])) } throws: {
+            ($0 as? StoreError)?.kind == .constraint
+        }
+        #expect(throws: StoreError.self) { try writer.createIndex(on: "shop", attributes: ["missing"]) }
+        #expect(throws: StoreError.self) { try writer.createIndex(on: "shop", attributes: []) }
+    }
+
+    @Test func anUpdateWithALimitIsRefused() throws {
+        try writer.createEntity(shop)
+        #expect { try writer.update(.init(entity: "shop", fetchLimit: 1), set: ["name": "a"]) } throws: {
+            ($0 as? StoreError)?.kind == .unsupported
+        }
+    }
+}
