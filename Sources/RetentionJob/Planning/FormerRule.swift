@@ -39,20 +39,23 @@ struct FormerRule {
             if reached { widened = WidenedRule(wholeOf: step) }
             return
         }
-        let ofEntity = try memory.rules(of: planner.policy).filter { try $0.concerns(entity, reader) }
-        let live = try ofEntity.filter { try $0.isLive && $0.includes(entity, reader) }
         // A rule that deletes no more than any one of the former rules is no wider, whatever its name.
         typealias Compared = (former: RunMemory.CarriedOut, changes: [RuleChange])
         func compare(_ former: RunMemory.CarriedOut) -> Compared {
             (former, RuleChange.changes(from: former.rule, to: record))
         }
-        func isCovered(_ found: Compared) -> Bool {
-            !found.changes.contains { $0.isWider && $0.key != "entity" }
-                && planner.policy.canTake(found.former, by: rule, of: live)
-        }
-        let sameName = live.first { $0.rule.rule.name == rule.name }.map(compare)
-        let covering =
-            sameName.flatMap { isCovered($0) ? $0 : nil } ?? live.lazy.map(compare).first(where: isCovered)
+        func isNoWider(_ found: Compared) -> Bool { !found.changes.contains { $0.isWider && $0.key != "entity" } }
+        let sameName = planner.former[[rule.name, entity.name.lowercased()]].flatMap { $0.isLive ? compare($0) : nil }
+        var covering = sameName.flatMap { isNoWider($0) ? $0 : nil }
+        // There may be thousands.
+        let ofEntity =
+            try covering == nil || !(covering?.former.holds.isEmpty ?? true)
+            ? planner.former.values.filter { try $0.concerns(entity, reader) }
+                .sorted { $0.rule.rule.name < $1.rule.rule.name } : []
+        let live = try ofEntity.filter { try $0.isLive && $0.includes(entity, reader) }
+        covering =
+            covering
+            ?? live.lazy.map(compare).first { isNoWider($0) && planner.policy.canTake($0.former, by: rule, of: live) }
         let nearest = covering ?? sameName ?? (live.count == 1 ? compare(live[0]) : nil)
         narrowed = covering?.changes ?? []
 

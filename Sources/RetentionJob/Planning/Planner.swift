@@ -24,12 +24,14 @@ package struct Planner {
         }
     }
 
-    package var policy: Policy
+    package let policy: Policy
     /// The instant at which ages are computed.
     package var asOf: Instant
     /// The system clock, for the guards; `--as-of` does not move it.
     package var clock: Instant
-    package var memory: RunMemory
+    package let memory: RunMemory
+    /// The rules of the policy as its runs last carried them out, by the names of rule and entity.
+    let former: [[String]: RunMemory.CarriedOut]
     package var options: Options
     /// Whether the rows of a rule that expires nothing are counted all the same.
     package var countsAllRows: Bool
@@ -42,6 +44,7 @@ package struct Planner {
         self.asOf = asOf
         self.clock = clock
         self.memory = memory
+        former = Dictionary(memory.rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
         self.options = options
         self.countsAllRows = countsAllRows
     }
@@ -85,8 +88,8 @@ package struct Planner {
     private func releasedHolds(_ plan: Plan, reader: any StoreReader) throws -> [ReleasedHold] {
         let lines = Set(policy.holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical))
         var seen = lines
-        let former = memory.rules(of: policy).flatMap(\.holds).filter { seen.insert($0.canonical).inserted }
-        return try former.compactMap { hold in
+        let released = former.values.flatMap(\.holds).filter { seen.insert($0.canonical).inserted }
+        return try released.sorted { $0.name < $1.name }.compactMap { hold in
             guard let held = try HoldPlan.find(hold, policy, reader)?.rows else {
                 return ReleasedHold(name: hold.name, rowCount: nil)
             }
@@ -117,7 +120,7 @@ package struct Planner {
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, with those that were removed.
         var former = policy
-        former.rules += memory.rules(of: policy).map(\.rule.rule)
+        former.rules += self.former.values.map(\.rule.rule)
         func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
             guard hold.from != nil || hold.until != nil else { return [] }
             return Set(

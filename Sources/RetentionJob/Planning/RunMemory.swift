@@ -164,9 +164,9 @@ extension RunMemory {
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
         var former = Dictionary(rules(of: policy).map { ($0.key, $0) }) { first, _ in first }
         let isFirst = rules.isEmpty && damagedRules.isEmpty
+        let places = Dictionary(plan.steps.enumerated().map { ($1.rule.name, $0) }) { first, _ in first }
         func done(_ rule: Rule) -> RunReport.RuleReport? {
-            let index = plan.steps.firstIndex { $0.rule.name == rule.name }
-            return index.map { report.rules[$0] }.flatMap {
+            places[rule.name].map { report.rules[$0] }.flatMap {
                 [.completed, .interrupted, .failed].contains($0.outcome) ? $0 : nil
             }
         }
@@ -176,7 +176,7 @@ extension RunMemory {
         var awaited: Set<String> = []
         for rule in policy.rules {
             let record =
-                plan.steps.first { $0.rule.name == rule.name }?.record
+                places[rule.name].flatMap { plan.steps[$0].record }
                 ?? RecordedRule(
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
             let key = [rule.name, record.rule.entity.lowercased()]
@@ -210,7 +210,8 @@ extension RunMemory {
             found.append(rule)
         }
         for index in found.indices { found[index].policy = file }
-        found += rules.filter { $0.policy != file && FilePlace($0.policy).facts != nil }
+        let others = Set(rules.map(\.policy)).filter { $0 != file && FilePlace($0).facts != nil }
+        found += rules.filter { others.contains($0.policy) }
         return found.map(\.line) + (isWhole ? [] : damagedRules)
     }
 }
@@ -219,5 +220,6 @@ extension RunMemory.CarriedOut {
     /// Whether the policy still carries the rule out.
     var isLive: Bool { state == .none || state == .some }
 
-    fileprivate var key: [String] { [rule.rule.name, rule.rule.entity.lowercased()] }
+    /// The names of the rule and of its entity.
+    var key: [String] { [rule.rule.name, rule.rule.entity.lowercased()] }
 }
