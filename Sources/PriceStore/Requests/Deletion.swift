@@ -56,11 +56,14 @@ public struct DeletionBounds: Hashable, Sendable {
     public var rows: Int?
     /// Whether ``rows`` is all that a limit still allows, so that no later part may delete more.
     public var isRest: Bool
+    /// Only these rows of the request, and in one part whatever the engine's method is; nil: any.
+    public var objectIDs: [ObjectID]?
 
     /// Makes bounds.
-    public init(rows: Int? = nil, isRest: Bool = false) {
+    public init(rows: Int? = nil, isRest: Bool = false, objectIDs: [ObjectID]? = nil) {
         self.rows = rows
         self.isRest = isRest
+        self.objectIDs = objectIDs
     }
 }
 

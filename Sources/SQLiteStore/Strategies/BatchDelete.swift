@@ -84,7 +84,8 @@ struct BatchDelete {
 
     /// How many rows may go with those of a batch; nil: it is not one of several.
     private var cascadeBound: Int? {
-        guard request.technique.isInBatches, let limit = request.fetchRequest.fetchLimit else { return nil }
+        let batchLimit = request.technique.isInBatches ? request.fetchRequest.fetchLimit : nil
+        guard let limit = request.objectIDs?.count ?? batchLimit else { return nil }
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
     }
 
@@ -129,7 +130,10 @@ struct BatchDelete {
     private mutating func whole() throws {
         let fetch = request.fetchRequest
         guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
-            if try deletesAllRows() {
+            if let ids = request.objectIDs {
+                let keys = try connection.keyCondition(ids, statement.scope, db)
+                try delete(.all([keys, statement.condition()]), by: .table)
+            } else if try deletesAllRows() {
                 try connection.execute(SQLFragment("DELETE FROM \(statement.scope.table.sql)"), db)
                 deletedCount += db.changesCount
             } else {
