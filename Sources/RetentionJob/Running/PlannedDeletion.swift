@@ -32,6 +32,8 @@ final class PlannedDeletion: Deletion {
     private var pages: KeyPages
     /// Rows of the plan that are read and not deleted yet.
     private var rows: ArraySlice<ObjectID> = []
+    /// The key of the last row of the batch before.
+    private var place: [StoreValue]?
 
     init(_ deletion: any Deletion, of request: SurveyRequest, keys: KeyList, reader: any StoreReader) {
         self.deletion = deletion
@@ -60,19 +62,22 @@ final class PlannedDeletion: Deletion {
             }
             rows = page.filter(keys.contains)[...]
         }
-        let next = rows.prefix(bounds.rows ?? .max)
-        var bounds = bounds
-        bounds.objectIDs = Array(next)
-        var part = try deletion.deleteNext(bounds)
+        let next = Array(rows.prefix(bounds.rows ?? .max))
+        // The range leads to the rows, and would include others.
+        let only = Predicate.key(KeyRange(after: place, through: next.last?.key)) && .objectIDs(next)
+        var part = try deletion.deleteNext(DeletionBounds(rows: next.count, only: only))
         // Otherwise only rows that go with these are gone.
-        if !part.hasMore { rows = rows.dropFirst(next.count) }
+        if !part.hasMore {
+            rows = rows.dropFirst(next.count)
+            place = next.last?.key
+        }
         part.hasMore = true
         return part
     }
 
     func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
         pages = KeyPages(request)
-        rows = []
+        (rows, place) = ([], nil)
         return try deletion.remainingCount(besides: others)
     }
 }

@@ -84,8 +84,9 @@ struct BatchDelete {
 
     /// How many rows may go with those of a batch; nil: it is not one of several.
     private var cascadeBound: Int? {
-        let batchLimit = request.technique.isInBatches ? request.fetchRequest.fetchLimit : nil
-        guard let limit = request.objectIDs?.count ?? batchLimit else { return nil }
+        guard request.technique.isInBatches || request.only != nil, let limit = request.fetchRequest.fetchLimit else {
+            return nil
+        }
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
     }
 
@@ -129,11 +130,12 @@ struct BatchDelete {
     /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws {
         let fetch = request.fetchRequest
+        if let only = request.only {
+            let rows = try connection.condition(only, statement.scope, db)
+            return try delete(.all([rows, statement.condition()]), by: .table)
+        }
         guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
-            if let ids = request.objectIDs {
-                let keys = try connection.keyCondition(ids, statement.scope, db)
-                try delete(.all([keys, statement.condition()]), by: .table)
-            } else if try deletesAllRows() {
+            if try deletesAllRows() {
                 try connection.execute(SQLFragment("DELETE FROM \(statement.scope.table.sql)"), db)
                 deletedCount += db.changesCount
             } else {

@@ -42,7 +42,7 @@ final class SQLiteDeletion: Deletion {
     }
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
-        guard bounds.objectIDs == nil else { return try deletePart(bounds) }
+        guard bounds.only == nil else { return try deletePart(bounds) }
         do throws(StoreError) {
             if hasBatches, findings.expiredCount > 0, try writer.isInUseByOthers() {
                 throw StoreError(
@@ -68,11 +68,10 @@ final class SQLiteDeletion: Deletion {
     private func deletePart(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
-        if let ids = bounds.objectIDs {
+        if let only = bounds.only {
             part.technique = .whole
-            part.fetchRequest.fetchLimit = nil
             part.maxLock = nil
-            part.objectIDs = ids
+            part.only = only
         } else if bounds.isRest, bounds.rows != nil, work.technique == .windows || work.technique == .keys {
             // Windows as small as the few rows that are left to delete would be very many.
             part.technique = .whole
