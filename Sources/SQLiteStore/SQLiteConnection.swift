@@ -182,6 +182,12 @@ public class SQLiteConnection {
         if let trace, traced.insert(fragment.text).inserted { trace(fragment.text, try plan(fragment, db)) }
         let statement = try db.cachedStatement(sql: fragment.text)
         try statement.setArguments(fragment.statementArguments)
+        // GRDB ends a text at its first NUL.
+        for (index, argument) in fragment.arguments.enumerated() {
+            if case .string(let text) = argument.storage, text.utf8.contains(0) {
+                _ = StoreValue.text(text).bind(statement.sqliteStatement, Int32(index + 1))
+            }
+        }
         return statement
     }
 
@@ -204,10 +210,10 @@ public class SQLiteConnection {
     func rows(_ fragment: SQLFragment, _ db: Database, limit: Int = .max) throws -> [[StoreValue]] {
         let statement = try statement(fragment, db)
         let cursor = try Row.fetchCursor(statement)
-        let columns = 0..<statement.columnCount
+        let columns = 0..<Int32(statement.columnCount)
         var rows: [[StoreValue]] = []
-        while rows.count < limit, let row = try cursor.next() {
-            rows.append(columns.map { StoreValue(row[$0] as DatabaseValue) })
+        while rows.count < limit, try cursor.next() != nil {
+            rows.append(columns.map { StoreValue(statement.sqliteStatement, column: $0) })
         }
         // A cursor that is not read to its end would hold the read lock open.
         sqlite3_reset(statement.sqliteStatement)

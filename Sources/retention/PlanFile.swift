@@ -35,12 +35,18 @@ struct PlanFile {
         }
     }
 
-    /// Throws if the plan is of another store, or was used.
-    func check(_ reader: any StoreReader, usedBy run: String?) throws {
-        guard plan.store == reader.storeIdentifier else {
-            throw Self.failure(path, "is of another store, \(plan.store)")
+    /// Throws if the plan is of another store, was used, or was made after a record that the ledger does not have.
+    func check(_ reader: any StoreReader, _ ledger: LedgerHistory?) throws {
+        guard plan.store.utf8.elementsEqual(reader.storeIdentifier.utf8) else {
+            throw Self.failure(path, "is of another store, \(SafeText.line(plan.store))")
         }
-        if let run { throw Self.failure(path, "was used by run \(run)") }
+        if let run = try ledger?.run(ofPlan: sha256) { throw Self.failure(path, "was used by run \(run)") }
+        if let hash = plan.ledgerHash, try ledger?.hasLink(hash) != true {
+            throw Self.failure(
+                path,
+                "was made after a run that the ledger does not have: the ledger is another one, or has deleted the record "
+                    + "since")
+        }
     }
 
     /// Writes a plan that a dry run has made.

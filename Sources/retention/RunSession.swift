@@ -40,14 +40,22 @@ struct RunSession {
         try opening.checkLock()
         let ledger = try opening.ledgerReader().map { LedgerHistory(reader: $0) }
         let memory = try ledger?.memory(store: try opening.realStorePath())
-        try planFile?.check(reader, usedBy: ledger?.run(ofPlan: planFile?.sha256 ?? ""))
+        try planFile?.check(reader, ledger)
         var dryRun = DryRun(
             setup: setup(try policy.completed(from: reader)), memory: memory ?? RunMemory(), logger: log.logger)
         dryRun.sampleCount = sampleCount
         var plan: SavedPlan?
         dryRun.planValidity = planValidity
         dryRun.takePlan = { plan = $0 }
-        let report = try dryRun.perform(rehearsal: reader)
+        let report: RunReport
+        do {
+            report = try dryRun.perform(rehearsal: reader)
+        } catch let rule as UnplannableRule {
+            throw CommandFailure(
+                exitCode: 65,
+                message: "no plan is saved: the rule \(rule.name) cannot be in one, because \(rule.reason)",
+                hint: "give the table a primary key, or plan the other rules only: --rule NAME for each of them")
+        }
         if planValidity != nil, report.pending.saved > 0 {
             throw CommandFailure(
                 exitCode: 65, message: "a plan cannot be saved while pending files wait: a run imports them first",
@@ -88,7 +96,7 @@ struct RunSession {
         defer { withExtendedLifetime((lock, interruption)) {} }
         let writer = try opening.writer()
         let ledger = try opening.ledgerUnderLock(logger: log.logger)
-        try planFile?.check(writer, usedBy: ledger?.run(ofPlan: planFile?.sha256 ?? ""))
+        try planFile?.check(writer, ledger?.history)
         let run = Run(
             setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger, logger: log.logger,
             signal: { interruption.signal })

@@ -1,7 +1,7 @@
 import Foundation
 import Testing
 
-/// Deletes that nobody intended, in the running program: wider policies, rows that came back, plans that drifted; and what a
+/// Deletes that nobody intended, in the running program: wider policies and rows that came back; and what a
 /// dry run shows of the rows.
 struct ChangedPolicyTests {
     private func job(_ rule: String = Sample.rule(age: "60d"), head: String = "") throws -> LaunchedJob {
@@ -366,89 +366,6 @@ struct ChangedPolicyTests {
         #expect(try job.report("--max-runtime", "1s").exitCode == 75)
         try job.change(Sample.rows(1001, daysAgo: 100))
         #expect(try job.report().rules[0].refusal == "rows_came_back")
-    }
-
-    // MARK: Plans
-
-    @Test func aPlanIsCarriedOutOnceAndOnlyIfTheSameRowsExpire() throws {
-        let job = try job()
-        let saved = try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
-        #expect(saved.status == 0 && saved.output.contains("The plan is saved in plan.txt, valid until "), "\(saved)")
-        // Rows that are not expired may come and go.
-        try job.change(Sample.rows(5, daysAgo: 2) + "DELETE FROM Price WHERE at > unixepoch() - 86400 * 1.5;")
-        #expect(try job.report("--plan", "plan.txt", "--dry-run").rules[0].expired == 20)
-        let run = try job.report("--plan", "plan.txt")
-        #expect(run.rules[0].deleted == 20 && run.exitCode == 0)
-        let again = try job.retention("run", "--plan", "plan.txt")
-        #expect(again.status == 65 && again.errors.contains("was used by run \(run.run)"), "\(again)")
-        #expect(
-            try job.number("SELECT count(*) FROM run WHERE length(plan_sha256) = 64", in: "retention.ledger.sqlite")
-                == 1)
-        #expect(try job.retention("log", "--verify").status == 0)
-    }
-
-    @Test(arguments: [
-        (
-            "INSERT INTO Price(id, at) VALUES (900, unixepoch() - 100 * 86400), (902, unixepoch() - 100 * 86400)",
-            "which has 20 rows: 2 rows added (keys 900, 902)"
-        ),
-        ("DELETE FROM Price WHERE id = 7", "which has 20 rows: 1 row missing (key 7)"),
-        (
-            "UPDATE Price SET at = unixepoch() WHERE id < 8",
-            "which has 20 rows: 7 rows missing (keys 1, 2, 3, 4, 5, …)"
-        ),
-        ("UPDATE Price SET id = id + 1000 WHERE id = 3", "1 row added (key 1003), 1 row missing (key 3)"),
-    ]) func aPlanThatDriftedIsRefused(change: String, difference: String) throws {
-        let job = try job()
-        try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
-        try job.change(change)
-        let report = try job.report("--plan", "plan.txt")
-        #expect(report.exitCode == 65 && report.rules[0].refusal == "plan_drifted" && report.rules[0].deleted == 0)
-        #expect(report.rules[0].message?.contains(difference) == true, "\(report.rules[0].message ?? "")")
-    }
-
-    @Test func aPlanThatIsNotWhatItWasIsRefused() throws {
-        let job = try job()
-        try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
-        let text = try job.text("plan.txt")
-        func refusal(_ changed: String) throws -> String {
-            try job.folder.write(changed, to: "changed.txt")
-            let end = try job.retention("run", "--plan", "changed.txt")
-            #expect(end.status == 65, "\(end)")
-            return end.errors
-        }
-        #expect(try refusal(text.replacing("rows: 20", with: "rows: 21")).contains("was changed or cut off"))
-        #expect(try refusal(String(text.prefix(text.count / 2))).contains("was changed or cut off"))
-        #expect(try refusal("").contains("is no plan"))
-        #expect(try job.retention("run", "--plan", "missing.txt").status == 66)
-        let short = try job.retention("run", "--dry-run", "--save-plan", "short.txt", "--valid-for", "1s")
-        #expect(short.status == 0)
-        usleep(1_100_000)
-        #expect(try job.retention("run", "--plan", "short.txt").errors.contains("was valid until "))
-        // Another store, and another policy.
-        try FileManager.default.copyItem(atPath: job.path("prices.sqlite"), toPath: job.path("other.sqlite"))
-        try job.folder.write(try job.text("retention.yaml").replacing("prices.", with: "other."), to: "other.yaml")
-        #expect(
-            try job.retention("run", "-c", "other.yaml", "--plan", "plan.txt").errors.contains("is of another policy"))
-        try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("real.sqlite"))
-        try FileManager.default.createSymbolicLink(
-            atPath: job.path("prices.sqlite"), withDestinationPath: job.path("other.sqlite"))
-        #expect(try job.retention("run", "--plan", "plan.txt").errors.contains("is of another store"))
-        for arguments in [
-            ["--plan", "plan.txt", "--rule", "gold"], ["--plan", "plan.txt", "--accept", "held"],
-            ["--plan", "plan.txt", "--as-of", "2026-01-01"], ["--save-plan", "x.txt"], ["--valid-for", "1h"],
-            ["--sample", "3"],
-            ["--dry-run", "--sample", "0"],
-        ] { #expect(try job.launch(["run"] + arguments).status == 64, "\(arguments)") }
-        #expect(try job.number("SELECT count(*) FROM Price", in: "other.sqlite") == 55)
-    }
-
-    @Test func aPlanNeverReplacesAnotherFile() throws {
-        let job = try job()
-        for name in ["prices.sqlite", "retention.yaml"] {
-            #expect(try job.retention("run", "--dry-run", "--save-plan", name).status == 73)
-        }
-        #expect(try job.number("SELECT count(*) FROM Price") == 55)
     }
 
     // MARK: What a dry run shows

@@ -28,6 +28,11 @@ final class PostgresDeletion: Deletion {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
         part.isRest = bounds.isRest
+        if let only = bounds.only {
+            part.technique = .whole
+            part.fetchRequest.fetchLimit = nil
+            part.fetchRequest.predicate = work.fetchRequest.predicate && only
+        }
         // Windows as small as the few rows that are left to delete would be very many.
         if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
         let result = try writer.execute(part)

@@ -56,11 +56,15 @@ public struct DeletionBounds: Hashable, Sendable {
     public var rows: Int?
     /// Whether ``rows`` is all that a limit still allows, so that no later part may delete more.
     public var isRest: Bool
+    /// Only rows of the request that meet this too, in one part whatever the engine's method is; it names no more than
+    /// ``rows``. Nil: any.
+    public var only: Predicate?
 
     /// Makes bounds.
-    public init(rows: Int? = nil, isRest: Bool = false) {
+    public init(rows: Int? = nil, isRest: Bool = false, only: Predicate? = nil) {
         self.rows = rows
         self.isRest = isRest
+        self.only = only
     }
 }
 

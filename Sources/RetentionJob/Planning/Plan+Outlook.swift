@@ -34,18 +34,19 @@ extension Plan.Step {
         else { return nil }
         var sample = RowSample(columns: entity.attributes.map(\.name))
         let others = earlier.compactMap(\.request).filter { $0.entity == request.entity }.map(\.deletion)
-        func rows(_ predicate: Predicate, ascending: Bool, _ limit: Int) throws -> [[StoreValue]] {
+        func rows(_ predicate: Predicate, from offset: Int = 0, _ limit: Int) throws -> [[StoreValue]] {
             var rows = FetchRequest(entity: request.entity, predicate: predicate).besides(others)
-            rows.sortDescriptors = [SortDescriptor(request.date.name, ascending: ascending)]
-            rows.fetchLimit = limit
+            rows.sortDescriptors = [SortDescriptor(request.date.name)]
+            (rows.fetchLimit, rows.fetchOffset) = (limit, offset)
             return limit > 0 ? try reader.fetch(rows, attributes: sample.columns) : []
         }
-        sample.oldest = try rows(request.deletion, ascending: true, count)
+        sample.oldest = try rows(request.deletion, count)
+        // Rows of one date are in the order of their keys: only a place in the same order tells them apart.
         let left = min(count, survey.expiredCount - sample.oldest.count)
-        sample.newest = try rows(request.deletion, ascending: false, left).reversed()
+        sample.newest = try rows(request.deletion, from: survey.expiredCount - left, left)
         let stays = Predicate.date(DateRange(request.date)) && request.filter
         sample.kept = try rows(
-            stays && .notTrue(.date(DateRange(request.date, before: request.cutoff))), ascending: true, count)
+            stays && .notTrue(.date(DateRange(request.date, before: request.cutoff))), count)
         return sample
     }
 }

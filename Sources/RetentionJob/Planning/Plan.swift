@@ -36,6 +36,8 @@ package struct Plan: Sendable {
         package var outline: DeletionOutline?
         /// Never delete more rows than this; nil: no limit.
         package var maxRows: Int?
+        /// Delete only rows with these keys; nil: no plan says which.
+        package var plannedKeys: KeyList?
         /// Refusals that would have held but were accepted.
         package var accepted: [RefusalCode] = []
         /// What would make the rule cheaper, each a sentence with the statement that does it.

@@ -78,7 +78,7 @@ package struct Planner {
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
-        if let saved = options.savedPlan { try plan.limit(to: saved, reader: reader) }
+        if let saved = options.savedPlan { plan.limit(to: saved) }
         plan.releasedHolds = try releasedHolds(plan, reader: reader)
         return plan
     }

@@ -7,28 +7,15 @@ package struct SavedPlan: Hashable, Sendable {
     /// What a rule was about to delete.
     package struct Step: Hashable, Sendable {
         package var name: String
-        package var entity: String
-        package var cutoff: Instant
-        package var rowCount: Int
+        package var entity = ""
+        package var cutoff = Instant.distantPast
         package var oldest: Instant?
         package var newest: Instant?
         /// The digest of the keys, see ``KeyDigest``.
-        package var digest: String
-        package var keys: KeyList
+        package var digest = ""
+        package var keys = KeyList.numbers([])
 
-        package init(
-            name: String, entity: String, cutoff: Instant, rowCount: Int, oldest: Instant?, newest: Instant?,
-            digest: String, keys: KeyList
-        ) {
-            self.name = name
-            self.entity = entity
-            self.cutoff = cutoff
-            self.rowCount = rowCount
-            self.oldest = oldest
-            self.newest = newest
-            self.digest = digest
-            self.keys = keys
-        }
+        package init(name: String) { self.name = name }
     }
 
     package var policySHA256: String
@@ -69,7 +56,7 @@ package struct SavedPlan: Hashable, Sendable {
         for step in steps {
             lines += [
                 "rule: \(Self.escaped(step.name))", "  entity: \(Self.escaped(step.entity))",
-                "  cutoff: \(step.cutoff.rfc3339)", "  rows: \(step.rowCount)",
+                "  cutoff: \(step.cutoff.rfc3339)", "  rows: \(step.keys.count ?? -1)",
             ]
             if let oldest = step.oldest { lines.append("  oldest: \(oldest.rfc3339)") }
             if let newest = step.newest { lines.append("  newest: \(newest.rfc3339)") }
@@ -77,28 +64,29 @@ package struct SavedPlan: Hashable, Sendable {
             switch step.keys {
             case .numbers(let ranges):
                 lines += ranges.map {
-                    $0.count == 1 ? "  keys: \($0.lowerBound)" : "  keys: \($0.lowerBound)..\($0.upperBound)"
+                    $0.lowerBound == $0.upperBound
+                        ? "  keys: \($0.lowerBound)" : "  keys: \($0.lowerBound)..\($0.upperBound)"
                 }
-            case .texts(let keys): lines += keys.map { "  key: \(Self.escaped($0))" }
+            case .lines(let keys): lines += keys.map { "  key: \(Self.escaped(String(decoding: $0, as: UTF8.self)))" }
             }
         }
         let body = lines.joined(separator: "\n") + "\n"
         return body + "sha256: \(Self.hash(body))\n"
     }
 
-    /// Reads a file's text; nil: it is no plan, or has been changed or cut off.
+    /// Reads a file's text; nil: it is not what a dry run writes, or has been changed or cut off.
     package init?(text: String) {
-        guard text.hasPrefix(Self.firstLine + "\n"), text.hasSuffix("\n"),
-            let end = text.dropLast().lastIndex(of: "\n").map({ text.index(after: $0) }),
-            text[end...] == "sha256: \(Self.hash(String(text[..<end])))\n"
-        else { return nil }
         self.init(
             policySHA256: "", store: "", asOf: .distantPast, made: .distantPast, validUntil: .distantPast)
-        for line in text[..<end].split(separator: "\n").dropFirst() {
-            guard let colon = line.firstRange(of: ": "),
-                take(line[..<colon.lowerBound], String(line[colon.upperBound...]))
+        for line in text.utf8.split(separator: UInt8(ascii: "\n")).dropFirst().dropLast() {
+            guard let colon = line.firstIndex(of: UInt8(ascii: ":")), line[colon...].starts(with: ": ".utf8),
+                take(Substring(line[..<colon]), String(Substring(line[colon...].dropFirst(2))))
             else { return nil }
         }
+        // A range that is too long is not counted. A file in another order, with a line too many or too few, or with a number that does not fit would be written otherwise.
+        guard steps.allSatisfy({ $0.keys.isInOrder && $0.keys.count != nil }),
+            self.text.utf8.elementsEqual(text.utf8)
+        else { return nil }
     }
 
     private mutating func take(_ key: Substring, _ value: String) -> Bool {
@@ -113,12 +101,7 @@ package struct SavedPlan: Hashable, Sendable {
             guard let code = RefusalCode(rawValue: value) else { return false }
             accept.insert(code)
         case "only_rule": ruleNames.append(Self.unescaped(value))
-        case "rule":
-            steps.append(
-                Step(
-                    name: Self.unescaped(value), entity: "", cutoff: .distantPast, rowCount: 0, oldest: nil,
-                    newest: nil,
-                    digest: "", keys: .numbers([])))
+        case "rule": steps.append(Step(name: Self.unescaped(value)))
         default:
             guard let last = steps.indices.last else { return false }
             return steps[last].take(key, value)
@@ -135,25 +118,32 @@ package struct SavedPlan: Hashable, Sendable {
     /// The SHA-256 of a text, by which the ledger knows a plan's file.
     package static func hash(_ body: String) -> String { HexText.text(SHA256.hash(data: Array(body.utf8))) }
 
-    /// A text on one line.
+    /// A text on one line, as ``SafeText`` writes it, that can be read back.
     private static func escaped(_ text: String) -> String {
-        text.replacing("\\", with: "\\\\").replacing("\n", with: "\\n")
+        SafeText.line(text.utf8.contains(UInt8(ascii: "\\")) ? text.replacing("\\", with: "\\\\") : text)
     }
 
     fileprivate static func unescaped(_ text: String) -> String {
-        var plain = ""
-        var isEscape = false
-        for character in text.unicodeScalars {
-            if isEscape {
-                plain.unicodeScalars.append(character == "n" ? "\n" : character)
-                isEscape = false
-            } else if character == "\\" {
-                isEscape = true
-            } else {
-                plain.unicodeScalars.append(character)
+        guard text.utf8.contains(UInt8(ascii: "\\")) else { return text }
+        var plain = String.UnicodeScalarView()
+        var rest = text.unicodeScalars[...]
+        while let scalar = rest.popFirst() {
+            guard scalar == "\\", let code = rest.popFirst() else {
+                plain.append(scalar)
+                continue
+            }
+            switch code {
+            case "n": plain.append("\n")
+            case "r": plain.append("\r")
+            case "t": plain.append("\t")
+            case "u":
+                let digits = rest.dropFirst().prefix { $0 != "}" }
+                rest = rest.dropFirst(digits.count + 2)
+                if let value = UInt32(String(digits), radix: 16).flatMap(Unicode.Scalar.init) { plain.append(value) }
+            default: plain.append(code)
             }
         }
-        return plain
+        return String(plain)
     }
 }
 
@@ -162,14 +152,13 @@ extension SavedPlan.Step {
         switch key {
         case "  entity": entity = SavedPlan.unescaped(value)
         case "  cutoff": return SavedPlan.read(value) { cutoff = $0 }
-        case "  rows":
-            guard let number = Int(value) else { return false }
-            rowCount = number
+        // The number of the keys.
+        case "  rows": break
         case "  oldest": return SavedPlan.read(value) { oldest = $0 }
         case "  newest": return SavedPlan.read(value) { newest = $0 }
         case "  digest": digest = value
         case "  keys":
-            let ends = value.split(separator: ".", omittingEmptySubsequences: true).map { Int64($0) }
+            let ends = value.split(separator: ".").map { Int64($0) }
             guard case .numbers(var ranges) = keys, let first = ends.first ?? nil, let last = ends.last ?? nil,
                 first <= last
             else { return false }
@@ -178,11 +167,11 @@ extension SavedPlan.Step {
             ranges.append(first...last)
             keys = .numbers(ranges)
         case "  key":
-            var texts: [String] = []
-            if case .texts(let known) = keys { texts = known }
+            var lines: [[UInt8]] = []
+            if case .lines(let known) = keys { lines = known }
             keys = .numbers([])
-            texts.append(SavedPlan.unescaped(value))
-            keys = .texts(texts)
+            lines.append(Array(SavedPlan.unescaped(value).utf8))
+            keys = .lines(lines)
         default: return false
         }
         return true
@@ -193,40 +182,28 @@ extension Plan {
     /// What a rule is about to delete, with the keys of all rows; nil: it is refused or disabled.
     ///
     /// - Throws: ``StoreError``; of kind `unsupported` if rows of the entity have no key.
-    func saved(_ index: Int, reader: any StoreReader) throws -> SavedPlan.Step? {
+    func saved(_ index: Int, reader: any StoreReader) throws(StoreError) -> SavedPlan.Step? {
         let step = steps[index]
         guard let request = step.request else { return nil }
         let siblings = steps[..<index].compactMap(\.request).filter { $0.entity == request.entity }
-        let rows = BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.deletion))
+        var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.deletion)))
         var digest = KeyDigest()
-        var page = rows
-        page.fetchLimit = 100_000
-        while step.survey.expiredCount > 0 {
-            let ids = try reader.fetchObjectIDs(page)
-            digest.add(ids)
-            guard let last = ids.last, ids.count == page.fetchLimit else { break }
-            page.predicate = rows.predicate && .key(KeyRange(after: last.key, through: nil))
-        }
-        let keys = digest.keys()
-        return SavedPlan.Step(
-            name: step.rule.name, entity: request.entity, cutoff: step.cutoff, rowCount: step.survey.expiredCount,
-            oldest: step.survey.expiredCount > 0 && step.isByDateAlone ? step.survey.oldest : nil,
-            newest: step.survey.newestExpired, digest: digest.finish(), keys: keys)
+        while step.survey.expiredCount > 0, let page = try pages.next(reader) { digest.add(page) }
+        var saved = SavedPlan.Step(name: step.rule.name)
+        saved.entity = request.entity
+        saved.cutoff = step.cutoff
+        saved.oldest = step.survey.expiredCount > 0 && step.isByDateAlone ? step.survey.oldest : nil
+        saved.newest = step.survey.newestExpired
+        (saved.keys, saved.digest) = (digest.keys(), digest.finish())
+        return saved
     }
 
-    /// Limits each rule to the rows of a plan: to their number and, where keys are whole numbers, to keys up to the last one, so
-    /// that rows that arrive while the run works stay.
-    mutating func limit(to saved: SavedPlan, reader: any StoreReader) throws {
-        for index in steps.indices {
-            guard steps[index].disposition == .planned, var request = steps[index].surveyRequest,
-                let planned = saved.steps.first(where: { $0.name == steps[index].rule.name })
-            else { continue }
-            steps[index].maxRows = min(steps[index].maxRows ?? .max, max(1, planned.rowCount))
-            guard case .numbers(let keys) = planned.keys, let last = keys.last?.upperBound else { continue }
-            request.filter = request.filter && .key(KeyRange(after: nil, through: [.integer(last)]))
-            _ = try reader.survey(request)
-            steps[index].surveyRequest = request
-            steps[index].outline = try reader.outline(of: request)
+    /// Limits each rule to the rows of a plan.
+    mutating func limit(to saved: SavedPlan) {
+        for index in steps.indices where steps[index].disposition == .planned {
+            guard let planned = saved.steps.first(where: { $0.name == steps[index].rule.name }) else { continue }
+            steps[index].plannedKeys = planned.keys
+            steps[index].outline = steps[index].outline.map { PlannedDeletion.outline($0) }
         }
     }
 
@@ -234,23 +211,26 @@ extension Plan {
     func drift(from saved: SavedPlan, reader: any StoreReader) throws -> (index: Int, refusal: Refusal)? {
         for index in steps.indices {
             guard let now = try self.saved(index, reader: reader) else { continue }
-            let before = saved.steps.first { $0.name == now.name }
-            guard now.rowCount != before?.rowCount ?? 0 || now.digest != before?.digest ?? now.digest else { continue }
-            let added = now.keys.subtracting(before?.keys ?? .numbers([]))
-            let missing = (before?.keys ?? .numbers([])).subtracting(now.keys)
+            let before = saved.steps.first { $0.name == now.name } ?? SavedPlan.Step(name: now.name)
+            let isPlanned = !before.digest.isEmpty
+            guard now.keys != before.keys || isPlanned && now.digest != before.digest else { continue }
             func text(_ keys: (count: Int, first: [String]), _ verb: String) -> String? {
                 guard keys.count > 0 else { return nil }
                 let shown =
                     keys.first.map(SafeText.line).joined(separator: ", ") + (keys.count > keys.first.count ? ", …" : "")
                 return "\(Figures.count(keys.count, "row")) \(verb) (\(keys.count == 1 ? "key" : "keys") \(shown))"
             }
-            let difference = [text(added, "added"), text(missing, "missing")].compactMap(\.self).joined(separator: ", ")
+            let difference = [
+                text(now.keys.subtracting(before.keys), "added"), text(before.keys.subtracting(now.keys), "missing"),
+            ].compactMap(\.self)
             return (
                 index,
                 Refusal(
                     .planDrifted,
                     reason: "refusing to delete from \(now.entity): the rows differ from the plan, which has "
-                        + "\(Figures.count(before?.rowCount ?? 0, "row")): \(difference)",
+                        + "\(Figures.count(before.keys.count ?? 0, "row")): "
+                        + (difference.isEmpty
+                            ? "its digest is not that of its keys" : difference.joined(separator: ", ")),
                     wayPast: "this cannot be accepted; make a new plan and have it reviewed", isAcceptable: false)
             )
         }

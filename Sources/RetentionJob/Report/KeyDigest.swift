@@ -22,7 +22,7 @@ package struct KeyDigest {
             if id.key.count == 1, case .integer(let number) = id.key[0] {
                 numbers.append(number)
             } else {
-                lines.append(Array((id.key.map(Self.literal).joined(separator: "|") + "\n").utf8))
+                lines.append(Self.line(id) + [UInt8(ascii: "\n")])
             }
         }
     }
@@ -30,7 +30,7 @@ package struct KeyDigest {
     /// The keys of all added rows, in the order of the canonical form.
     package mutating func keys() -> KeyList {
         sort()
-        guard lines.isEmpty else { return .texts(lines.map { String(decoding: $0.dropLast(), as: UTF8.self) }) }
+        guard lines.isEmpty else { return .lines(lines.map { $0.dropLast() }) }
         var ranges: [ClosedRange<Int64>] = []
         for number in numbers {
             if let last = ranges.last, last.upperBound != .max, last.upperBound + 1 == number {
@@ -70,7 +70,10 @@ package struct KeyDigest {
         }
     }
 
-    /// A value as SQLite's `quote` writes it; a double as `printf('%!.17g', value)` does.
+    /// The line of a row, without its end.
+    static func line(_ id: ObjectID) -> [UInt8] { Array(id.key.map(literal).joined(separator: "|").utf8) }
+
+    /// A value as SQLite's `quote` writes it, but a text with all that follows a NUL; a double as `printf('%!.17g', value)` does.
     private static func literal(_ value: StoreValue) -> String {
         switch value {
         case .null: return "NULL"
@@ -85,57 +88,6 @@ package struct KeyDigest {
             guard !text.contains("."), number.isFinite else { return text }
             guard let exponent = text.firstIndex(of: "e") else { return text + ".0" }
             return text[..<exponent] + ".0" + text[exponent...]
-        }
-    }
-}
-
-/// The keys of some rows, in order.
-package enum KeyList: Hashable, Sendable {
-    /// Keys of one integer, as ranges without gaps.
-    case numbers([ClosedRange<Int64>])
-    /// All other keys, as ``KeyDigest`` writes them.
-    case texts([String])
-
-    /// The keys that another list lacks: how many, and the first five.
-    package func subtracting(_ other: KeyList) -> (count: Int, first: [String]) {
-        var count = 0
-        var first: [String] = []
-        guard case .numbers(let own) = self, case .numbers(let others) = other else {
-            let known = Set(other.texts)
-            for key in texts where !known.contains(key) {
-                count += 1
-                if first.count < 5 { first.append(key) }
-            }
-            return (count, first)
-        }
-        func add(_ range: ClosedRange<Int64>) {
-            count += range.count
-            for key in range.prefix(5 - first.count) { first.append("\(key)") }
-        }
-        var index = 0
-        for range in own {
-            var begin = range.lowerBound
-            while index < others.count, others[index].upperBound < begin { index += 1 }
-            var next = index
-            var isDone = false
-            while next < others.count, others[next].lowerBound <= range.upperBound {
-                if others[next].lowerBound > begin { add(begin...(others[next].lowerBound - 1)) }
-                guard others[next].upperBound < range.upperBound else {
-                    isDone = true
-                    break
-                }
-                begin = others[next].upperBound + 1
-                next += 1
-            }
-            if !isDone { add(begin...range.upperBound) }
-        }
-        return (count, first)
-    }
-
-    private var texts: [String] {
-        switch self {
-        case .numbers(let ranges): ranges.flatMap { $0.map { "\($0)" } }
-        case .texts(let texts): texts
         }
     }
 }

@@ -2,6 +2,12 @@ package import Logging
 package import PriceStore
 import RetentionPolicy
 
+/// A rule whose rows a plan cannot name.
+package struct UnplannableRule: Error {
+    package var name: String
+    package var reason: String
+}
+
 /// A run without its deletes: it makes the same plan and reports it. It never gets a writer.
 package struct DryRun {
     package var setup: RunSetup
@@ -27,7 +33,7 @@ package struct DryRun {
     ///   change a byte.
     /// - Returns: the report. If the store cannot be read, or if the effects of the pending files cannot be counted, it
     ///   has a `failure`, an exit status and no rules.
-    /// - Throws: ``StoreError`` if the schema cannot be read, ``PolicyError/invalid(_:_:)`` if the policy does not fit
+    /// - Throws: ``UnplannableRule`` if a plan is to be saved and a rule cannot be in it; ``StoreError`` if the schema cannot be read, ``PolicyError/invalid(_:_:)`` if the policy does not fit
     ///   the store.
     package func perform(rehearsal: any StoreInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
@@ -57,7 +63,13 @@ package struct DryRun {
                         made: report.started,
                         validUntil: report.started.advanced(byMicroseconds: planValidity.wholeMicroseconds))
                     (saved.accept, saved.ruleNames) = (setup.options.accept, setup.options.ruleNames)
-                    saved.steps = try plan.steps.indices.compactMap { try plan.saved($0, reader: rehearsal) }
+                    for index in plan.steps.indices {
+                        do {
+                            if let step = try plan.saved(index, reader: rehearsal) { saved.steps.append(step) }
+                        } catch let error as StoreError where error.kind == .unsupported {
+                            throw UnplannableRule(name: plan.steps[index].rule.name, reason: error.message)
+                        }
+                    }
                     takePlan(saved)
                 }
                 let warnings =

@@ -24,7 +24,10 @@ extension Run {
             if expiredCount > 0 {
                 report.rules[index].oldestDeleted = try oldest(of: step, preceding: plan.steps[..<index])
             }
-            let deletion = try context.deletion(of: request)
+            var deletion = try context.deletion(of: request)
+            if let keys = step.plannedKeys {
+                deletion = PlannedDeletion(deletion, of: request, keys: keys, reader: writer)
+            }
             defer { outline = deletion.outline }
             try repeatBatches(&loop, deletion, of: step, index, besides: others, digest: &digest)
         } catch {
@@ -113,6 +116,10 @@ extension Run {
             report.rules[index].outcome = .completed
         case .finished:
             report.rules[index].outcome = .completed
+            if setup.options.savedPlan != nil {
+                let left = "\(Figures.count(residue, "expired row")) \(residue == 1 ? "is" : "are") left"
+                warn("rows left", "\(report.rules[index].name) deletes only rows of the plan; \(left)")
+            }
         case .notShrinking:
             let triggers = report.rules[index].triggers
             let culprit = triggers.isEmpty ? "" : "a trigger (\(triggers.joined(separator: ", "))) or "

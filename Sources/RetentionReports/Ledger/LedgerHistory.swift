@@ -199,6 +199,12 @@ package struct LedgerHistory {
         try LedgerChain.links(in: reader, ascending: false, limit: 1).first?.hash
     }
 
+    /// Whether the chain has a link of this hash, or begins behind it: then every later record is still there.
+    package func hasLink(_ hash: String) throws -> Bool {
+        let isLink = Predicate.compare("hash", .equal, .text(hash)) || .compare("base_hash", .equal, .text(hash))
+        return try !LedgerChain.links(in: reader, where: isLink, limit: 1).isEmpty
+    }
+
     /// The run that has carried out a plan; nil: none has.
     package func run(ofPlan sha256: String) throws -> String? {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "plan_sha256") != nil else {

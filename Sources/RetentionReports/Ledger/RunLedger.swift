@@ -108,10 +108,8 @@ package final class RunLedger: RunRecorder {
         try LedgerHistory(reader: writer).chainHead()
     }
 
-    /// The run that has carried out a plan; nil: none has.
-    package func run(ofPlan sha256: String) throws -> String? {
-        try LedgerHistory(reader: writer).run(ofPlan: sha256)
-    }
+    /// The runs of the ledger, for reading.
+    package var history: LedgerHistory { LedgerHistory(reader: writer) }
 
     /// Marks the earlier runs of this store without an end as crashed. Call it while the run lock is held, when none of
     /// them can be in progress.

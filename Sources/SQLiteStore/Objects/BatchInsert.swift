@@ -165,7 +165,7 @@ extension StoreValue {
 
 extension StoreValue {
     /// A column of the row that a statement stands on.
-    fileprivate init(_ row: OpaquePointer, column: Int32) {
+    init(_ row: OpaquePointer, column: Int32) {
         switch sqlite3_column_type(row, column) {
         case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(row, column))
         case SQLITE_FLOAT: self = .real(sqlite3_column_double(row, column))

@@ -86,11 +86,8 @@ extension SQLiteConnection {
         try execute(
             SQLFragment("CREATE TEMP TABLE \(table) (\(names), PRIMARY KEY (\(names))) WITHOUT ROWID"), db)
         temporaries.keyLists.append(table)
-        let insert = try db.makeStatement(sql: "INSERT OR IGNORE INTO temp.\(table) VALUES \(row)")
-        for key in keys {
-            try insert.setArguments(StatementArguments(key.map(\.databaseValue)))
-            try insert.execute()
-        }
+        let insert = "INSERT OR IGNORE INTO temp.\(table) VALUES \(row)"
+        for key in keys { try execute(SQLFragment(insert, key.map(\.databaseValue)), db) }
         return SQLFragment("SELECT \(names) FROM temp.\(table)")
     }
 

@@ -86,7 +86,9 @@ struct BatchDelete {
 
     /// How many rows may go with those of a batch; nil: it is not one of several.
     private var cascadeBound: Int? {
-        guard request.technique.isInBatches, let limit = request.fetchRequest.fetchLimit else { return nil }
+        guard request.technique.isInBatches || request.only != nil, let limit = request.fetchRequest.fetchLimit else {
+            return nil
+        }
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
     }
 
@@ -130,6 +132,10 @@ struct BatchDelete {
     /// Everything in one statement; with a limit, the first rows in the order of the sort descriptors.
     private mutating func whole() throws {
         let fetch = request.fetchRequest
+        if let only = request.only {
+            let rows = try connection.condition(only, statement.scope, db)
+            return try delete(.all([rows, statement.condition()]), by: .table)
+        }
         guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
             if try deletesAllRows() {
                 try connection.execute(SQLFragment("DELETE FROM \(statement.scope.table.sql)"), db)

@@ -40,6 +40,7 @@ final class SQLiteDeletion: Deletion {
     }
 
     func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
+        guard bounds.only == nil else { return try deletePart(bounds) }
         do throws(StoreError) {
             if hasBatches, findings.expiredCount > 0, try writer.isInUseByOthers() {
                 throw StoreError(
@@ -65,8 +66,12 @@ final class SQLiteDeletion: Deletion {
     private func deletePart(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
-        // Windows as small as the few rows that are left to delete would be very many.
-        if bounds.isRest, bounds.rows != nil, work.technique == .windows || work.technique == .keys {
+        if let only = bounds.only {
+            part.technique = .whole
+            part.maxLock = nil
+            part.only = only
+        } else if bounds.isRest, bounds.rows != nil, work.technique == .windows || work.technique == .keys {
+            // Windows as small as the few rows that are left to delete would be very many.
             part.technique = .whole
         }
         let result = try writer.execute(part)

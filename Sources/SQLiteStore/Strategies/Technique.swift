@@ -68,6 +68,8 @@ struct DeleteWork: EngineDelete, Hashable {
     /// How many rows were found. A rebuild that leaves out so many does not count them again. Nil: not known.
     var expectedCount: Int?
     var continuation: BatchContinuation?
+    /// Only rows that meet this too, no more than the limit; nil: any.
+    var only: Predicate?
     /// The rule under whose name the rows are archived; nil: they are not.
     var archiveRule: String?
 

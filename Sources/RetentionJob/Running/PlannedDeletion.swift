@@ -1,0 +1,83 @@
+import PriceStore
+
+/// The keys of the rows of a request, page by page, in the store's order of keys.
+struct KeyPages {
+    private let request: FetchRequest
+    private var place: [StoreValue]?
+    private var isAtEnd = false
+
+    init(_ request: FetchRequest) { self.request = request }
+
+    /// The next keys; nil: there are no more.
+    mutating func next(_ reader: any StoreReader) throws(StoreError) -> [ObjectID]? {
+        guard !isAtEnd else { return nil }
+        var page = request
+        page.sortDescriptors = []
+        page.fetchLimit = 100_000
+        if let place { page.predicate = page.predicate && .key(KeyRange(after: place, through: nil)) }
+        let ids = try reader.fetchObjectIDs(page)
+        place = ids.last?.key
+        isAtEnd = ids.count < 100_000
+        return ids
+    }
+}
+
+/// A deletion of the rows of a saved plan and no others, by their keys. A row whose date was changed, or that is held
+/// now, stays.
+final class PlannedDeletion: Deletion {
+    private let deletion: any Deletion
+    private let request: FetchRequest
+    private let keys: KeyList
+    private let reader: any StoreReader
+    private var pages: KeyPages
+    /// Rows of the plan that are read and not deleted yet.
+    private var rows: ArraySlice<ObjectID> = []
+    /// The key of the last row of the batch before.
+    private var place: [StoreValue]?
+
+    init(_ deletion: any Deletion, of request: SurveyRequest, keys: KeyList, reader: any StoreReader) {
+        self.deletion = deletion
+        self.request = BatchDeleteRequest(request).fetchRequest
+        self.keys = keys
+        self.reader = reader
+        pages = KeyPages(self.request)
+    }
+
+    var outline: DeletionOutline { Self.outline(deletion.outline) }
+
+    /// How the rows of a plan are deleted, where the engine would delete them in some way if there were no plan.
+    static func outline(_ outline: DeletionOutline) -> DeletionOutline {
+        var own = DeletionOutline(method: "batches by key", isInBatches: true)
+        own.reason = "only rows of the plan are deleted"
+        own.firstBatchRows = outline.firstBatchRows
+        own.batchTarget = outline.batchTarget
+        own.batchTargetAlone = outline.batchTargetAlone
+        return own
+    }
+
+    func deleteNext(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
+        while rows.isEmpty {
+            guard let page = try pages.next(reader) else {
+                return DeletionPart(BatchDeleteResult(deletedCount: 0), hasMore: false)
+            }
+            rows = page.filter(keys.contains)[...]
+        }
+        let next = Array(rows.prefix(bounds.rows ?? .max))
+        // The range leads to the rows, and would include others.
+        let only = Predicate.key(KeyRange(after: place, through: next.last?.key)) && .objectIDs(next)
+        var part = try deletion.deleteNext(DeletionBounds(rows: next.count, only: only))
+        // Otherwise only rows that go with these are gone.
+        if !part.hasMore {
+            rows = rows.dropFirst(next.count)
+            place = next.last?.key
+        }
+        part.hasMore = true
+        return part
+    }
+
+    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+        pages = KeyPages(request)
+        (rows, place) = ([], nil)
+        return try deletion.remainingCount(besides: others)
+    }
+}
