@@ -31,7 +31,17 @@ struct PastRuns {
     /// The runs of this store that have an archive.
     func withArchives() throws -> [LedgerRun] {
         let store = try opening.realStorePath()
-        return try runs(.init()).filter { $0.report.store == store && $0.report.archive != nil }
+        var found = try runs(.init()).filter { $0.report.store == store }
+        // The ledger does not know what a crashed run has archived.
+        if case .schema(let schema)? = opening.policy.archive?.place, found.contains(where: { $0.outcome == .crashed })
+        {
+            let left = Set(try opening.reader().archives(in: schema).map(\.run))
+            for index in found.indices
+            where found[index].outcome == .crashed && left.contains(found[index].report.runID) {
+                found[index].report.archive = RunReport.Archive(path: schema, rows: 0, isComplete: false)
+            }
+        }
+        return found.filter { $0.report.archive != nil }
     }
 
     /// The run of this store whose ID begins so.

@@ -15,7 +15,11 @@ extension PostgresStore {
                     return "other tables inherit from \(table.name), and their rows could not be told apart"
                 }
                 if let reason = try ruleObstacle(table) { return reason }
+                if table.entity.attributes.count >= Self.mostColumns {
+                    return "\(table.name) has \(Self.mostColumns) columns, and a table of the archive needs one more"
+                }
             }
+            if let reason = try overlap(reach) { return reason }
             for cleared in try clearedReferences(reach) {
                 let (name, key) = (cleared.table.name, cleared.table.entity.primaryKey)
                 if key.isEmpty { return "rows of \(name), which has no primary key, lose a reference" }
@@ -27,14 +31,17 @@ extension PostgresStore {
         }
     }
 
+    /// As many columns as a table can have. Source: PostgreSQL manual, "PostgreSQL Limits".
+    private static let mostColumns = 1600
+
     private func ruleObstacle(_ table: PostgresTable) throws -> String? {
         try rows(
             "SELECT rulename FROM pg_rewrite WHERE ev_type = '4' AND ev_class = " + .bound("\(table.number)", "oid")
         ).first.map { "the rule \($0[0] ?? "") of \(table.name) says what a delete does" }
     }
 
-    /// Triggers that may delete rows themselves, by the words of their functions. What they do in other ways, each batch finds
-    /// by the server's own counts.
+    /// Triggers that may delete rows themselves, or change rows before they are archived or references besides clearing them, by the
+    /// words of their functions. What they do in other ways, each batch finds by the server's own counts.
     private func triggerObstacle(_ reach: ReachOfDelete) throws -> String? {
         guard try firesTriggers(reach) else { return nil }
         if let table = reach.losing.first(where: \.isDistributed) {
@@ -47,21 +54,47 @@ extension PostgresStore {
         func list(_ tables: [PostgresTable]) -> SQLFragment {
             .bound(ServerArray.text(tables.map { "\($0.number)" }), "oid[]")
         }
+        let cleared = try clearedReferences(reach).map(\.table)
+        let deletes = "\\mdelete\\s+from\\M|\\m(truncate|execute|perform|call|merge)\\M"
+        let names = (reach.losing + cleared).map { $0.relation.regularExpression }.joined(separator: "|")
+        let changed = "(\\m\\w+\\.|\"[^\"]*\"\\.)?\"?(\(names))\"?"
+        let changes = "\\mupdate\\s+(only\\s+)?\(changed)\\s|\\minto\\s+\(changed)[\\s(][^;]*\\mdo\\s+update\\M"
+        let column = "\\mnew(\\s*\\.\\s*(\\w+|\"[^\"]*\"))?\\s*"
+        let assigns =
+            "\(column):=|(;|\\m(begin|then|else|loop)\\M)\\s*\(column)=|\\minto\\s+(strict\\s+)?new\\M"
         let found = try rows(
             "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + list(reach.losing) + "), 8 UNION SELECT unnest("
-                + list(try clearedReferences(reach).map(\.table))
+                + list(cleared)
                     + """
                     ), 16 UNION SELECT i.inhrelid, event FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-                    SELECT t.tgname, t.tgrelid::regclass FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
+                    SELECT t.tgname, t.tgrelid::regclass, l.lanname <> 'plpgsql' OR p.prosrc ~*
+                    """
+                + " " + .bound(deletes, "text")
+                    + """
+                     FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
                     JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
                     WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & event <> 0
+                    AND (event = 8 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_constraint f
+                        WHERE f.conrelid = t.tgrelid AND f.contype = 'f' AND f.conkey && t.tgattr::int2[]))
                     AND p.pronamespace <> 'pg_catalog'::regnamespace AND \(TimescaleSQL.isNotItsOwn("t.tgfoid"))
-                    AND (l.lanname <> 'plpgsql' OR p.prosrc ~* '\\mdelete\\s+from\\M|\\m(truncate|execute|perform|call|merge)\\M')
-                    ORDER BY 1
+                    AND (l.lanname <> 'plpgsql' OR p.prosrc ~*
                     """
+                + " " + .bound("\(deletes)|\(changes)", "text")
+                + " OR event = 16 AND t.tgtype & 2 <> 0 AND p.prosrc ~* "
+                + .bound(assigns, "text") + ") ORDER BY 1"
         ).first
         return found.map {
-            "the trigger \($0[0] ?? "") of \($0[1] ?? "") may delete other rows, which cannot be seen"
+            "the trigger \($0[0] ?? "") of \($0[1] ?? "") "
+                + ($0[2] == "t"
+                    ? "may delete other rows, which cannot be seen"
+                    : "changes rows that are archived, so that they could not be restored as they were")
         }
+    }
+}
+
+extension String {
+    /// What matches exactly this text.
+    fileprivate var regularExpression: String {
+        map { $0.isLetter || $0.isNumber || $0 == "_" ? "\($0)" : "\\\($0)" }.joined()
     }
 }

@@ -132,7 +132,6 @@ final class ArchivePart {
 
     /// Records what was copied, once the rows are deleted and references cleared.
     func finish() throws {
-        try refuseChangedColumns()
         for table in archiver.tables where table.kind == .references {
             guard let rows = portions[table.number] else { continue }
             let values = table.columns.enumerated().map { "new_\($0 + 1) = child.\($1.quotedIdentifier)" }
@@ -150,49 +149,40 @@ final class ArchivePart {
         }
     }
 
-    /// Throws if a table has other columns than when the archive's table was made: their values would be lost. The transaction
-    /// has locks on the tables, so that none changes before it ends.
-    private func refuseChangedColumns() throws {
-        let tables = archiver.tables.filter { $0.kind == .rows && portions[$0.number] != nil }
-        guard !tables.isEmpty else { return }
-        let pairs = tables.map { "(\($0.table.number)::oid, \($0.sql.quotedLiteral)::regclass)" }
-        let changed = try connection.rows(
-            SQLFragment(
-                """
-                SELECT source::regclass, s.attname FROM (VALUES \(pairs.joined(separator: ", "))) AS t (source, kept)
-                JOIN pg_attribute s ON s.attrelid = source AND s.attnum > 0 AND NOT s.attisdropped
-                WHERE NOT EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = kept AND a.attname = s.attname
-                    AND a.atttypid = s.atttypid AND a.atttypmod = s.atttypmod)
-                """)
-        ).first
-        guard let changed else { return }
-        throw StoreError(
-            .unsupported, store: connection.name,
-            message:
-                "the column \(changed[1] ?? "") of \(changed[0] ?? "") was added or changed during the run: nothing of this batch is deleted",
-            hint: "run it again")
-    }
-
-    /// Rows that the transaction has deleted, as far as the server counts them: of the tables that cascades reach, or of all
-    /// tables where triggers may delete others.
-    func lostRows(firesTriggers: Bool) throws -> Int {
+    /// What the transaction has changed, as far as the server counts it: rows deleted from each of the tables that cascades reach. Where
+    /// triggers may act, also rows deleted from all tables, and rows changed in those of which no reference is cleared.
+    func changes(firesTriggers: Bool) throws -> [Int] {
+        var counts = counted(firesTriggers).map { connection.changeCount("deleted", [$0]) }
         if firesTriggers {
-            return try connection.count(
-                SQLFragment("SELECT coalesce(sum(n_tup_del), 0)::int8 FROM pg_stat_xact_user_tables"))
+            let cleared = Set(reach.nullifying.map(\.source))
+            counts.append("(SELECT coalesce(sum(n_tup_del), 0)::int8 FROM pg_stat_xact_user_tables)")
+            counts.append(connection.changeCount("updated", reach.losing.filter { !cleared.contains($0.name) }))
         }
-        guard !counted.isEmpty else { return 0 }
-        return try connection.count(SQLFragment("SELECT \(connection.changeCount("deleted", counted))"))
+        guard !counts.isEmpty else { return [] }
+        return try connection.rows(SQLFragment("SELECT \(counts.joined(separator: ", "))")).first?.map {
+            $0.flatMap { Int($0) } ?? 0
+        } ?? []
     }
 
-    private var counted: [PostgresTable] { reach.leadsBack ? reach.losing : Array(reach.losing.dropFirst()) }
+    private func counted(_ firesTriggers: Bool) -> [PostgresTable] {
+        reach.leadsBack || firesTriggers ? reach.losing : Array(reach.losing.dropFirst())
+    }
 
     /// Throws unless the rows that the server counts are those that were copied. The caller undoes the batch.
     ///
     /// - Parameters:
-    ///   - lost: how many the server counts, see ``lostRows(firesTriggers:)``.
+    ///   - changes: what the delete has added to ``changes(firesTriggers:)``.
     ///   - ownCount: deleted rows of the rule.
-    func check(lost: Int, ownCount: Int, firesTriggers: Bool) throws {
-        guard lost + (firesTriggers || reach.leadsBack ? 0 : ownCount) == rowCount else { throw mismatch }
+    func check(_ changes: [Int], ownCount: Int, firesTriggers: Bool) throws {
+        let copied = try counted(firesTriggers).map { portions[try archiver.rows(of: $0).number]?.count ?? 0 }
+        guard changes == copied + (firesTriggers ? [rowCount, 0] : []),
+            reach.leadsBack || firesTriggers || rowCount == copied.reduce(ownCount, +)
+        else { throw mismatch }
+    }
+
+    /// Throws unless the report will say that as many rows were copied as deleted.
+    func checkAll(_ result: BatchDeleteResult) throws {
+        guard result.deletedCount + result.cascadedCount == rowCount else { throw mismatch }
     }
 
     private var mismatch: StoreError {

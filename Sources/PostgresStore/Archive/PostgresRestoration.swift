@@ -10,6 +10,7 @@ final class PostgresRestoration: Restoration {
     let mayDiffer: Bool
     private let archive: ServerArchive
     private let writer: PostgresWriter
+    private let isDistributed: Bool
     private var steps: RestorationSteps
     /// The numbers of archived rows that were not restored, by table.
     private var skipped: [Int: Set<Int64>] = [:]
@@ -20,6 +21,7 @@ final class PostgresRestoration: Restoration {
         rules = archive.rules
         tables = archive.parts.emptyCounts(of: archive.tables)
         mayDiffer = archive.tables.contains(where: \.mayDiffer)
+        isDistributed = archive.tables.contains(where: \.target.isDistributed)
         steps = RestorationSteps(archive.parts, of: archive.tables)
     }
 
@@ -56,7 +58,8 @@ final class PostgresRestoration: Restoration {
         let hasSkippedParents = step.portions.contains { portion in
             archive.tables[portion.table].relationships.contains { !skippedParents($0).isEmpty }
         }
-        if try hasSkippedParents || !insertAll(step.portions, known) {
+        // A worker refuses a row with an error that does not say it, so that the keys are looked at first.
+        if try hasSkippedParents || isDistributed || !insertAll(step.portions, known) {
             try compare(step.portions, &known, &part)
             if try !insertAll(step.portions, known) { return try insertEach(step.portions, known, &part) }
         }
@@ -72,7 +75,10 @@ final class PostgresRestoration: Restoration {
     private func restoredBefore(_ portion: ArchivedRows, _ part: inout RestorationPart) throws -> Set<Int64> {
         let table = archive.tables[portion.table]
         guard table.key.isEmpty else { return [] }
-        let rows = try writer.rows(archive.restored(table, portion.rows, "a.\(table.rowNumber)"))
+        guard try writer.exists(archive.restored(table) + " AND " + table.isIn(portion.rows) + " LIMIT 1") else {
+            return []
+        }
+        let rows = try writer.rows(archive.present(table, portion.rows))
         part.note(table.table) { $0.presentCount += rows.count }
         return Set(rows.compactMap { $0[0].flatMap { Int64($0) } })
     }
@@ -86,7 +92,8 @@ final class PostgresRestoration: Restoration {
             if first < end {
                 try writer.execute(
                     "INSERT INTO \(archive.place.table("retention_restored")) VALUES (" + .bound(archive.run, "text")
-                        + ", \(table.number), \(first), \(end - 1))")
+                        + ", \(table.number), \(first), \(end - 1)) ON CONFLICT (run, table_number, first_row) DO UPDATE SET "
+                        + "last_row = greatest(retention_restored.last_row, excluded.last_row)")
             }
             first = end + 1
         }
@@ -122,7 +129,7 @@ final class PostgresRestoration: Restoration {
             try writer.transaction(.normal) {
                 do {
                     guard try body() else { throw IsUndone() }
-                } catch let fault as ServerFault where fault.isAboutRow {
+                } catch let fault as ServerFault where fault.isAboutRow || isDistributed && fault.isOfWorker {
                     failure = fault
                     throw IsUndone()
                 }
@@ -204,6 +211,10 @@ final class PostgresRestoration: Restoration {
         let table = archive.tables[number]
         skipped[number, default: []].insert(row)
         part.note(table.table) { $0.skippedCount += 1 }
+        try list(row, table, reason, &part)
+    }
+
+    private func list(_ row: Int64, _ table: RestorationTable, _ reason: String, _ part: inout RestorationPart) throws {
         guard part.listsMore else { return }
         var key: [StoreValue] = [.integer(row)]
         if !table.key.isEmpty {
@@ -225,11 +236,11 @@ final class PostgresRestoration: Restoration {
         for (place, portion) in portions.enumerated() {
             waiting += portion.rows.reversed().filter { !known[place].contains($0) }.map { (place, $0) }
         }
-        var reasons: [String] = []
+        var (reasons, faults): ([String], [ServerFault?]) = ([], [])
         while true {
             var refused: [(place: Int, row: Int64)] = []
             var isLater = false
-            reasons = []
+            (reasons, faults) = ([], [])
             for next in waiting {
                 let table = archive.tables[portions[next.place].table]
                 if try attempt({ try writer.execute(table.insertion(next.row...next.row)).changedCount == 1 }) {
@@ -238,7 +249,8 @@ final class PostgresRestoration: Restoration {
                 }
                 refused.append(next)
                 reasons.append(failure.map(Self.reason) ?? "a trigger ignores it")
-                isLater = isLater || failure.map { ["23503", "P0001"].contains($0.code) } ?? false
+                faults.append(failure)
+                isLater = isLater || failure?.mayPass ?? false
             }
             // Another row can be what a row waits for: its parent.
             let isStuck = !isLater || refused.count == waiting.count
@@ -246,9 +258,27 @@ final class PostgresRestoration: Restoration {
             if isStuck { break }
         }
         var left = known
-        for (next, reason) in zip(waiting, reasons) {
-            left[next.place].insert(next.row)
-            try skip(next.row, portions[next.place].table, reason, &part)
+        func leave(_ isRight: (ServerFault?) -> Bool) throws {
+            for ((next, reason), fault) in zip(zip(waiting, reasons), faults)
+            where isRight(fault) && !left[next.place].contains(next.row) {
+                left[next.place].insert(next.row)
+                try skip(next.row, portions[next.place].table, reason, &part)
+            }
+        }
+        try leave { $0?.code != "23503" }
+        // Rows that wait for each other come together, without those that are refused and their children.
+        while try skipChildren(portions, &left, &part) {}
+        let rest = portions.indices.map { place in
+            let mine = Set(waiting.filter { $0.place == place }.map(\.row))
+            return left[place].union(portions[place].rows.filter { !mine.contains($0) })
+        }
+        let count = zip(portions, rest).reduce(0) { $0 + $1.0.rows.count - $1.1.count }
+        if count > 0, try insertAll(portions, rest) {
+            for (portion, rest) in zip(portions, rest) {
+                part.note(archive.tables[portion.table].table) { $0.restoredCount += portion.rows.count - rest.count }
+            }
+        } else {
+            try leave { _ in true }
         }
         for (portion, left) in zip(portions, left) { try markRestored(portion, besides: left) }
     }
@@ -267,12 +297,15 @@ final class PostgresRestoration: Restoration {
     /// Gives references that were cleared their old values, where nobody has changed them since.
     private func restoreReferences(_ portion: ArchivedRows, _ part: inout RestorationPart) throws {
         let table = archive.tables[portion.table]
+        let isOwnRowSkipped = isOwnRowSkipped(table)
         var changed: Set<String> = []
+        var obstacles: [Int64: String] = [:]
         for update in table.referenceUpdates {
+            let isBlocked = refersToSkipped(table, update)
             func restore(_ rows: ClosedRange<Int64>) throws -> Bool {
                 var found: [String] = []
                 let isDone = try attempt {
-                    found = try writer.rows(table.update(update, rows, unless: isBlocked(table, update)))
+                    found = try writer.rows(table.update(update, rows, unless: .any([isOwnRowSkipped, isBlocked])))
                         .compactMap { $0[0] }
                     return true
                 }
@@ -280,46 +313,77 @@ final class PostgresRestoration: Restoration {
                 return isDone
             }
             if try !restore(portion.rows) {
-                for row in portion.rows { _ = try restore(row...row) }
+                for row in portion.rows where try !restore(row...row) { obstacles[row] = failure.map(Self.reason) }
+            }
+            let left = try writer.rows(table.left(update, portion.rows, isBlocked: isBlocked, unless: isOwnRowSkipped))
+            for row in left {
+                guard let number = row[0].flatMap({ Int64($0) }) else { continue }
+                obstacles[number] =
+                    row[1] == "t" ? "its row is not in the store" : "the row that it refers to was not restored"
             }
         }
         part.note(table.table) { $0.referenceCount += changed.count }
+        for (row, obstacle) in obstacles.sorted(by: { $0.key < $1.key }) {
+            part.note(table.table) { $0.skippedReferenceCount += 1 }
+            try list(row, table, "its reference is not restored: \(obstacle)", &part)
+        }
     }
 
-    /// The condition that a reference belongs to a row that was skipped, or refers to one.
-    private func isBlocked(_ table: RestorationTable, _ update: RestorationTable.ReferenceUpdate) -> SQLFragment {
-        var conditions: [SQLFragment] = []
-        for (number, rows) in archive.tables.enumerated()
-        where rows.holdsRows && rows.target.number == table.target.number && skipped[number] != nil {
-            let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
-            conditions.append(
-                "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")) AND s.\(rows.rowNumber) = ANY ("
-                    + RestorationTable.list(skipped[number] ?? []) + "))")
-        }
-        if let relationship = update.relationship,
+    /// The condition that a reference belongs to a row that was skipped.
+    private func isOwnRowSkipped(_ table: RestorationTable) -> SQLFragment {
+        .any(
+            archive.tables.enumerated().filter { number, rows in
+                rows.holdsRows && rows.target.number == table.target.number && skipped[number] != nil
+            }.map { number, rows in
+                let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
+                return
+                    "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")) AND s.\(rows.rowNumber) = ANY ("
+                    + RestorationTable.list(skipped[number] ?? []) + "))"
+            })
+    }
+
+    /// The condition that a reference refers to a row that was skipped.
+    private func refersToSkipped(_ table: RestorationTable, _ update: RestorationTable.ReferenceUpdate) -> SQLFragment {
+        guard let relationship = update.relationship,
             relationship.sourceAttributes.allSatisfy(table.columns.contains)
-        {
-            let old = relationship.sourceAttributes.map { table.reference($0, "old") }
-            conditions += skippedParents(relationship).map { isSkipped(old, relationship, $0) }
-        }
-        return .any(conditions)
+        else { return .never }
+        let old = relationship.sourceAttributes.map { table.reference($0, "old") }
+        return .any(skippedParents(relationship).map { isSkipped(old, relationship, $0) })
     }
 }
 
 extension ServerFault {
-    /// Whether the server refuses a row, so that others may be taken.
+    /// Whether the server refuses a row, so that others may be taken. A trigger may give it a state of its own: only what is about the
+    /// connection, resources, locks, rights of the session, and the statement itself is not about a row.
     fileprivate var isAboutRow: Bool {
         guard let code, !isConnectionLost else { return false }
-        return code == "42501" || ["22", "23", "44", "P0", "09", "27", "38", "39"].contains(code.prefix(2))
+        return code == "42501"
+            || !["08", "0A", "25", "26", "28", "34", "3B", "3D", "40", "42", "53", "54", "55", "57", "58", "F0", "XX"]
+                .contains(code.prefix(2))
     }
+
+    /// Whether a worker has refused a row: the coordinator tells it as an internal error.
+    fileprivate var isOfWorker: Bool { code == "XX000" && !isConnectionLost && !message.contains("connection") }
+
+    /// Whether the row may be taken later, when others are there.
+    fileprivate var mayPass: Bool { code == "23503" || !["22", "23"].contains(code?.prefix(2)) }
 }
 
 extension ServerArchive {
-    /// The numbers of a table's rows in a range that an undo has restored.
-    fileprivate func restored(_ table: RestorationTable, _ rows: ClosedRange<Int64>, _ what: String) -> SQLFragment {
-        "SELECT \(what) FROM \(table.source) AS a WHERE EXISTS (SELECT 1 FROM \(place.table("retention_restored")) AS done "
+    /// A query for rows of a table that an undo has restored, with room for one more condition.
+    fileprivate func restored(_ table: RestorationTable) -> SQLFragment {
+        "SELECT 1 FROM \(table.source) AS a WHERE " + isRestored(table)
+    }
+
+    private func isRestored(_ table: RestorationTable) -> SQLFragment {
+        "EXISTS (SELECT 1 FROM \(place.table("retention_restored")) AS done "
             + "WHERE done.run = " + .bound(run, "text") + " AND done.table_number = \(table.number) "
-            + "AND a.\(table.rowNumber) BETWEEN done.first_row AND done.last_row) AND " + table.isIn(rows)
+            + "AND a.\(table.rowNumber) BETWEEN done.first_row AND done.last_row)"
+    }
+
+    /// A query for the numbers of a table's rows in a range that an undo has restored, and that the store still has.
+    fileprivate func present(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
+        table.stored(isRestored(table)) + " AND a.number BETWEEN \(rows.lowerBound) AND \(rows.upperBound)"
     }
 
     /// Compares all rows with the store.
@@ -329,9 +393,14 @@ extension ServerArchive {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in parts.joinedRows(of: number) {
                 if !table.holdsRows {
-                    counts[index].referenceCount += try connection.count(references(table, rows))
+                    let row =
+                        try connection.rows(references(table, rows)).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
+                    guard row.count == 2 else { continue }
+                    counts[index].referenceCount += row[0]
+                    counts[index].skippedReferenceCount += row[1]
                 } else if table.key.isEmpty {
-                    counts[index].presentCount += try connection.count(restored(table, rows, "count(*)"))
+                    counts[index].presentCount += try connection.count(
+                        "SELECT count(*) FROM (" + present(table, rows) + ") AS found")
                 } else {
                     let row =
                         try connection.rows(
@@ -347,20 +416,23 @@ extension ServerArchive {
         return counts
     }
 
-    /// Counts the rows whose references can be restored, with archived rows in the place of those that are not in the store.
+    /// Counts the rows whose references can be restored, and those that are nowhere, with archived rows in the place of those that are not in the store.
     private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
         let first = (table.key.first ?? "").quotedIdentifier
         let own = tables.filter { $0.holdsRows && $0.target.number == table.target.number }.map { rows in
             let same = zip(rows.archivedKey, table.archivedKey).map { "s.\($0) = r.\($1)" }
             return "EXISTS (SELECT 1 FROM \(rows.source) AS s WHERE \(same.joined(separator: " AND ")))"
         }
-        let comesBack = "m.\(first) IS NULL AND (\((own + ["FALSE"]).joined(separator: " OR ")))"
+        let isArchived = "(\((own + ["FALSE"]).joined(separator: " OR ")))"
         let changes = table.referenceUpdates.map {
-            "\(table.wasCleared($0)) AND (\(comesBack) OR m.\(first) IS NOT NULL AND \(table.isCleared($0)))"
+            "\(table.wasCleared($0)) AND (m.\(first) IS NULL AND \(isArchived) OR m.\(first) IS NOT NULL AND \(table.isCleared($0)))"
         }
+        let wasCleared = table.referenceUpdates.map(table.wasCleared).joined(separator: " OR ")
         return
-            "SELECT count(*) FROM \(table.source) AS r LEFT JOIN \(table.target.sql) AS m ON \(table.isSameKey("r")) WHERE ("
-            + changes.map { "(\($0))" }.joined(separator: " OR ") + ") AND " + table.isIn(rows, alias: "r")
+            "SELECT count(*) FILTER (WHERE \(changes.map { "(\($0))" }.joined(separator: " OR "))), "
+            + "count(*) FILTER (WHERE m.\(first) IS NULL AND NOT \(isArchived) AND (\(wasCleared))) "
+            + "FROM \(table.source) AS r LEFT JOIN \(table.target.sql) AS m ON \(table.isSameKey("r")) WHERE "
+            + table.isIn(rows, alias: "r")
     }
 }
 

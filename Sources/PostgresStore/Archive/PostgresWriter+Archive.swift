@@ -5,6 +5,17 @@ extension PostgresStore {
     public func checkArchivePlace(_ name: String) throws(StoreError) {
         try run("looking at the schema of the archives") { _ = try check(ArchivePlace(schema: name)) }
     }
+
+    /// The archives in a schema, the oldest first.
+    public func archives(in place: String) throws(StoreError) -> [StoredArchive] {
+        let place = ArchivePlace(schema: place)
+        return try run("looking for archives") {
+            guard try check(place) else { return [] }
+            return try rows(
+                SQLFragment("SELECT run, complete FROM \(place.table("retention_archives")) ORDER BY run COLLATE \"C\"")
+            ).map { StoredArchive(run: $0[0] ?? "", isComplete: $0[1] == "t") }
+        }
+    }
 }
 
 extension PostgresWriter {
@@ -69,17 +80,6 @@ extension PostgresWriter {
                 "UPDATE \(archiver.place.table("retention_archives")) SET complete = true, row_count = \(result.rowCount), "
                     + "reference_count = \(result.referenceCount) WHERE run = " + .bound(archiver.run, "text"))
             return result
-        }
-    }
-
-    /// The archives in a schema, the oldest first.
-    public func archives(in place: String) throws(StoreError) -> [StoredArchive] {
-        let place = ArchivePlace(schema: place)
-        return try run("looking for archives") {
-            guard try check(place) else { return [] }
-            return try rows(
-                SQLFragment("SELECT run, complete FROM \(place.table("retention_archives")) ORDER BY run COLLATE \"C\"")
-            ).map { StoredArchive(run: $0[0] ?? "", isComplete: $0[1] == "t") }
         }
     }
 

@@ -18,6 +18,8 @@ struct RestorationTable: RestorableSource {
     let columns: [String]
     /// The types in the store of columns that had another one, by column.
     let newTypes: [String: String]
+    /// What its rows refer to.
+    let relationships: [Relationship]
     /// Whether the store can change a value that is written: its type is another one, or a trigger may.
     let mayDiffer: Bool
 
@@ -25,7 +27,6 @@ struct RestorationTable: RestorableSource {
     /// Not looked at: tables that do not refer to each other are restored in the order of the archive.
     var hasInsertTriggers: Bool { false }
     var table: String { target.name }
-    var relationships: [Relationship] { target.entity.relationships }
 
     /// The columns that can be written.
     private var written: [String] { columns.filter { target.entity.attribute(named: $0)?.isGenerated == false } }
@@ -104,6 +105,18 @@ struct RestorationTable: RestorableSource {
         return parts.joined(separator: " AND ")
     }
 
+    /// The numbers of archived rows of a condition that the store has as often as the archive: those with the highest numbers, which are
+    /// restored first, count as the ones that are there.
+    func stored(_ condition: SQLFragment) -> SQLFragment {
+        let values = "ROW(\(written.map { value("a.\($0.quotedIdentifier)", of: $0) }.joined(separator: ", ")))::text"
+        let stored = "ROW(\(written.map { "m.\($0.quotedIdentifier)" }.joined(separator: ", ")))::text"
+        return
+            "SELECT a.number FROM (SELECT \(rowNumber) AS number, \(values) AS v, row_number() OVER (PARTITION BY \(values) "
+            + "ORDER BY \(rowNumber) DESC) AS place FROM \(source) AS a WHERE " + condition
+            + ") AS a JOIN (SELECT \(stored) AS v, count(*) AS copies FROM \(target.sql) AS m GROUP BY 1) AS m USING (v) "
+            + "WHERE a.place <= m.copies"
+    }
+
     // MARK: References
 
     /// References of a row that are restored together.
@@ -155,5 +168,19 @@ struct RestorationTable: RestorableSource {
         return "UPDATE \(target.sql) AS m SET \(values) FROM \(source) AS r WHERE \(isSameKey("r")) AND "
             + SQLFragment.all([isIn(rows, alias: "r"), SQLFragment(isCleared(update)), "NOT (" + blocked + ")"])
             + " RETURNING r.\(rowNumber)"
+    }
+
+    /// The numbers of rows whose references are left cleared: their row is not there, or they refer to a row that was skipped.
+    func left(
+        _ update: ReferenceUpdate, _ rows: ClosedRange<Int64>, isBlocked: SQLFragment,
+        unless ownRowIsSkipped: SQLFragment
+    ) -> SQLFragment {
+        let isMissing = "m.\((key.first ?? "").quotedIdentifier) IS NULL"
+        return
+            "SELECT r.\(rowNumber), \(isMissing) FROM \(source) AS r LEFT JOIN \(target.sql) AS m ON \(isSameKey("r")) WHERE "
+            + SQLFragment.all([
+                isIn(rows, alias: "r"), SQLFragment(wasCleared(update)), "NOT (" + ownRowIsSkipped + ")",
+                "(\(isMissing) OR \(isCleared(update)) AND (" + isBlocked + "))",
+            ])
     }
 }

@@ -18,6 +18,9 @@ struct ArchiveTable {
     /// The archive's table in SQL.
     let sql: String
 
+    /// The columns whose values are restored: those that the store does not compute.
+    var restored: [String] { columns.filter { table.entity.attribute(named: $0)?.isGenerated != true } }
+
     /// The columns that identify a row of the store; empty: nothing does.
     var key: [String] { table.entity.primaryKey }
 
@@ -120,7 +123,7 @@ final class RowArchiver {
                     .bound(run, "text"), SQLFragment("\(table.number), '\(table.kind.rawValue)'"),
                     .bound(table.table.schema, "text"), .bound(table.table.relation, "text"),
                     .bound(ArchivePlace.tableName(run, table.number), "text"),
-                    .bound(ServerArray.text(table.key), "text[]"), .bound(ServerArray.text(table.columns), "text[]"),
+                    .bound(ServerArray.text(table.key), "text[]"), .bound(ServerArray.text(table.restored), "text[]"),
                 ]
                 try connection.execute(
                     "INSERT INTO \(place.table("retention_tables")) VALUES ("

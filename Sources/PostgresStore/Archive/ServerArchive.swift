@@ -117,10 +117,26 @@ extension PostgresConnection {
             target.entity.kind == .table
         else { throw refused("the store has no table \(fullName) any more") }
         let keyNames = ServerArray.elements(row[5] ?? "{}").compactMap { $0 }
-        let names = ServerArray.elements(row[6] ?? "{}").compactMap { $0 }
-        for column in names where target.entity.attribute(named: column) == nil {
-            throw refused(
-                "the table \(target.name) has no column \(column) any more, and the archive has values for it")
+        let restored = ServerArray.elements(row[6] ?? "{}").compactMap { $0 }
+        let found = try rows(
+            "SELECT attname, format_type(atttypid, atttypmod), attidentity <> '' FROM pg_attribute WHERE attnum > 0 "
+                + "AND NOT attisdropped AND attrelid = to_regclass(" + .bound(source, "text") + ") ORDER BY attnum")
+        let types = Dictionary(found.map { ($0[0] ?? "", $0[1] ?? "") }) { first, _ in first }
+        let archived = ArchiveTable.names(kind, key: keyNames, columns: restored)
+        guard let rowNumber = found.first(where: { $0[2] == "t" })?[0], archived.allSatisfy({ types[$0] != nil }) else {
+            throw damaged(run, "columns of \(source) are missing")
+        }
+        // A column that was computed then may have to be written now.
+        let names = kind == .references ? restored : found.compactMap { $0[0] }.filter { $0 != rowNumber }
+        for column in restored {
+            guard let attribute = target.entity.attribute(named: column) else {
+                throw refused(
+                    "the table \(target.name) has no column \(column) any more, and the archive has values for it")
+            }
+            if attribute.isGenerated {
+                throw refused(
+                    "\(column) of \(target.name) is computed by the store now, and the archive has values for it")
+            }
         }
         guard Set(target.entity.primaryKey) == Set(keyNames) else {
             throw refused("the rows of \(target.name) are identified by other columns than when they were deleted")
@@ -145,32 +161,35 @@ extension PostgresConnection {
                 .permission, store: name, message: "this user may not restore rows of \(target.name)",
                 engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
         }
-        let types = Dictionary(
-            try rows(
-                "SELECT attname, format_type(atttypid, atttypmod) FROM pg_attribute WHERE attnum > 0 AND NOT attisdropped "
-                    + "AND attrelid = to_regclass(" + .bound(source, "text") + ")"
-            ).map { ($0[0] ?? "", $0[1] ?? "") }
-        ) { first, _ in first }
-        let rowNumber = ArchiveTable.rowNumber(besides: kind == .rows ? names : [])
-        let archived = ArchiveTable.names(kind, key: keyNames, columns: names)
-        guard (archived + [rowNumber]).allSatisfy({ types[$0] != nil }) else {
-            throw damaged(run, "columns of \(source) are missing")
-        }
         var newTypes: [String: String] = [:]
-        for (index, column) in names.enumerated() {
-            let type = target.typeNames[column]
-            let archived = kind == .rows ? column : "old_\(index + 1)"
-            guard let type, types[archived] != type else { continue }
-            newTypes[column] = type
-            do { try execute("SELECT \(archived.quotedIdentifier)::\(type) FROM \(source) LIMIT 0") } catch {
-                throw refused("\(column) of \(target.name) is \(type) now, and was \(types[archived] ?? "")")
+        let pairs =
+            kind == .rows
+            ? names.map { ($0, $0) }
+            : zip(keyNames + names, archived).map { ($0, $1) }
+        for (column, name) in pairs {
+            guard let type = target.typeNames[column], let former = types[name], former != type else { continue }
+            guard ColumnType.name(type, holdsAllOf: former) else {
+                throw refused("\(column) of \(target.name) is \(type) now, and was \(former)")
             }
+            newTypes[column] = type
         }
         let triggers = try rows(
             "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgtype & \(kind == .rows ? 4 : 16) <> 0 AND tgenabled <> 'D' "
                 + "AND \(TimescaleSQL.isNotItsOwn("tgfoid")) AND tgrelid = " + .bound("\(target.number)", "oid"))
         return RestorationTable(
             kind: kind, number: number, target: target, source: source, rowNumber: rowNumber.quotedIdentifier,
-            key: keyNames, columns: names, newTypes: newTypes, mayDiffer: !newTypes.isEmpty || !triggers.isEmpty)
+            key: keyNames, columns: names.filter { target.entity.attribute(named: $0) != nil }, newTypes: newTypes,
+            relationships: try relationshipsOfWholes(target), mayDiffer: !newTypes.isEmpty || !triggers.isEmpty)
+    }
+
+    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were deleted.
+    private func relationshipsOfWholes(_ table: PostgresTable) throws -> [Relationship] {
+        try table.entity.relationships.flatMap { key in
+            guard let part = try self.table(key.destination), part.isPartition else { return [key] }
+            let wholes = try rows(
+                "SELECT \(Self.displayName) FROM pg_partition_ancestors(" + .bound("\(part.number)", "regclass")
+                    + ") AS a JOIN pg_class c ON c.oid = a.relid JOIN pg_namespace n ON n.oid = c.relnamespace")
+            return wholes.map { key.with(destination: $0[0] ?? "") }
+        }
     }
 }

@@ -6,10 +6,22 @@ struct PostgresCatalog {
     fileprivate var tables: [String: PostgresTable?] = [:]
     /// The real tables of tables by their numbers, while one state of the database is looked at.
     var leaves: [Int: [Leaf]]?
+    /// What the tables were when they were first asked for; see ``PostgresConnection/fingerprints(of:)``.
+    private(set) var fingerprints: [String: String] = [:]
     /// The rows of whole partitions, while one state of the database is looked at.
     var leafCounts: [Int: Int] = [:]
     /// The extensions that change what a table is, and the schemas of their functions.
     fileprivate var extensions: [String: String]?
+
+    /// Makes an empty catalog.
+    ///
+    /// - Parameter former: the catalog before a session was lost; the plan was made with it.
+    init(after former: PostgresCatalog? = nil) { fingerprints = former?.fingerprints ?? [:] }
+
+    /// Keeps the fingerprint of a table, unless there is an older one.
+    mutating func keep(_ fingerprint: String, of table: String) {
+        fingerprints[table] = fingerprints[table] ?? fingerprint
+    }
 }
 
 extension PostgresConnection {
@@ -30,12 +42,17 @@ extension PostgresConnection {
         "CASE WHEN pg_table_is_visible(c.oid) THEN c.relname ELSE n.nspname || '.' || c.relname END"
 
     private static let isOurs = """
+        \(isReadable) AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
+            AND d.deptype = 'e')
+        """
+
+    /// What a foreign key can lead to: also a table of an extension.
+    private static let isReadable = """
         c.relkind IN ('r', 'p', 'v', 'm', 'f') AND c.relpersistence <> 't'
         AND n.nspname NOT IN ('pg_catalog', 'information_schema', 'pg_toast')
         AND n.nspname NOT LIKE '\\_timescaledb\\_%' AND n.nspname NOT LIKE 'timescaledb\\_%'
-        AND coalesce(obj_description(c.oid, 'pg_class'), '') NOT LIKE 'retention archive%'
-        AND NOT EXISTS (SELECT 1 FROM pg_depend d WHERE d.classid = 'pg_class'::regclass AND d.objid = c.oid
-            AND d.deptype = 'e')
+        AND coalesce(obj_description(c.oid, 'pg_class'), '')
+            !~ '^retention (archives, format [0-9]+|archive of run [0-9A-Z]{26})$'
         """
 
     /// The table, view or foreign table of that name; exactly so written if there is one, else letters without case.
@@ -54,22 +71,25 @@ extension PostgresConnection {
         return table
     }
 
-    /// The triggers of a table and its parts that run when rows are deleted, and which of them may keep a row or refuse; foreign
-    /// keys and TimescaleDB's own left out.
+    /// The triggers of a table and its parts that run when rows are deleted (8) or changed (16): the columns whose change sets them
+    /// off, and whether they may keep a row or refuse. Foreign keys and TimescaleDB's own are left out.
     ///
-    /// Source: PostgreSQL manual, "System Catalogs": bit 3 of a trigger's type says that it is for DELETE, bits 0 and 1 that it is
-    /// asked for each row before.
-    private func deleteTriggers(_ number: Int) throws -> [(name: String, mayRefuse: Bool)] {
+    /// Source: PostgreSQL manual, "System Catalogs": bits 3 and 4 of a trigger's type say that it is for DELETE and for UPDATE, bits 0
+    /// and 1 that it is asked for each row before.
+    private func triggers(_ number: Int, on event: Int) throws -> [(name: String, mayRefuse: Bool, columns: [String])] {
         try rows(
             SQLFragment(
                 """
                 WITH RECURSIVE tree (oid) AS (SELECT \(number)::oid
                     UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
-                SELECT t.tgname, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M') FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid
-                JOIN pg_proc p ON p.oid = t.tgfoid WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & 8 <> 0
+                SELECT t.tgname, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M'),
+                    CASE WHEN bool_and(t.tgattr <> '') THEN array_agg(lower(a.attname)) FILTER (WHERE a.attname IS NOT NULL) END
+                FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
+                LEFT JOIN pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr)
+                WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(event) <> 0
                 AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) GROUP BY 1 ORDER BY 1
                 """)
-        ).map { ($0[0] ?? "", $0[1] == "t") }
+        ).map { ($0[0] ?? "", $0[1] == "t", ServerArray.elements($0[2] ?? "{}").compactMap { $0 }) }
     }
 
     private func readTable(_ name: String) throws -> PostgresTable? {
@@ -77,14 +97,22 @@ extension PostgresConnection {
             SQLFragment(
                 """
                 SELECT c.oid::int8, n.nspname, c.relname, \(Self.displayName), c.relkind, c.relhassubclass, c.relispartition,
-                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar', pg_table_is_visible(c.oid)
+                    (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar', pg_table_is_visible(c.oid),
+                    CASE WHEN has_table_privilege(c.oid, 'INSERT, UPDATE, DELETE, TRUNCATE') THEN 'ROW EXCLUSIVE'
+                        WHEN has_table_privilege(c.oid, 'SELECT') THEN 'ACCESS SHARE' END
                 FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace
-                WHERE \(Self.isOurs) AND (pg_table_is_visible(c.oid) AND lower(c.relname) = lower(
+                WHERE \(Self.isReadable) AND (pg_table_is_visible(c.oid) AND lower(c.relname) = lower(
                 """) + .bound(name, "text") + ") OR lower(n.nspname || '.' || c.relname) = lower("
             + .bound(name, "text") + ")) ORDER BY NOT (c.relname = " + .bound(name, "text")
             + " OR n.nspname || '.' || c.relname = " + .bound(name, "text")
-            + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 1"
-        guard var row = try rows(query).first else { return nil }
+            + "), NOT pg_table_is_visible(c.oid), c.oid LIMIT 2"
+        let found = try rows(query)
+        guard var row = found.first else { return nil }
+        // A key leads to one of them, and what its rows are must not be read from the other.
+        if found.count == 2, found.allSatisfy({ $0[3] == name }) {
+            throw StoreError(
+                .unsupported, store: self.name, message: "two tables are called \(name)", hint: "rename one of them")
+        }
         let ownName = [row[1] ?? "", row[2] ?? ""]
         var aggregate: String?
         if row[4] == "v", try hasExtension("timescaledb"),
@@ -95,17 +123,22 @@ extension PostgresConnection {
             (row[0], row[1], row[2], row[4], row[5]) = (rows[0], rows[1], rows[2], "r", "t")
         }
         guard let number = row[0].flatMap({ Int($0) }) else { return nil }
+        let sql = "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)"
+        // Before all else is read: what changes meanwhile is seen by the first batch.
+        for (table, fingerprint) in try fingerprints(of: [sql]) { catalog.keep(fingerprint, of: table) }
         let columns = try readColumns(number)
         let isPartition = row[6] == "t"
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
         let incoming = try relationships("confrelid", number, isPartition: isPartition)
-        let triggers = try deleteTriggers(number)
+        let triggers = try triggers(number, on: 8)
+        let updateTriggers = try self.triggers(number, on: 16)
         let entity = Entity(
             name: row[3] ?? name, kind: kinds[row[4] ?? ""] ?? .view, attributes: columns.map(\.attribute),
             primaryKey: try primaryKey(number),
             relationships: try relationships("conrelid", number, isPartition: isPartition).map(\.relationship),
             incomingRelationships: incoming.map(\.relationship), deleteTriggers: triggers.map(\.name),
-            refusingTriggers: Set(triggers.filter(\.mayRefuse).map(\.name)),
+            updateTriggers: updateTriggers.map { UpdateTrigger(name: $0.name, attributes: $0.columns) },
+            refusingTriggers: Set((triggers + updateTriggers).filter(\.mayRefuse).map(\.name)),
             schema: row[8] == "t" ? nil : ownName[0])
         return PostgresTable(
             number: number, schema: row[1] ?? "", relation: row[2] ?? "", entity: entity,
@@ -113,7 +146,7 @@ extension PostgresConnection {
             typeNames: Dictionary(uniqueKeysWithValues: columns.map { ($0.attribute.name, $0.attribute.declaredType) }),
             indexes: try indexes(number), isPartitioned: row[4] == "p", hasChildren: row[5] == "t" && row[4] != "p",
             isDistributed: try isDistributed(number), isHypertable: try isHypertable(row[1] ?? "", row[2] ?? ""),
-            aggregate: aggregate, isColumnar: row[7] == "t")
+            aggregate: aggregate, isColumnar: row[7] == "t", isPartition: isPartition, lockMode: row[9])
     }
 
     private func readColumns(_ number: Int) throws -> [(attribute: Attribute, type: ColumnType)] {
@@ -167,7 +200,7 @@ extension PostgresConnection {
     }
 
     /// The foreign keys at one of their ends. Of a partitioned table or a hypertable those of the whole, not the copies of
-    /// its parts.
+    /// its parts. Keys that refer to a part alone are keys of the whole, too.
     private func relationships(
         _ end: String, _ number: Int, isPartition: Bool
     ) throws -> [(number: Int, relationship: Relationship)] {
@@ -178,22 +211,27 @@ extension PostgresConnection {
         func entity(_ table: String) -> String {
             "(SELECT \(Self.displayName) FROM pg_class c JOIN pg_namespace n ON n.oid = c.relnamespace WHERE c.oid = \(table))"
         }
-        let query =
-            SQLFragment(
-                """
-                SELECT f.oid::int8, \(entity("f.conrelid")), \(names("f.conkey", "f.conrelid")), \(entity("f.confrelid")),
-                    \(names("f.confkey", "f.confrelid")), f.confdeltype,
-                    EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = f.conrelid AND i.indisvalid AND i.indpred IS NULL
-                        AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey)
-                FROM pg_constraint f WHERE f.contype = 'f' AND f.\(end) =
-                """) + " " + .bound("\(number)", "oid")
-            + (isPartition ? "" : " AND f.conparentid = 0")
-            + (try hasExtension("timescaledb") ? " AND \(TimescaleSQL.isNoChunk("f.conrelid"))" : "")
-            + " ORDER BY f.conname, f.oid"
+        let select = """
+            SELECT f.oid::int8, \(entity("f.conrelid")), \(names("f.conkey", "f.conrelid")), \(entity("f.confrelid")),
+                \(names("f.confkey", "f.confrelid")), f.confdeltype,
+                EXISTS (SELECT 1 FROM pg_index i WHERE i.indrelid = f.conrelid AND i.indisvalid AND i.indpred IS NULL
+                    AND (i.indkey::int2[])[0:cardinality(f.conkey) - 1] @> f.conkey)
+            FROM pg_constraint f WHERE f.contype = 'f' AND
+            """
+        let isOfParts = """
+            f.conparentid = 0 AND f.confrelid IN (WITH RECURSIVE tree (oid) AS (SELECT inhrelid FROM pg_inherits
+            WHERE inhparent = \(number) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+            SELECT oid FROM tree)
+            """
+        var conditions = ["f.\(end) = \(number)" + (isPartition ? "" : " AND f.conparentid = 0")]
+        if end == "confrelid" { conditions.append(isOfParts) }
+        var query = "\(select) (\(conditions.joined(separator: " OR ")))"
+        if try hasExtension("timescaledb") { query += " AND \(TimescaleSQL.isNoChunk("f.conrelid"))" }
+        query += " ORDER BY f.conname, f.oid"
         let rules: [String: Relationship.DeleteRule] = [
             "a": .noAction, "r": .restrict, "c": .cascade, "n": .nullify, "d": .setDefault,
         ]
-        return try rows(query).map { row in
+        return try rows(SQLFragment(query)).map { row in
             (
                 row[0].flatMap { Int($0) } ?? 0,
                 Relationship(

@@ -24,6 +24,10 @@ struct PostgresTable {
     var aggregate: String?
     /// Whether its rows are stored by columns, so that the server cannot delete single ones.
     let isColumnar: Bool
+    /// Whether it is a part of another table.
+    let isPartition: Bool
+    /// The strongest lock with which others read and write on that this user can take; nil: none.
+    let lockMode: String?
 
     /// An index that can give rows in the order of its columns.
     struct Index: Hashable {

@@ -208,7 +208,7 @@ public class PostgresConnection {
             pause = min(pause * 2, .seconds(1))
         }
         transactionDepth = 0
-        catalog = PostgresCatalog()
+        catalog = PostgresCatalog(after: catalog)
         known = nil
         recoverPrepared()
         guard shadows.isEmpty else { throw error }
@@ -248,11 +248,11 @@ public class PostgresConnection {
     ///
     /// - Parameters:
     ///   - usesOnePlan: whether statements that come again are planned once, whatever their values are.
-    ///   - locked: tables, in SQL, of which no column changes from before its state of the database on.
+    ///   - locks: a statement that is carried out before the transaction sees a state of the database; empty: none.
     ///   - isExclusive: whether it locks out others. A session that waits for such a lock blocks all later ones, so each
     ///     attempt waits for 50 ms only and is repeated with growing pauses.
     func batch<T>(
-        _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, locking locked: [String] = [],
+        _ what: String, isolation: String = "READ COMMITTED", usesOnePlan: Bool = false, locks: String = "",
         isExclusive: Bool = false,
         _ body: () throws -> T
     ) throws(StoreError) -> T {
@@ -260,9 +260,7 @@ public class PostgresConnection {
         var failures = 0
         let (lockEnd, lossEnd) = (ContinuousClock.now + options.lockTimeout, ContinuousClock.now + options.patience)
         let wait =
-            (isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : "")
-            + (locked.isEmpty
-                ? "" : "LOCK TABLE \(locked.map { "ONLY \($0)" }.joined(separator: ", ")) IN ACCESS SHARE MODE; ")
+            (isExclusive ? "SET LOCAL lock_timeout = \(Self.exclusiveWait); " : "") + locks
         while true {
             // A commit whose answer was lost may have happened.
             var committing: (number: String?, value: T)?

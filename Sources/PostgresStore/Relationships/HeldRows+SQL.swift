@@ -43,7 +43,7 @@ extension PostgresConnection {
         return .descendant([table.number] + (try descendants(of: table)))
     }
 
-    private func descendants(of table: PostgresTable) throws -> [Int] {
+    func descendants(of table: PostgresTable) throws -> [Int] {
         guard !table.isSingle else { return [] }
         return try rows(
             "WITH RECURSIVE tree (oid) AS (SELECT inhrelid FROM pg_inherits WHERE inhparent = "
@@ -125,28 +125,55 @@ extension PostgresConnection {
     /// Whether triggers of the store run when rows are deleted or references cleared.
     func firesTriggers(_ reach: ReachOfDelete) throws -> Bool {
         if reach.losing.contains(where: { !$0.entity.deleteTriggers.isEmpty }) { return true }
-        return try reach.nullifying.contains { try table($0.source)?.entity.updateTriggers.isEmpty == false }
+        return try reach.nullifying.contains { key in
+            try table(key.source)?.entity.updateTriggers.contains {
+                $0.attributes.isEmpty
+                    || !Set(key.sourceAttributes.map { $0.lowercased() }).isDisjoint(with: $0.attributes)
+            } == true
+        }
     }
 
-    /// How many rows each hold has, where the store's own triggers may delete some; empty: none fires.
-    func heldCounts(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> [Int] {
+    /// What is known of the rows of a hold before and after a delete.
+    struct HeldMark {
+        /// How many there are.
+        var count = 0
+        /// A digest of their keys, in any order.
+        var keys: String?
+        /// Rows that the transaction has deleted from their table.
+        var deletedCount = 0
+    }
+
+    /// Marks of the rows of each hold, where the store's own triggers may delete some; empty: none fires.
+    func heldMarks(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> [HeldMark] {
         let holds = request.fetchRequest.predicate.holds
         guard !holds.isEmpty, try firesTriggers(reach) else { return [] }
         return try holds.map { hold in
             let scope = RowScope(try requireTable(hold.entity))
-            return try count(
-                "SELECT count(*) FROM \(scope.from) WHERE (" + (try condition(hold.rows, scope)) + ") IS NOT FALSE")
+            let key = scope.key.isEmpty ? "\(RowScope.alias)::text" : "ROW(\(scope.key.joined(separator: ", ")))::text"
+            let row = try rows(
+                "SELECT count(*), sum(hashtextextended(\(key), 0)), \(changeCount("deleted", [scope.table])) "
+                    + "FROM \(scope.from) WHERE (" + (try condition(hold.rows, scope)) + ") IS NOT FALSE"
+            ).first
+            return HeldMark(
+                count: row?[0].flatMap { Int($0) } ?? 0, keys: row?[1], deletedCount: row?[2].flatMap { Int($0) } ?? 0)
         }
     }
 
-    /// Throws if a hold has fewer rows than before: a trigger of the store has deleted or changed some. The caller undoes the batch.
-    func checkHeld(_ request: DeleteWork, _ before: [Int], _ after: [Int]) throws {
-        for (hold, counts) in zip(request.fetchRequest.predicate.holds, zip(before, after)) where counts.1 < counts.0 {
+    /// Throws if a hold has not the rows that it had before: a trigger of the store has deleted or changed some, or put others in their
+    /// place. Rows that a trigger adds do no harm. The caller undoes the batch.
+    func checkHeld(_ request: DeleteWork, _ reach: ReachOfDelete, _ before: [HeldMark]) throws {
+        guard !before.isEmpty else { return }
+        for (hold, (before, after)) in zip(
+            request.fetchRequest.predicate.holds, zip(before, try heldMarks(request, reach)))
+        {
+            // The server does not count what it has deleted on others.
+            let isDeletedFrom = try after.deletedCount > before.deletedCount || requireTable(hold.entity).isDistributed
+            guard after.count < before.count || isDeletedFrom && after.keys != before.keys else { continue }
             throw StoreError(
                 .constraint, store: name,
                 message:
-                    "a trigger of the store deletes or changes \(counts.0 - counts.1) rows of \(hold.entity) that the hold "
-                    + "\(hold.name) keeps: nothing of this batch is deleted")
+                    "a trigger of the store deletes or changes rows of \(hold.entity) that the hold \(hold.name) keeps: nothing of "
+                    + "this batch is deleted")
         }
     }
 }

@@ -21,7 +21,8 @@ struct ReachOfDelete {
 
     /// The delete rule of a key for this delete.
     func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
-        key.destination == losing.first?.name ? override ?? key.deleteRule : key.deleteRule
+        losing.first?.entity.incomingRelationships.contains { $0.destination == key.destination } == true
+            ? override ?? key.deleteRule : key.deleteRule
     }
 
     /// Whether the server's own counts of changed rows could count a row twice, or under the wrong kind, so that the

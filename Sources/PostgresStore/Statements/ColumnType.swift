@@ -97,3 +97,25 @@ extension Double {
         isNaN ? "NaN" : isInfinite ? (self < 0 ? "-Infinity" : "Infinity") : "\(self)"
     }
 }
+
+extension ColumnType {
+    /// Whether a type, by its name, has all values of another one with the same digits and letters.
+    static func name(_ type: String, holdsAllOf other: String) -> Bool {
+        func parts(_ name: String) -> (name: Substring, numbers: [Int]) {
+            let pieces = name.split(separator: "(", maxSplits: 1)
+            let numbers = pieces.dropFirst().first?.split { !$0.isNumber && $0 != "-" }.compactMap { Int($0) }
+            return (pieces.first ?? "", numbers ?? [])
+        }
+        let (new, old) = (parts(type), parts(other))
+        switch (old.name, new.name) {
+        case ("smallint", "integer"), ("smallint", "bigint"), ("integer", "bigint"): return true
+        case ("smallint", "numeric"), ("integer", "numeric"), ("bigint", "numeric"): return new.numbers.isEmpty
+        case ("character varying", "text"), ("text", "character varying"), ("character varying", "character varying"):
+            return new.numbers.isEmpty || old.numbers.first.map { $0 <= new.numbers[0] } ?? false
+        case ("numeric", "numeric"):
+            guard new.numbers.count == 2 else { return new.numbers.isEmpty }
+            return old.numbers.count == 2 && old.numbers[0] <= new.numbers[0] && old.numbers[1] == new.numbers[1]
+        default: return false
+        }
+    }
+}

@@ -13,10 +13,11 @@ extension PostgresWriter {
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.technique == .partitions, let result = try dropNextPartitions(request) { return result }
         let what = "deleting rows of \(request.fetchRequest.entity)"
-        let (table, reach): (PostgresTable, ReachOfDelete)
+        let (table, reach, locks): (PostgresTable, ReachOfDelete, String)
         do {
             table = try requireTable(request.fetchRequest.entity)
             reach = try self.reach(of: table, request.relationships)
+            locks = try self.locks(reach)
             if table.isPartitioned, request.continuation == nil, transactionDepth == 0 { try attachAgain(of: table) }
             changedTables.formUnion(reach.losing.map(\.sql))
         } catch {
@@ -24,13 +25,10 @@ extension PostgresWriter {
         }
         if request.archiveRule != nil { try archiver?.prepare(reach, self) }
         var part: ArchivePart?
-        // Such a batch sees one state of the database: what its tables are must not change behind it.
-        let locked = request.archiveRule == nil || reach.keys.isEmpty ? [] : reach.losing.map(\.sql)
         if reach.overridesRules {
-            let result = try batch(what, isolation: "REPEATABLE READ", locking: locked) {
-                let held = try heldCounts(request, reach)
-                let result = try archived(request, reach, &part) { try deleteOverridingRules(request, reach, $0) }
-                try checkHeld(request, held, heldCounts(request, reach))
+            let result = try batch(what, isolation: "REPEATABLE READ", locks: locks) {
+                let result = try guarded(request, reach, &part) { try deleteOverridingRules(request, reach, $0) }
+                try part?.checkAll(result)
                 return result
             }
             if let part { archiver?.didCommit(part) }
@@ -49,19 +47,17 @@ extension PostgresWriter {
         let before = known
         let result = try batch(
             what, isolation: isOneState ? "REPEATABLE READ" : "READ COMMITTED",
-            usesOnePlan: BatchDelete.usesOnePlan(request, table), locking: locked
+            usesOnePlan: BatchDelete.usesOnePlan(request, table), locks: isOneState ? locks : ""
         ) {
             let predicted = isPredicted ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
-            let held = try heldCounts(request, reach)
             if request.relationships == .deny { try refusePointing(request) }
-            var result = try archived(request, reach, &part) { part in
+            var result = try guarded(request, reach, &part) { part in
                 var batch = try BatchDelete(request, self, part)
                 let continuation = try batch.run()
                 return BatchDeleteResult(
                     deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
             }
-            try checkHeld(request, held, heldCounts(request, reach))
             if let predicted {
                 result.cascadedCount = predicted.cascaded
                 result.nullifiedCount = predicted.nullified
@@ -70,6 +66,7 @@ extension PostgresWriter {
                 result.cascadedCount = after.deleted - before.deleted
                 result.nullifiedCount = after.updated - before.updated
             }
+            try part?.checkAll(result)
             return result
         }
         if let part { archiver?.didCommit(part) }
@@ -79,31 +76,39 @@ extension PostgresWriter {
         return result
     }
 
-    /// Carries out a delete inside its transaction, with what it takes in the archive.
+    /// Carries out a delete inside its transaction, with what it takes in the archive. The transaction fails if held rows, rows without
+    /// a copy, or a schema that nobody has planned for are touched.
     ///
     /// - Parameter body: is given what copies the rows; nil: they are not archived.
-    private func archived(
+    private func guarded(
         _ request: DeleteWork, _ reach: ReachOfDelete, _ part: inout ArchivePart?,
         _ body: (ArchivePart?) throws -> BatchDeleteResult
     ) throws -> BatchDeleteResult {
-        guard let rule = request.archiveRule else { return try body(nil) }
-        guard let archiver else {
-            throw StoreError(.unsupported, store: name, message: "rows are to be archived, but no archive was begun")
-        }
-        // The servers of a cluster commit one after the other: none may forget its part.
-        if reach.losing.contains(where: \.isDistributed) { try execute("SET LOCAL synchronous_commit = on") }
-        let made = try archiver.part(of: rule, reach, self)
+        part = nil
         let firesTriggers = try firesTriggers(reach)
-        let before = try made.lostRows(firesTriggers: firesTriggers)
-        var result = try body(made)
-        // What triggers have put off until the commit must be counted, too.
-        if firesTriggers { try execute("SET CONSTRAINTS ALL IMMEDIATE") }
-        try made.check(
-            lost: made.lostRows(firesTriggers: firesTriggers) - before, ownCount: result.deletedCount,
-            firesTriggers: firesTriggers)
-        try made.finish()
-        result.archivedCount = made.rowCount
-        part = made
+        let held = try heldMarks(request, reach)
+        if let rule = request.archiveRule {
+            guard let archiver else {
+                throw StoreError(
+                    .unsupported, store: name, message: "rows are to be archived, but no archive was begun")
+            }
+            // What is told to be archived is on disk. The servers of a cluster commit one after the other: none may forget its part.
+            try execute("SET LOCAL synchronous_commit = on")
+            part = try archiver.part(of: rule, reach, self)
+        }
+        let before = try part?.changes(firesTriggers: firesTriggers) ?? []
+        var result = try body(part)
+        // What triggers have put off until the commit is looked at, too.
+        if firesTriggers, request.archiveRule != nil || !held.isEmpty { try execute("SET CONSTRAINTS ALL IMMEDIATE") }
+        try refuseChangedSchema(reach)
+        if let part {
+            try part.check(
+                zip(part.changes(firesTriggers: firesTriggers), before).map(-), ownCount: result.deletedCount,
+                firesTriggers: firesTriggers)
+            try part.finish()
+            result.archivedCount = part.rowCount
+        }
+        try checkHeld(request, reach, held)
         return result
     }
 
@@ -144,8 +149,8 @@ extension PostgresConnection {
         guard !tables.isEmpty else { return "0" }
         let list = tables.map { "\($0.number)" }.joined(separator: ", ")
         return
-            "(SELECT coalesce(sum(pg_stat_get_xact_tuples_\(change)(relid)), 0) FROM (SELECT t.oid AS relid "
-            + "FROM unnest(ARRAY[\(list)]::oid[]) AS t (oid) UNION SELECT p.relid FROM unnest(ARRAY[\(list)]::oid[]) AS t (oid) "
-            + "CROSS JOIN LATERAL pg_partition_tree(t.oid) AS p) AS tables)"
+            "(WITH RECURSIVE tree (relid) AS (SELECT unnest(ARRAY[\(list)]::oid[]) UNION SELECT i.inhrelid FROM pg_inherits i "
+            + "JOIN tree ON i.inhparent = tree.relid) "
+            + "SELECT coalesce(sum(pg_stat_get_xact_tuples_\(change)(relid)), 0)::int8 FROM tree)"
     }
 }

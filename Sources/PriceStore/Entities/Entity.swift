@@ -199,6 +199,13 @@ extension Relationship {
             source: source, sourceAttributes: sourceAttributes, destination: destination,
             destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
     }
+
+    /// The relationship to another entity that has the same rows.
+    package func with(destination: String) -> Relationship {
+        Relationship(
+            source: source, sourceAttributes: sourceAttributes, destination: destination,
+            destinationAttributes: destinationAttributes, deleteRule: deleteRule, isIndexed: isIndexed)
+    }
 }
 
 extension Entity {

@@ -88,6 +88,9 @@ public protocol StoreReader: AnyObject {
     ///   `permission` if it is someone else's, others can create in it, or this user cannot.
     func checkArchivePlace(_ name: String) throws(StoreError)
 
+    /// The archives that the store itself holds at a place, the oldest first.
+    func archives(in place: String) throws(StoreError) -> [StoredArchive]
+
     /// What an archive holds for each table, compared with the store as it is.
     ///
     /// - Throws: ``StoreError`` as ``StoreWriter/restoration(of:)``.
@@ -106,6 +109,9 @@ extension StoreReader {
 
     /// The store itself holds no archives.
     public func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
+
+    /// None: the store itself holds no archives.
+    public func archives(in place: String) throws(StoreError) -> [StoredArchive] { [] }
 
     /// The engine has no archives.
     public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] { throw noArchives }
@@ -213,9 +219,6 @@ public protocol StoreWriter: StoreInserter {
     /// - Returns: the archive; nil: there is none, because nothing was archived.
     func completeArchive() throws(StoreError) -> ArchiveResult?
 
-    /// The archives that the store itself holds at a place, the oldest first.
-    func archives(in place: String) throws(StoreError) -> [StoredArchive]
-
     /// Removes an archive that the store itself holds, and nothing that is no part of it.
     func removeArchive(of run: String, in place: String) throws(StoreError)
 
@@ -250,9 +253,6 @@ extension StoreWriter {
 
     /// Nil: nothing was archived.
     public func completeArchive() throws(StoreError) -> ArchiveResult? { nil }
-
-    /// None: the store itself holds no archives.
-    public func archives(in place: String) throws(StoreError) -> [StoredArchive] { [] }
 
     /// The store itself holds no archives.
     public func removeArchive(of run: String, in place: String) throws(StoreError) { throw noArchives }

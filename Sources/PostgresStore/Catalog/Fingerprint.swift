@@ -1,0 +1,83 @@
+import PriceStore
+
+/// Batches delete only while the schema is the one that the plan was made with: keys that cascade, triggers, columns that are
+/// archived.
+extension PostgresConnection {
+    /// What the schema says of deletes from tables, by table: which table has the name, its columns, the foreign keys that refer to it,
+    /// triggers with their functions, rules, row security, and tables that inherit from it.
+    ///
+    /// New partitions and chunks are no change: what they have of their own is.
+    func fingerprints(of tables: [String]) throws -> [(table: String, fingerprint: String)] {
+        let isNoChunk =
+            try schema(ofExtension: "timescaledb") == nil ? "" : " AND \(TimescaleSQL.isNoChunk("i.inhrelid"))"
+        let query =
+            "SELECT name, md5(string_agg(fact, chr(10) ORDER BY fact)) FROM unnest("
+            + SQLFragment.bound(ServerArray.text(tables), "text[]")
+                + """
+                ) AS t (name) CROSS JOIN LATERAL (SELECT to_regclass(name)::oid AS root) AS r CROSS JOIN LATERAL (
+                    WITH RECURSIVE tree (oid) AS (SELECT root
+                        UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid\(isNoChunk))
+                    SELECT concat_ws(' ', 'table', oid, relkind) AS fact FROM pg_class WHERE oid = root
+                    UNION ALL SELECT concat_ws(' ', 'column', attnum, attname, atttypid, atttypmod, attgenerated)
+                    FROM pg_attribute WHERE attrelid = root AND attnum > 0 AND NOT attisdropped
+                    UNION ALL SELECT concat_ws(' ', 'security', c.oid, c.relrowsecurity, c.relforcerowsecurity)
+                    FROM pg_class c JOIN tree USING (oid) WHERE c.relrowsecurity
+                    UNION ALL SELECT concat_ws(' ', 'child', i.inhrelid, i.inhparent) FROM pg_inherits i JOIN tree ON tree.oid = i.inhrelid
+                    JOIN pg_class c ON c.oid = i.inhrelid WHERE NOT c.relispartition AND i.inhrelid <> root
+                    UNION ALL SELECT concat_ws(' ', 'key', f.oid, f.conrelid, f.confdeltype, f.conkey)
+                    FROM pg_constraint f JOIN tree ON tree.oid = f.confrelid WHERE f.contype = 'f' AND f.conparentid = 0
+                    UNION ALL SELECT concat_ws(' ', 'trigger', g.oid, g.tgenabled, g.tgtype, g.tgattr, p.oid, p.xmin)
+                    FROM pg_trigger g JOIN tree ON tree.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
+                    WHERE NOT g.tgisinternal AND g.tgparentid = 0 AND g.tgtype & 24 <> 0
+                    UNION ALL SELECT concat_ws(' ', 'rule', w.oid, w.ev_enabled, w.xmin)
+                    FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class WHERE w.ev_type = '4'
+                ) AS facts GROUP BY name
+                """
+        return try execute(query, isRepeated: true).rows.map { ($0[0] ?? "", $0[1] ?? "") }
+    }
+
+    /// The tables whose rows a delete takes or changes.
+    private func changed(_ reach: ReachOfDelete) throws -> [PostgresTable] {
+        let others = Set(reach.nullifying.map(\.source)).subtracting(reach.losing.map(\.name))
+        return try reach.losing + others.sorted().compactMap { try table($0) }
+    }
+
+    /// Throws if a table that a delete reaches is not what it was when the plan was made. The transaction has locks on the tables, so
+    /// that none changes before it ends.
+    func refuseChangedSchema(_ reach: ReachOfDelete) throws {
+        let tables = try changed(reach)
+        let now = Dictionary(try fingerprints(of: tables.map(\.sql)).map { ($0.table, $0.fingerprint) }) { first, _ in
+            first
+        }
+        for table in tables where catalog.fingerprints[table.sql] != now[table.sql] {
+            throw StoreError(
+                .unsupported, store: name,
+                message:
+                    "the schema of \(table.name) has changed since the plan was made: nothing of this batch is deleted",
+                hint: "run it again")
+        }
+    }
+
+    /// The statement that locks the tables of a delete before the transaction sees a state of them: no column, key or trigger changes
+    /// behind it.
+    func locks(_ reach: ReachOfDelete) throws -> String {
+        let tables = Dictionary(grouping: try changed(reach).filter { !$0.isDistributed && $0.lockMode != nil }) {
+            $0.lockMode ?? ""
+        }
+        return tables.sorted { $0.key < $1.key }.map { mode, tables in
+            let names = tables.map { $0.isHypertable ? "ONLY \($0.sql)" : $0.sql }
+            return "LOCK TABLE \(names.joined(separator: ", ")) IN \(mode) MODE; "
+        }.joined()
+    }
+
+    /// Why rows of a delete could be archived twice, as a clause: one table is a part of another one; nil: none is.
+    func overlap(_ reach: ReachOfDelete) throws -> String? {
+        let tables = try changed(reach)
+        for table in tables {
+            let parts = try descendants(of: table)
+            guard let part = tables.first(where: { parts.contains($0.number) }) else { continue }
+            return "rows of \(part.name), which are rows of \(table.name), have foreign keys of their own"
+        }
+        return nil
+    }
+}
