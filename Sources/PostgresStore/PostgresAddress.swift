@@ -29,7 +29,7 @@ public struct PostgresAddress: Hashable, Sendable {
     /// The server and the database, the same however the URL writes them: without user, password and options.
     public var databaseName: String {
         let parts = url.split(separator: "?", maxSplits: 1).map(String.init)
-        let place = (parts.first ?? "").drop { $0 != "/" }.drop { $0 == "/" }.split(
+        let place = (parts.first ?? "").drop { $0 != "/" }.dropFirst(2).split(
             separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
         let authority = place.first.map(String.init) ?? ""
         let user = authority.lastIndex(of: "@").map { String(authority[..<$0]) } ?? ""

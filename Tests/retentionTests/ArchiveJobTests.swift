@@ -215,11 +215,21 @@ struct ArchiveJobTests {
         let names = { try FileManager.default.contentsOfDirectory(atPath: job.path("archive")).sorted() }
         #expect(try job.retention("run", "--dry-run").status == 65)
         #expect(try job.report().exitCode == 65)
+        for (name, days) in [(old, 31), (young, 29)] {
+            try job.change(
+                "INSERT INTO run(number, run, store, mode, outcome, finished_us, clock_believed) SELECT -\(days), "
+                    + "'\(name.dropLast(7))', store, mode, 'completed', (unixepoch() - \(days * Sample.day)) * 1000000, 1 "
+                    + "FROM run WHERE number = 1", in: "retention.ledger.sqlite")
+        }
         #expect(try names() == [old, young])
         #expect(try job.report("--dry-run", "--accept", "too_many_rows").exitCode == 0)
         #expect(try names() == [old, young])
         let end = try job.retention("run", "--accept", "too_many_rows", "--log-level", "info")
         #expect(end.status == 0 && end.errors.contains("old archive removed"), "\(end)")
         #expect(try names() == [young])
+        // The archive of a run that the ledger does not know stays.
+        let unknown = try archive(job, daysAgo: 40)
+        try job.report("--accept", "too_many_rows")
+        #expect(try names() == [unknown, young])
     }
 }

@@ -88,8 +88,8 @@ package struct Planner {
     private func releasedHolds(_ plan: Plan, reader: any StoreReader) throws -> [ReleasedHold] {
         let lines = Set(policy.holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical))
         var seen = lines
-        let released = former.values.flatMap(\.holds).filter { seen.insert($0.canonical).inserted }
-        return try released.sorted { $0.name < $1.name }.compactMap { hold in
+        let released = memory.rules(of: policy).flatMap(\.holds).filter { seen.insert($0.canonical).inserted }
+        return try released.compactMap { hold in
             guard let held = try HoldPlan.find(hold, policy, reader)?.rows else {
                 return ReleasedHold(name: hold.name, rowCount: nil)
             }
