@@ -4,38 +4,33 @@ import PriceStore
 /// The schema that a plan rests on, to notice that another connection has changed it.
 struct KnownSchema {
     private var version: Int
-    private let entries: Set<SchemaEntry>
+    private let triggers: Set<SchemaEntry>
+    /// The definitions of the tables, by name.
+    private let tables: [String: String]
 
     init(_ connection: SQLiteConnection, _ db: Database) throws {
         version = try connection.pragma("schema_version", db)
-        entries = try Self.entries(db)
+        let entries = try SchemaEntry.all(db)
+        triggers = Set(entries.filter { $0.type == "trigger" })
+        // Statistics are no part of the plan.
+        let found = entries.filter { $0.type == "table" && !$0.name.hasPrefix("sqlite_stat") }
+        tables = Dictionary(found.map { ($0.name, $0.sql ?? "") }) { first, _ in first }
     }
 
-    /// Throws if the tables, indexes and triggers are not what they were.
+    /// Throws if a delete can have another effect than when the schema was read: a trigger is new or gone, a table has changed, or
+    /// a new one refers to others.
     mutating func confirm(_ connection: SQLiteConnection, _ db: Database) throws {
-        let now = try connection.pragma("schema_version", db)
-        guard now != version else { return }
-        guard try Self.entries(db) == entries else {
+        guard try connection.pragma("schema_version", db) != version else { return }
+        let now = try KnownSchema(connection, db)
+        let isSame =
+            now.triggers == triggers && tables.allSatisfy { now.tables[$0] == $1 }
+            && now.tables.allSatisfy { tables[$0] != nil || !$1.uppercased().contains("REFERENCES") }
+        guard isSame else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message:
-                    "another program has changed the tables, indexes or triggers of the store since the plan was made",
+                message: "another program has changed the tables or triggers of the store since the plan was made",
                 hint: "nothing of this transaction is deleted; the next run makes a new plan")
         }
-        version = now
-    }
-
-    /// Statistics are no part of the plan.
-    private static func entries(_ db: Database) throws -> Set<SchemaEntry> {
-        Set(try SchemaEntry.all(db).filter { !$0.name.hasPrefix("sqlite_stat") })
-    }
-}
-
-extension SQLiteConnection {
-    /// Throws if another connection has changed the schema since the first survey, for a delete that must keep or copy rows of
-    /// tables that only the schema names.
-    func confirmSchema(of work: DeleteWork, _ db: Database) throws {
-        guard work.archiveRule != nil || !work.fetchRequest.predicate.holds.isEmpty else { return }
-        try catalog.schema?.confirm(self, db)
+        version = now.version
     }
 }

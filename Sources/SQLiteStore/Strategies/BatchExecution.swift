@@ -29,14 +29,14 @@ extension SQLiteWriter {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.technique == .rebuild {
-            try run("reading the schema") { try confirmSchema(of: request, $0) }
+            if request.isPlanned { try run("reading the schema") { try catalog.schema?.confirm(self, $0) } }
             return try rebuild(request)
         }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             let counters = try DeleteCounters.of(request, self, db)
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
-                    try confirmSchema(of: request, db)
+                    if request.isPlanned { try catalog.schema?.confirm(self, db) }
                     try archiver?.begin(request.request.withoutPlace, self, db)
                     var batch = try BatchDelete(request, self, db, archiver)
                     let continuation = try batch.run()

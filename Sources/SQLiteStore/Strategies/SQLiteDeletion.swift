@@ -28,6 +28,7 @@ final class SQLiteDeletion: Deletion {
         work.technique = technique
         work.maxLock = request.maxLock
         work.archiveRule = request.archiveRule
+        work.isPlanned = true
         work.stayingRows = findings.stayingRows
         work.surveyed = findings.mark
         if technique.isRebuild { work.expectedCount = findings.expiredCount }

@@ -72,6 +72,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var only: Predicate?
     /// The rule under whose name the rows are archived; nil: they are not.
     var archiveRule: String?
+    /// Whether the delete was planned by a survey: then it is not carried out on another schema.
+    var isPlanned = false
 
     init(_ request: BatchDeleteRequest) { self.request = request }
 }
