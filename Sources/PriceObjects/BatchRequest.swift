@@ -56,7 +56,7 @@ extension BatchInsertRequest: BatchRequest {
     /// Inserts the rows.
     public func execute(in store: any ObjectStore) throws(StoreError) -> BatchInsertResult { try store.execute(self) }
 
-    /// If an observer is told of the new rows, or an object may be of a row that is replaced.
+    /// True if an observer is notified of the new rows, or if an object can stand for a row that is replaced.
     public func needsObjectIDs(for context: StoreContext) -> Bool {
         !context.observers.isEmpty || !context.heldObjects(of: changedEntities).isEmpty
     }

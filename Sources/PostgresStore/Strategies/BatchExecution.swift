@@ -92,7 +92,8 @@ extension PostgresWriter {
                 throw StoreError(
                     .unsupported, store: name, message: "rows are to be archived, but no archive was begun")
             }
-            // What is told to be archived is on disk. The servers of a cluster commit one after the other: none may forget its part.
+            // Rows that are reported as archived are on disk. The servers of a cluster commit one after the other, so each commit
+            // is synchronous.
             try execute("SET LOCAL synchronous_commit = on")
             part = try archiver.part(of: rule, reach, self)
         }

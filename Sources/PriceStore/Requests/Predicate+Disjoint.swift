@@ -33,11 +33,9 @@ extension FetchRequest {
     package static func spared(
         _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) -> FetchRequest {
-        let named = deletes.map(\.fetchRequest).filter {
-            $0.entity == entity && !$0.predicate.isDisjoint(from: filter)
-        }
-        let predicate = named.reduce(.readable(date) && filter) { $0 && .notTrue($1.predicate) }
-        return FetchRequest(entity: entity, predicate: predicate, fetchLimit: limit)
+        let named = deletes.map(\.fetchRequest).filter { $0.entity == entity }
+        return FetchRequest(entity: entity, predicate: .readable(date) && filter, fetchLimit: limit)
+            .besides(named.map(\.predicate))
     }
 }
 

@@ -49,7 +49,7 @@ struct FormerRule {
         var covering = sameName.flatMap { isNoWider($0) ? $0 : nil }
         // There may be thousands.
         let ofEntity =
-            try covering == nil || !(covering?.former.holds.isEmpty ?? true)
+            try covering?.former.holds.isEmpty != true
             ? planner.former.values.filter { try $0.concerns(entity, reader) }
                 .sorted { $0.rule.rule.name < $1.rule.rule.name } : []
         let live = try ofEntity.filter { try $0.isLive && $0.includes(entity, reader) }

@@ -14,14 +14,9 @@ extension Plan {
                 zone: zone)
             return request.deletion
         }
-        // Rules that can name none of the same rows would only make the statement long.
-        func concerns(_ other: Plan.Step) -> Bool {
-            other.surveyRequest.map { $0.entity == request.entity && !$0.filter.isDisjoint(from: request.filter) }
-                ?? false
-        }
-        let siblings = steps[..<index].filter(concerns)
+        let siblings = steps[..<index].filter { $0.surveyRequest?.entity == request.entity }
         func count(from first: Int64, to last: Int64) throws -> Int {
-            let earlier = steps.filter(concerns).map { deletion($0, days: first) }
+            let earlier = steps.filter { $0.surveyRequest?.entity == request.entity }.map { deletion($0, days: first) }
             let others = earlier + siblings.map { deletion($0, days: last) }
             let rows = FetchRequest(entity: request.entity, predicate: deletion(steps[index], days: last) ?? .all)
             return try reader.count(rows.besides(others.compactMap(\.self)))
