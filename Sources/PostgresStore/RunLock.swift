@@ -71,7 +71,7 @@ extension PostgresWriter {
     }
 }
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// Whether a run holds the lock at this moment.
     public func isRunLockHeld() throws(StoreError) -> Bool {
         do {

@@ -7,10 +7,10 @@ public import PriceStore
 public struct BatchUpdateRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
-    /// Whether rows of sub-entities are included; see `FetchRequest.includesSubentities`.
+    /// Whether rows of sub-entities are included; see `StoreFetchRequest.includesSubentities`.
     public var includesSubentities = true
     /// The rows to change.
-    public var predicate: Predicate
+    public var predicate: StorePredicate
     /// The attributes to set, and their values.
     public var propertiesToUpdate: [String: StoreValue]
     /// What the result contains.
@@ -18,7 +18,7 @@ public struct BatchUpdateRequest: Hashable, Sendable {
 
     /// Makes a request that sets attributes of the rows that a predicate names.
     public init(
-        entity: String, predicate: Predicate = .all, propertiesToUpdate: [String: StoreValue],
+        entity: String, predicate: StorePredicate = .all, propertiesToUpdate: [String: StoreValue],
         resultType: BatchResultType = .statusOnly
     ) {
         self.entity = entity

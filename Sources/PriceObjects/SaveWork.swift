@@ -68,7 +68,7 @@ struct SaveWork {
     }
 
     private mutating func compare(_ objects: [ManagedObject], _ shape: EntityShape) throws {
-        let request = FetchRequest(
+        let request = StoreFetchRequest(
             entity: shape.entity.name, predicate: .objectIDs(objects.compactMap(\.objectID)))
         let names = shape.names
         var rows: [ObjectID: [StoreValue]] = [:]
@@ -177,12 +177,12 @@ struct SaveWork {
             let entity = try context.shape(object.entity).entity
             for relationship in entity.incomingRelationships
             where relationship.deleteRule == .restrict || relationship.deleteRule == .noAction {
-                let row = FetchRequest(entity: entity.name, predicate: .objectIDs([id]))
+                let row = StoreFetchRequest(entity: entity.name, predicate: .objectIDs([id]))
                 guard let key = try writer.fetch(row, attributes: relationship.destinationAttributes).first else {
                     continue
                 }
-                let refers = zip(relationship.sourceAttributes, key).map { Predicate.compare($0, .equal, $1) }
-                let rowCount = try writer.count(FetchRequest(entity: relationship.source, predicate: .and(refers)))
+                let refers = zip(relationship.sourceAttributes, key).map { StorePredicate.compare($0, .equal, $1) }
+                let rowCount = try writer.count(StoreFetchRequest(entity: relationship.source, predicate: .and(refers)))
                 guard rowCount > 0, let attribute = relationship.destinationAttributes.first else { continue }
                 failures.append(
                     ValidationError.Failure(

@@ -67,9 +67,10 @@ extension StoreContext {
     ///   - limit: at most this many rows; nil: all.
     /// - Throws: `StoreError`, and what the type's initializer throws.
     public func fetch<Row: Storable>(
-        _ type: Row.Type, where predicate: Predicate = .all, by order: [SortDescriptor] = [], limit: Int? = nil
+        _ type: Row.Type, where predicate: StorePredicate = .all, by order: [StoreSortDescriptor] = [],
+        limit: Int? = nil
     ) throws -> [Row] {
-        let request = FetchRequest(
+        let request = StoreFetchRequest(
             entity: Row.entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit)
         let (entity, attributes) = (Row.entity, Row.attributes)
         return try inserter.fetch(request, attributes: attributes).map { values in

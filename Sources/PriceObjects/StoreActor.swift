@@ -6,7 +6,7 @@ public import PriceStore
 ///
 /// ```swift
 /// let prices = try await StoreActor { try SQLiteWriter(path: path) }
-/// let count = try await prices.perform { try $0.count(FetchRequest(entity: "item")) }
+/// let count = try await prices.perform { try $0.count(StoreFetchRequest(entity: "item")) }
 /// ```
 ///
 /// A task that is cancelled ends its statement: what it was doing is rolled back, and ``perform(_:)`` throws

@@ -45,7 +45,7 @@ private final class ContextDeletion: Deletion {
         return part
     }
 
-    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+    func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {
         try deletion.remainingCount(besides: others)
     }
 }

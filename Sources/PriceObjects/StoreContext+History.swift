@@ -78,7 +78,7 @@ extension StoreContext {
                 let part = Array(rest.prefix(500))
                 rest = rest.dropFirst(500)
                 do throws(StoreError) {
-                    let request = FetchRequest(entity: entity, predicate: .objectIDs(part))
+                    let request = StoreFetchRequest(entity: entity, predicate: .objectIDs(part))
                     there.formUnion(try inserter.fetchObjectIDs(request))
                 } catch {
                     // The entity may have been dropped, or its key may have changed: then none of the rows exists.

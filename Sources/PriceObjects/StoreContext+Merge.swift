@@ -127,7 +127,7 @@ extension StoreContext {
             while !rest.isEmpty {
                 let part = rest.prefix(500)
                 rest = rest.dropFirst(500)
-                let request = FetchRequest(entity: entity, predicate: .objectIDs(part.compactMap(\.objectID)))
+                let request = StoreFetchRequest(entity: entity, predicate: .objectIDs(part.compactMap(\.objectID)))
                 var rows: [ObjectID: [StoreValue]] = [:]
                 for row in try inserter.fetchRows(request, attributes: shape.names) { rows[row.objectID] = row.values }
                 for object in part {

@@ -65,7 +65,7 @@ public final class StoreContext {
     ///
     /// It executes one statement and holds all objects in memory.
     /// - Throws: `StoreError`.
-    public func fetch(_ request: FetchRequest) throws -> [ManagedObject] {
+    public func fetch(_ request: StoreFetchRequest) throws -> [ManagedObject] {
         let shape = try shape(request.entity)
         var objects: [ManagedObject] = []
         for row in try inserter.fetchRows(request, attributes: shape.names) {
@@ -87,12 +87,12 @@ public final class StoreContext {
 
     /// The IDs of the rows that a request finds, in its order. No objects are created. Use it with ``object(with:)``
     /// and ``delete(_:)`` to delete many objects in a save.
-    public func fetchObjectIDs(_ request: FetchRequest) throws -> [ObjectID] {
+    public func fetchObjectIDs(_ request: StoreFetchRequest) throws -> [ObjectID] {
         try inserter.fetchObjectIDs(request)
     }
 
     /// How many rows a request finds in the store, without unsaved changes.
-    public func count(_ request: FetchRequest) throws -> Int { try inserter.count(request) }
+    public func count(_ request: StoreFetchRequest) throws -> Int { try inserter.count(request) }
 
     /// The object of a row. The store is not read: if there is no such row, accessing the object throws.
     public func object(with id: ObjectID) -> ManagedObject {
@@ -187,7 +187,7 @@ extension StoreContext {
         if let shape = object.shape, let snapshot = object.snapshot { return (shape, snapshot) }
         guard let id = object.objectID else { throw object.error(.detached) }
         let shape = try shape(object.entity)
-        let request = FetchRequest(entity: object.entity, predicate: .objectIDs([id]))
+        let request = StoreFetchRequest(entity: object.entity, predicate: .objectIDs([id]))
         guard let row = try inserter.fetchRows(request, attributes: shape.names).first else {
             forget(object)
             throw object.error(.deleted)

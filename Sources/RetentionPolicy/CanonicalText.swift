@@ -38,7 +38,7 @@ enum CanonicalText {
     }
 
     /// The conditions of `where`, by attribute and in the order of their names.
-    static func conditions(_ filter: Predicate) -> String {
+    static func conditions(_ filter: StorePredicate) -> String {
         var found: [String: [(String, String)]] = [:]
         var whole: [String: String] = [:]
         for condition in filter.conjuncts {
@@ -67,9 +67,9 @@ enum CanonicalText {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The conditions that must all be true; ``all`` has none.
-    var conjuncts: [Predicate] {
+    var conjuncts: [StorePredicate] {
         switch self {
         case .all: []
         case .and(let parts): parts.flatMap(\.conjuncts)
@@ -78,13 +78,13 @@ extension Predicate {
     }
 
     /// Whether each row that meets the conditions of this `where` meets those of another one. False where that is not plain.
-    func implies(_ other: Predicate) -> Bool {
+    func implies(_ other: StorePredicate) -> Bool {
         let own = conjuncts
         return other.conjuncts.allSatisfy { wanted in own.contains { $0.impliesCondition(wanted) } }
     }
 
     /// Bounds are not compared: how values are ordered depends on the column.
-    private func impliesCondition(_ other: Predicate) -> Bool {
+    private func impliesCondition(_ other: StorePredicate) -> Bool {
         func bytes(_ values: [StoreValue]) -> Set<[UInt8]> { Set(values.map { Array(CanonicalText.value($0).utf8) }) }
         switch (self, other) {
         case (.compare(let name, .equal, let value), .isIn(let other, let values)):

@@ -4,8 +4,8 @@ package import PriceStore
 package struct Hold: Hashable, Sendable {
     package var name: String
     package var entity: String
-    /// Which rows of the entity; ``Predicate/all`` without `where`.
-    package var filter: Predicate = .all
+    /// Which rows of the entity; ``StorePredicate/all`` without `where`.
+    package var filter: StorePredicate = .all
     /// The first date that is held, by the date attribute of the entity's rules; nil: no lower end.
     package var from: Instant?
     /// The end of the dates that are held, exclusive; nil: no upper end.

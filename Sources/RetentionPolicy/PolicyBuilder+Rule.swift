@@ -59,19 +59,19 @@ extension PolicyBuilder {
     }
 
     /// All conditions of `where`, in file order.
-    static func predicate(_ conditions: SettingGroup) -> Predicate {
-        conditions.keys.reduce(Predicate.all) { predicate, attribute in
+    static func predicate(_ conditions: SettingGroup) -> StorePredicate {
+        conditions.keys.reduce(StorePredicate.all) { predicate, attribute in
             predicate && condition(on: attribute, conditions[attribute]?.value)
         }
     }
 
-    private static func condition(on attribute: String, _ value: Setting.Value?) -> Predicate {
+    private static func condition(on attribute: String, _ value: Setting.Value?) -> StorePredicate {
         switch value {
         case .stored(let value): return .compare(attribute, .equal, value)
         case .list(let items):
             return .isIn(attribute, items.compactMap { if case .stored(let value) = $0.value { value } else { nil } })
         case .group(let operators):
-            return operators.keys.reduce(Predicate.all) { predicate, name in
+            return operators.keys.reduce(StorePredicate.all) { predicate, name in
                 predicate && comparison(of: attribute, name, operators[name]?.value)
             }
         // A value that could not be read: there is a diagnostic, and no policy comes of it.
@@ -79,13 +79,13 @@ extension PolicyBuilder {
         }
     }
 
-    private static func comparison(of attribute: String, _ name: String, _ value: Setting.Value?) -> Predicate {
+    private static func comparison(of attribute: String, _ name: String, _ value: Setting.Value?) -> StorePredicate {
         if case .flag(let isNull) = value { return isNull ? .isNull(attribute) : .isNotNull(attribute) }
         guard case .stored(let value) = value, let comparison = operators[name] else { return .all }
         return .compare(attribute, comparison, value)
     }
 
-    static let operators: [String: Predicate.Operator] = [
+    static let operators: [String: StorePredicate.Operator] = [
         "lt": .less, "le": .lessOrEqual, "gt": .greater, "ge": .greaterOrEqual, "ne": .notEqual,
     ]
 }

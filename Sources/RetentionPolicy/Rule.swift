@@ -14,8 +14,8 @@ package struct Rule: Sendable {
     /// Whether the store itself says so, too: then there is no unit to be wrong about.
     package var isFormatStored = false
     package var maxAge: MaxAge
-    /// The rows that the rule considers; ``Predicate/all`` without `where`.
-    package var filter: Predicate = .all
+    /// The rows that the rule considers; ``StorePredicate/all`` without `where`.
+    package var filter: StorePredicate = .all
     package var keepLast: KeepLastSetting?
     /// Nil: the default, 1971-01-01 in the policy's zone.
     package var earliest: Instant?

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 public import PriceStore
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// The bytes of the pages of a table and its indexes; nil: it has no pages, or SQLite does not know. Entities of a
     /// Core Data model that share a table have the size of the whole table.
     ///

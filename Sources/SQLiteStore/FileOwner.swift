@@ -21,7 +21,7 @@ package struct FileOwner: Hashable, Sendable {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Throws unless the file is the owner's or empty; nothing is written.
     ///
     /// - Returns: whether it is empty.

@@ -57,7 +57,7 @@ struct OtherUsers {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Whether another process has the store open in WAL mode, or any other connection has written since this was
     /// last asked. In rollback-journal mode the answer is always yes.
     public func isInUseByOthers() throws(StoreError) -> Bool {

@@ -1,7 +1,7 @@
 import GRDB
 public import PriceStore
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// The size of the main file in bytes, as the database itself counts it.
     public func sizeBytes() throws(StoreError) -> Int64 {
         try run("reading the size") { try Int64(pragma("page_count", $0)) * Int64(pragma("page_size", $0)) }

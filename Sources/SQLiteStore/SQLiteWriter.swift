@@ -3,7 +3,7 @@ public import PriceObjects
 public import PriceStore
 
 /// A SQLite file that is read and changed.
-public final class SQLiteWriter: SQLiteStore, ObjectStore {
+public final class SQLiteWriter: SQLiteFile, ObjectStore {
     let wal = WriteAheadLog()
     let historyRecorder = HistoryRecorder()
     /// Copies the rows that are deleted to the archive of the run; nil: no archive was begun.
@@ -76,7 +76,7 @@ public final class SQLiteWriter: SQLiteStore, ObjectStore {
     }
 
     /// The same under a lock that the connection holds, and for a second connection to the file.
-    func confirmIdentity(_ db: Database, and other: SQLiteConnection) throws(StoreError) {
+    func confirmIdentity(_ db: Database, and other: SQLiteFileConnection) throws(StoreError) {
         do { try identity?.check(path: name, db) } catch {
             throw StoreError(error, store: name, doing: "looking at the file")
         }

@@ -10,7 +10,7 @@ struct Temporaries {
     var sparingMark: ChangeMark?
     /// The table of the rows that the batch at work deletes, of each entity, by lower-cased name.
     var chosenRows: [String: String] = [:]
-    /// Tables of keys that the statements at work refer to; see ``SQLiteConnection/keyCondition(_:_:_:)``.
+    /// Tables of keys that the statements at work refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
     var keyLists: [String] = []
     /// What goes or changes with the rows that the batches of one request delete.
     var counters: DeleteCounters?
@@ -38,7 +38,7 @@ struct Temporaries {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// A name for a temporary object that was never used before on this connection.
     func temporaryName(_ kind: String) -> String {
         temporaries.nameCount += 1

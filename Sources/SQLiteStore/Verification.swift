@@ -1,7 +1,7 @@
 import GRDB
 public import PriceStore
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// Throws if the pages of an entity's table or indexes are damaged, or if an index does not match the table.
     ///
     /// `quick_check` would be cheaper, but it does not compare an index with its table, and rows are deleted by their

@@ -71,7 +71,7 @@ struct StoreOpening {
 
     /// The address of a server, or why this build cannot reach any.
     private static func address(_ url: String, passwordFile: String? = nil) throws(CommandFailure) -> PostgresAddress {
-        guard PostgresStore.isAvailable else {
+        guard PostgresDatabase.isAvailable else {
             throw CommandFailure(
                 exitCode: 78, message: "this build has no PostgreSQL engine for \(Secrets.removed(fromURL: url))",
                 hint: "install the package retention-postgresql, or build with `swift build --traits Postgres`")

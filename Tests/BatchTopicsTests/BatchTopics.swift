@@ -8,7 +8,7 @@ import Testing
 struct BatchTopics {
     private let folder: Folder
     private let context: StoreContext
-    private let doneItems = FetchRequest(entity: "Item", predicate: Attribute("done") == true)
+    private let doneItems = StoreFetchRequest(entity: "Item", predicate: Attribute("done") == true)
 
     /// A folder that goes when the test ends.
     private final class Folder {
@@ -62,14 +62,14 @@ struct BatchTopics {
                 objects: (0..<60).map { ["time": StoreValue(1_735_689_600 + $0 * 86_400), "dollars": 2600.5] }))
     }
 
-    private func items(_ predicate: PriceStore.Predicate = .all) throws -> [ManagedObject] {
-        try context.fetch(FetchRequest(entity: "Item", predicate: predicate))
+    private func items(_ predicate: StorePredicate = .all) throws -> [ManagedObject] {
+        try context.fetch(StoreFetchRequest(entity: "Item", predicate: predicate))
     }
 
-    private func count(_ entity: String) throws -> Int { try context.count(FetchRequest(entity: entity)) }
+    private func count(_ entity: String) throws -> Int { try context.count(StoreFetchRequest(entity: entity)) }
 
     @Test func topic01AllRowsOfAnEntityAreDeleted() throws {
-        let result = try context.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "GoldPrice")))
+        let result = try context.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "GoldPrice")))
         #expect(result.deletedCount == 60)
         #expect(try count("GoldPrice") == 0 && count("Item") == 10)
     }
@@ -91,8 +91,8 @@ struct BatchTopics {
 
     @Test func topic04TheResultTypeSaysWhatTheResultTells() throws {
         func result(_ type: BatchResultType) throws -> BatchDeleteResult {
-            let ten = FetchRequest(
-                entity: "GoldPrice", sortDescriptors: [PriceStore.SortDescriptor("time")], fetchLimit: 10)
+            let ten = StoreFetchRequest(
+                entity: "GoldPrice", sortDescriptors: [StoreSortDescriptor("time")], fetchLimit: 10)
             return try context.execute(BatchDeleteRequest(fetchRequest: ten, resultType: type))
         }
         #expect(try result(.statusOnly).objectIDs.isEmpty)
@@ -107,7 +107,7 @@ struct BatchTopics {
         #expect(try context.execute(BatchDeleteRequest(objectIDs: ids)).deletedCount == 2)
         // They are gone already.
         #expect(try context.execute(BatchDeleteRequest(objectIDs: ids)).deletedCount == 0)
-        let prices = try context.fetchObjectIDs(FetchRequest(entity: "GoldPrice"))
+        let prices = try context.fetchObjectIDs(StoreFetchRequest(entity: "GoldPrice"))
         #expect { try context.execute(BatchDeleteRequest(objectIDs: ids + prices)) } throws: {
             "\($0)".contains("GoldPrice, Item")
         }
@@ -115,7 +115,7 @@ struct BatchTopics {
 
     @Test func topic06ObjectsInMemoryLearnOfTheDeletesByAMerge() throws {
         let viewContext = StoreContext(try SQLiteWriter(path: folder.store))
-        let (mine, shown) = (try items(), try viewContext.fetch(FetchRequest(entity: "Item")))
+        let (mine, shown) = (try items(), try viewContext.fetch(StoreFetchRequest(entity: "Item")))
         let result = try context.execute(BatchDeleteRequest(fetchRequest: doneItems, resultType: .objectIDs))
         // Nobody has told the objects.
         #expect(try mine[0].text(for: "name") == "item 1" && !shown[0].isDeleted)
@@ -124,7 +124,7 @@ struct BatchTopics {
         #expect(mine[0].isDeleted && shown[0].isDeleted && !mine[2].isDeleted && !shown[2].isDeleted)
         #expect(throws: ManagedObjectError.self) { try mine[0].text(for: "name") }
         // One call does both.
-        let rest = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "Item"))
+        let rest = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "Item"))
         try context.executeAndMergeChanges(using: rest, into: [viewContext])
         #expect(mine.allSatisfy(\.isDeleted) && shown.allSatisfy(\.isDeleted))
     }
@@ -132,16 +132,16 @@ struct BatchTopics {
     @Test func topic07DeleteRulesApply() throws {
         try context.execute(
             BatchInsertRequest(entity: "Note", objects: [["id": 1, "item": 1], ["id": 2, "item": 3]]))
-        let first = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "Item", predicate: Attribute("id") == 1))
+        let first = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "Item", predicate: Attribute("id") == 1))
         #expect(try context.execute(first).nullifiedCount == 1)
-        var lists = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "List"))
+        var lists = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "List"))
         lists.relationships = .deny
         #expect { try context.execute(lists) } throws: { "\($0)".contains("Item") }
         lists.relationships = .asDeclared
         let result = try context.execute(lists)
         #expect(result.deletedCount == 1 && result.cascadedCount == 9)
         #expect(try count("Item") == 0)
-        #expect(try context.count(FetchRequest(entity: "Note", predicate: .isNull("item"))) == 2)
+        #expect(try context.count(StoreFetchRequest(entity: "Note", predicate: .isNull("item"))) == 2)
     }
 
     @Test func topic08TheHistoryTellsOtherProgramsOfTheDeletes() throws {
@@ -149,7 +149,7 @@ struct BatchTopics {
         try writer.keepHistory()
         let other = StoreContext(writer)
         let token = try other.currentHistoryToken()
-        let shown = try other.fetch(FetchRequest(entity: "Item"))
+        let shown = try other.fetch(StoreFetchRequest(entity: "Item"))
         try context.execute(BatchDeleteRequest(fetchRequest: doneItems))
         try StoreContext.merge(history: other.history(after: token), into: [other])
         #expect(shown.filter(\.isDeleted).count == 2)
@@ -180,13 +180,13 @@ struct BatchTopics {
     @Test func topic11GoldPricesOlderThanAMonthGoAndTheRestIsFetched() throws {
         let march = try #require(Instant(iso8601: "2025-03-01"))
         let month = 28 * 86_400.0
-        let old = FetchRequest(
+        let old = StoreFetchRequest(
             entity: "GoldPrice", predicate: .date("time", .unixSeconds, before: Date(march) - month))
-        let held = try context.fetch(FetchRequest(entity: "GoldPrice"))
+        let held = try context.fetch(StoreFetchRequest(entity: "GoldPrice"))
         let result = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
         #expect(result.deletedCount == 31 && held.filter(\.isDeleted).count == 31)
         let rest = try context.fetch(
-            FetchRequest(entity: "GoldPrice", sortDescriptors: [PriceStore.SortDescriptor("time")]))
+            StoreFetchRequest(entity: "GoldPrice", sortDescriptors: [StoreSortDescriptor("time")]))
         #expect(rest.count == 29)
         #expect(try rest[0].instant(for: "time", encoding: .unixSeconds) == Instant(iso8601: "2025-02-01"))
     }

@@ -15,8 +15,9 @@ enum ExpiringRows {
     /// A batch of at most so many of the rows that a rule deletes, the oldest first.
     static func batch(_ rows: Int? = 50, of rule: SurveyRequest = request) -> DeleteWork {
         DeleteWork(
-            fetchRequest: FetchRequest(
-                entity: rule.entity, predicate: rule.deletion, sortDescriptors: [SortDescriptor("at")], fetchLimit: rows
+            fetchRequest: StoreFetchRequest(
+                entity: rule.entity, predicate: rule.deletion, sortDescriptors: [StoreSortDescriptor("at")],
+                fetchLimit: rows
             ),
             resultType: .count, technique: .range)
     }
@@ -32,7 +33,7 @@ func storeError(_ body: () throws -> Void) -> StoreError? {
     }
 }
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// What a survey finds, with what only the engine knows of it.
     func findings(_ request: SurveyRequest) throws -> Findings {
         _ = try survey(request)

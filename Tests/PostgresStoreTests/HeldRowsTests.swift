@@ -17,7 +17,7 @@ struct HeldRowsTests {
         return request
     }
 
-    private static func hold(_ entity: String, _ rows: PriceStore.Predicate, name: String = "audit") -> HeldRows {
+    private static func hold(_ entity: String, _ rows: StorePredicate, name: String = "audit") -> HeldRows {
         HeldRows(name: name, entity: entity, rows: rows)
     }
 

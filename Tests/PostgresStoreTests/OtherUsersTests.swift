@@ -30,7 +30,8 @@ struct OtherUsersTests {
         let writer = try database.writer()
         let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01"))
         _ = try writer.execute(
-            BatchDeleteRequest(fetchRequest: FetchRequest(entity: "q", predicate: request.deletion), resultType: .count)
+            BatchDeleteRequest(
+                fetchRequest: StoreFetchRequest(entity: "q", predicate: request.deletion), resultType: .count)
         )
         let vacuums = "SELECT coalesce(max(vacuum_count), 0) FROM pg_stat_user_tables WHERE relname = "
         for mode in [ReclaimMode.none, .auto, .incremental] {

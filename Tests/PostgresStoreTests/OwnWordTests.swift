@@ -59,8 +59,8 @@ struct OwnWordTests {
         let writer = try database.writer()
         let result = try writer.execute(
             BatchDeleteRequest(
-                fetchRequest: FetchRequest(
-                    entity: "q", predicate: .all, sortDescriptors: [SortDescriptor("at", ascending: false)],
+                fetchRequest: StoreFetchRequest(
+                    entity: "q", predicate: .all, sortDescriptors: [StoreSortDescriptor("at", ascending: false)],
                     fetchLimit: 2),
                 resultType: .objectIDs, relationships: .cascade))
         #expect(result.deletedCount == 2 && result.cascadedCount == 3)

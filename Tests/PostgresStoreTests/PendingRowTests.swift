@@ -70,7 +70,7 @@ struct PendingRowTests {
 
     private static func whole(_ request: SurveyRequest) -> BatchDeleteRequest {
         BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion), resultType: .count)
+            fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.deletion), resultType: .count)
     }
 
     @Test func rowsThatAreReplacedAreCountedAsTheNewOnes() throws {
@@ -87,7 +87,8 @@ struct PendingRowTests {
             #expect(survey.rowCount == 2 && survey.expiredCount == 1)
             #expect(
                 try reader.fetch(
-                    FetchRequest(entity: "q", predicate: .compare("id", .equal, .integer(1))), attributes: ["price"])
+                    StoreFetchRequest(entity: "q", predicate: .compare("id", .equal, .integer(1))),
+                    attributes: ["price"])
                     == [[.real(1)]])
         }
         #expect(try database.run("SELECT at FROM q WHERE id = 1")[0].hasPrefix("2020"))
@@ -154,7 +155,7 @@ struct PendingRowTests {
         #expect(try writer.updateObject(id, set: ["price": .integer(9)], ifStill: ["price": .real(4)]) == false)
         #expect(try writer.updateObject(id, set: ["price": .integer(9)], ifStill: ["price": .real(5)]))
         let rows = try writer.fetchRows(
-            FetchRequest(entity: "q", predicate: .objectIDs([id])), attributes: ["price", "symbol"])
+            StoreFetchRequest(entity: "q", predicate: .objectIDs([id])), attributes: ["price", "symbol"])
         #expect(rows == [StoredRow(objectID: id, values: [.real(9), .text("XAU")])])
         #expect(try writer.deleteObject(id, ifStill: [:]) && !writer.deleteObject(id, ifStill: [:]))
         let request = BatchUpdateRequest(

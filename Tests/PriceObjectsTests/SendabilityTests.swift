@@ -41,7 +41,7 @@ struct SendabilityTests {
 
     @Test func whatMayCrossThreadsCanBeShared() throws {
         let (status, said) = try share([
-            "ObjectID", "ChangeSet", "ObjectsDidChange", "StoreValue", "Predicate", "FetchRequest",
+            "ObjectID", "ChangeSet", "ObjectsDidChange", "StoreValue", "StorePredicate", "StoreFetchRequest",
             "BatchDeleteRequest", "BatchDeleteResult", "BatchUpdateRequest", "BatchUpdateResult", "BatchInsertResult",
             "Entity", "Instant", "CalendarZone", "MergePolicy", "StoreError", "ValidationError", "ManagedObjectError",
             "MergeConflictError",

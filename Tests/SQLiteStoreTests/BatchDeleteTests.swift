@@ -48,15 +48,16 @@ struct BatchDeleteTests {
     func limitOffsetAndOrderAreObeyedByTheDelete(_ table: Table, _ resultType: BatchResultType) throws {
         let store = try store(table)
         let writer = try store.writer()
-        var fetch = FetchRequest(
-            entity: "t", predicate: .compare("v", .greater, .integer(1)), sortDescriptors: [SortDescriptor("v")],
+        var fetch = StoreFetchRequest(
+            entity: "t", predicate: .compare("v", .greater, .integer(1)), sortDescriptors: [StoreSortDescriptor("v")],
             fetchLimit: 2, fetchOffset: 1)
         let ids = try writer.fetchObjectIDs(fetch)
         let result = try writer.execute(BatchDeleteRequest(fetchRequest: fetch, resultType: resultType))
         #expect(result.deletedCount == 2)
         #expect(Set(result.objectIDs) == (resultType == .objectIDs ? Set(ids) : []))
         #expect(try store.rows("SELECT v FROM t ORDER BY v") == ["1", "2", "5", "6"])
-        fetch = FetchRequest(entity: "t", sortDescriptors: [SortDescriptor("v", ascending: false)], fetchOffset: 3)
+        fetch = StoreFetchRequest(
+            entity: "t", sortDescriptors: [StoreSortDescriptor("v", ascending: false)], fetchOffset: 3)
         #expect(try writer.execute(BatchDeleteRequest(fetchRequest: fetch)).deletedCount == 1)
         #expect(try store.rows("SELECT v FROM t ORDER BY v") == ["2", "5", "6"])
     }
@@ -65,7 +66,7 @@ struct BatchDeleteTests {
         let store = try store(table)
         let writer = try store.writer()
         let ids = try writer.fetchObjectIDs(
-            FetchRequest(entity: "t", predicate: .isIn("v", [.integer(2), .integer(4), .integer(5)])))
+            StoreFetchRequest(entity: "t", predicate: .isIn("v", [.integer(2), .integer(4), .integer(5)])))
         #expect(try writer.deleteObject(ids[0], ifStill: [:]))
         let result = try writer.execute(BatchDeleteRequest(objectIDs: ids + ids, resultType: .objectIDs))
         #expect(result.deletedCount == 2)
@@ -80,14 +81,15 @@ struct BatchDeleteTests {
         let writer = try store.writer()
         #expect(try writer.execute(BatchDeleteRequest(objectIDs: [])) == BatchDeleteResult(deletedCount: 0))
         let (t, u) = (
-            try writer.fetchObjectIDs(FetchRequest(entity: "t")), try writer.fetchObjectIDs(FetchRequest(entity: "u"))
+            try writer.fetchObjectIDs(StoreFetchRequest(entity: "t")),
+            try writer.fetchObjectIDs(StoreFetchRequest(entity: "u"))
         )
         #expect {
             try writer.execute(BatchDeleteRequest(objectIDs: t + u))
         } throws: {
             ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("several entities: t, u")
         }
-        let foreign = try other.reader().fetchObjectIDs(FetchRequest(entity: "t"))
+        let foreign = try other.reader().fetchObjectIDs(StoreFetchRequest(entity: "t"))
         #expect {
             try writer.execute(BatchDeleteRequest(objectIDs: t + foreign))
         } throws: {
@@ -108,7 +110,7 @@ struct BatchDeleteTests {
             END
             """)
         let writer = try store.writer()
-        let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "t"), resultType: resultType)
+        let request = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t"), resultType: resultType)
         #expect {
             try writer.execute(request)
         } throws: { ($0 as? StoreError)?.kind == .constraint && "\($0)".contains("row 3 stays") }
@@ -116,8 +118,8 @@ struct BatchDeleteTests {
             try store.rows("SELECT (SELECT count(*) FROM t), (SELECT count(*) FROM c), (SELECT count(*) FROM audit)")
                 == ["3|2|0"])
         // What was undone is not counted by the next request.
-        var fetch = FetchRequest(entity: "t", predicate: .compare("id", .less, .integer(3)))
-        fetch.sortDescriptors = [SortDescriptor("id")]
+        var fetch = StoreFetchRequest(entity: "t", predicate: .compare("id", .less, .integer(3)))
+        fetch.sortDescriptors = [StoreSortDescriptor("id")]
         let result = try writer.execute(BatchDeleteRequest(fetchRequest: fetch, resultType: resultType))
         #expect(result.deletedCount == 2 && result.cascadedCount == 1)
     }
@@ -127,14 +129,14 @@ struct BatchDeleteTests {
             "CREATE TABLE t (id INTEGER PRIMARY KEY)", "INSERT INTO t VALUES (1), (2), (3)",
             "CREATE TRIGGER keep BEFORE DELETE ON t WHEN OLD.id = 2 BEGIN SELECT RAISE(IGNORE); END")
         let result = try store.writer().execute(
-            BatchDeleteRequest(fetchRequest: FetchRequest(entity: "t"), resultType: .objectIDs))
+            BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t"), resultType: .objectIDs))
         #expect(result.objectIDs.map(\.key) == [[.integer(1)], [.integer(3)]])
         #expect(result.deletedCount == 2)
     }
 
     @Test func aDeleteInBatchesHasNoOffset() throws {
         let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
-        let fetch = FetchRequest(entity: "t", fetchLimit: 1, fetchOffset: 1)
+        let fetch = StoreFetchRequest(entity: "t", fetchLimit: 1, fetchOffset: 1)
         #expect {
             try store.writer().execute(DeleteWork(fetchRequest: fetch, technique: .windows))
         } throws: { ($0 as? StoreError)?.kind == .unsupported }
@@ -150,8 +152,8 @@ struct BatchDeleteTests {
             "INSERT INTO t VALUES (1, 1), (2, 2), (3, 3)", "INSERT INTO c VALUES (1, 1), (2, 1), (3, 3)")
         let writer = try store.writer()
         let one = BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(2))))
-        var windows = DeleteWork(fetchRequest: FetchRequest(entity: "t", fetchLimit: 1), technique: .windows)
+            fetchRequest: StoreFetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(2))))
+        var windows = DeleteWork(fetchRequest: StoreFetchRequest(entity: "t", fetchLimit: 1), technique: .windows)
         if hasBegunBefore {
             windows.continuation = try writer.execute(windows).continuation
         } else {

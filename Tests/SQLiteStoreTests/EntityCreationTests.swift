@@ -41,7 +41,7 @@ struct EntityCreationTests {
         context.insert(entity: "shop", values: ["id": 1])
         context.insert(entity: "shelf", values: ["id": 1, "shop": 1])
         try context.save()
-        let all = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop"))
+        let all = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "shop"))
         switch rule {
         case .cascade: #expect(try context.execute(all).cascadedCount == 1)
         case .nullify, .setDefault: #expect(try context.execute(all).nullifiedCount == 1)
@@ -52,7 +52,7 @@ struct EntityCreationTests {
     @Test func defaultsAreCreated() throws {
         try writer.createEntity(shop)
         try writer.execute(BatchInsertRequest(entity: "shop", objects: [["id": 1]]))
-        let row = try writer.fetch(FetchRequest(entity: "shop"), attributes: ["name", "rate"])
+        let row = try writer.fetch(StoreFetchRequest(entity: "shop"), attributes: ["name", "rate"])
         #expect(row == [["o'shop", 2.5]])
         #expect(try writer.entity(named: "shop")?.attribute(named: "name")?.isRequired == true)
     }

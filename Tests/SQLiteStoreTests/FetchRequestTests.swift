@@ -5,10 +5,10 @@ import Testing
 /// What a fetch request finds in a store, and in which order.
 struct FetchRequestTests {
     struct Case: Sendable, CustomTestStringConvertible {
-        let predicate: Predicate
+        let predicate: StorePredicate
         let found: [Int64]
         var testDescription: String { "\(predicate)" }
-        init(_ predicate: Predicate, _ found: [Int64]) {
+        init(_ predicate: StorePredicate, _ found: [Int64]) {
             self.predicate = predicate
             self.found = found
         }
@@ -62,7 +62,7 @@ struct FetchRequestTests {
             """)
         let reader = try store.reader()
         for entity in ["r0", "r1", "r2"] {
-            let ids = try reader.fetchObjectIDs(FetchRequest(entity: entity, predicate: row.predicate))
+            let ids = try reader.fetchObjectIDs(StoreFetchRequest(entity: entity, predicate: row.predicate))
             #expect(ids.map(\.key) == row.found.map { [.integer($0)] })
         }
     }
@@ -73,13 +73,13 @@ struct FetchRequestTests {
                 "CREATE TABLE r (id INTEGER PRIMARY KEY, t \(type))",
                 "INSERT INTO r VALUES (1, '12a'), (2, '1'), (3, 'b12')")
             let found = try store.reader().fetchObjectIDs(
-                FetchRequest(entity: "r", predicate: .begins("t", with: "12")))
+                StoreFetchRequest(entity: "r", predicate: .begins("t", with: "12")))
             #expect(found.map(\.key) == [[.integer(1)]])
         }
     }
 
     struct Comparison: Sendable {
-        let comparison: Predicate.Operator
+        let comparison: StorePredicate.Operator
         let found: [Int64]
     }
 
@@ -136,12 +136,12 @@ struct FetchRequestTests {
             name: "at", encoding: format.encoding, earliest: try #require(Instant(iso8601: "1980-01-01")))
         let instant = try #require(Instant(iso8601: "2024-03-01"))
         let reader = try store.reader()
-        func found(_ predicate: Predicate) throws -> [Int64] {
-            try reader.fetch(FetchRequest(entity: "r", predicate: predicate), attributes: ["id"]).compactMap {
+        func found(_ predicate: StorePredicate) throws -> [Int64] {
+            try reader.fetch(StoreFetchRequest(entity: "r", predicate: predicate), attributes: ["id"]).compactMap {
                 if case .integer(let id) = $0[0] { id } else { nil }
             }
         }
-        let predicate = Predicate.dateCompare(date, row.comparison, instant)
+        let predicate = StorePredicate.dateCompare(date, row.comparison, instant)
         #expect(try found(predicate) == row.found)
         // True or false, never unknown: NOT finds all the others.
         #expect(try found(.not(predicate)) == (1...8).filter { !row.found.contains($0) })
@@ -152,8 +152,8 @@ struct FetchRequestTests {
             "CREATE TABLE r (n INTEGER, k TEXT, v, PRIMARY KEY (k, n)) WITHOUT ROWID",
             "INSERT INTO r VALUES (1, 'a', 5), (2, 'a', 4), (3, 'a', 4), (4, 'b', 1), (5, 'b', 9)")
         let reader = try store.reader()
-        var fetch = FetchRequest(
-            entity: "r", sortDescriptors: [SortDescriptor("v", ascending: false)], fetchLimit: 2, fetchOffset: 1)
+        var fetch = StoreFetchRequest(
+            entity: "r", sortDescriptors: [StoreSortDescriptor("v", ascending: false)], fetchLimit: 2, fetchOffset: 1)
         #expect(try reader.fetch(fetch, attributes: ["n"]) == [[.integer(1)], [.integer(2)]])
         #expect(try reader.count(fetch) == 2)
         fetch.fetchLimit = nil
@@ -178,7 +178,7 @@ struct FetchRequestTests {
         let store = try TemporaryStore(
             "CREATE TABLE t (v)", "INSERT INTO t VALUES (2), (1), (3)", "CREATE VIEW w AS SELECT v FROM t")
         let reader = try store.reader()
-        var fetch = FetchRequest(entity: "w", sortDescriptors: [SortDescriptor("v")], fetchLimit: 2)
+        var fetch = StoreFetchRequest(entity: "w", sortDescriptors: [StoreSortDescriptor("v")], fetchLimit: 2)
         #expect(try reader.fetch(fetch, attributes: ["v"]) == [[.integer(1)], [.integer(2)]])
         fetch.sortDescriptors = []
         #expect(try reader.fetch(fetch, attributes: ["v"]).count == 2)

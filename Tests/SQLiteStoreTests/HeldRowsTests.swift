@@ -17,7 +17,7 @@ struct HeldRowsTests {
         return request
     }
 
-    private static func hold(_ entity: String, _ rows: Predicate, name: String = "audit") -> HeldRows {
+    private static func hold(_ entity: String, _ rows: StorePredicate, name: String = "audit") -> HeldRows {
         HeldRows(name: name, entity: entity, rows: rows)
     }
 
@@ -128,7 +128,7 @@ struct HeldRowsTests {
     @Test func theDatesOfAHoldAreFromInclusiveAndUntilExclusive() throws {
         let store = try Self.prices()
         func count(_ from: Int64?, _ until: Int64?) throws -> Int {
-            let rows = Predicate.mayBeDated(
+            let rows = StorePredicate.mayBeDated(
                 Self.date, from: from.map { Instant(unixSeconds: $0) }, until: until.map { Instant(unixSeconds: $0) })
             return try store.reader().survey(Self.request("p", Self.hold("p", rows))).heldCount
         }
@@ -249,7 +249,7 @@ struct HeldRowsTests {
             "CREATE TRIGGER sweep AFTER DELETE ON p BEGIN DELETE FROM \(entity) WHERE \(entity == "c" ? "kind = 'kept'" : "id = 4"); END"
         )
         let rows =
-            entity == "c" ? Predicate.compare("kind", .equal, .text("kept")) : .compare("id", .equal, .integer(4))
+            entity == "c" ? StorePredicate.compare("kind", .equal, .text("kept")) : .compare("id", .equal, .integer(4))
         let writer = try store.writer()
         let request = Self.request("p", Self.hold(entity, rows))
         _ = try writer.survey(request)

@@ -34,7 +34,7 @@ struct ObjectAccessTests {
         let writer = try store.writer()
         let id = try writer.insertObject(entity: "T", values: table.values)
         #expect(id == ObjectID(entity: "t", key: table.key, storeIdentifier: writer.storeIdentifier))
-        let fetch = FetchRequest(entity: "t", predicate: .objectIDs([id]))
+        let fetch = StoreFetchRequest(entity: "t", predicate: .objectIDs([id]))
         #expect(try writer.fetchRows(fetch, attributes: ["v"]) == [StoredRow(objectID: id, values: [.text("a")])])
         #expect(try writer.updateObject(id, set: ["v": .text("b")], ifStill: ["v": .text("a")]))
         #expect(try store.rows("SELECT v FROM t") == ["b"])
@@ -109,21 +109,22 @@ struct ObjectAccessTests {
             "CREATE TABLE r (v)", "INSERT INTO r (rowid, v) SELECT n, k FROM t")
         let reader = try store.reader()
         for entity in ["t", "r"] {
-            let ids = try reader.fetchObjectIDs(FetchRequest(entity: entity))
+            let ids = try reader.fetchObjectIDs(StoreFetchRequest(entity: entity))
             #expect(ids.count == 40000)
             let some = Array(ids.dropFirst(100))
-            #expect(try reader.count(FetchRequest(entity: entity, predicate: .objectIDs(some))) == 39900)
+            #expect(try reader.count(StoreFetchRequest(entity: entity, predicate: .objectIDs(some))) == 39900)
             #expect(
-                try reader.count(FetchRequest(entity: entity, predicate: .notTrue(.objectIDs(Array(ids.prefix(3000))))))
+                try reader.count(
+                    StoreFetchRequest(entity: entity, predicate: .notTrue(.objectIDs(Array(ids.prefix(3000))))))
                     == 37000)
-            #expect(try reader.count(FetchRequest(entity: entity, predicate: .objectIDs([]))) == 0)
+            #expect(try reader.count(StoreFetchRequest(entity: entity, predicate: .objectIDs([]))) == 0)
         }
     }
 
     @Test func twoConnectionsNameARowAliveByTheSameIDHoweverTheyNameTheFile() throws {
         let store = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
         let link = try store.link()
-        let fetch = FetchRequest(entity: "t")
+        let fetch = StoreFetchRequest(entity: "t")
         let ids = try store.reader().fetchObjectIDs(fetch)
         #expect(try SQLiteReader(path: link).fetchObjectIDs(fetch) == ids)
         let other = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
@@ -134,17 +135,17 @@ struct ObjectAccessTests {
         let store = try TemporaryStore("CREATE TABLE t (v)", "CREATE TABLE u (v)", "INSERT INTO t VALUES (1)")
         let other = try TemporaryStore("CREATE TABLE t (v)", "INSERT INTO t VALUES (1)")
         let reader = try store.reader()
-        let foreign = try other.reader().fetchObjectIDs(FetchRequest(entity: "t"))
+        let foreign = try other.reader().fetchObjectIDs(StoreFetchRequest(entity: "t"))
         for entity in ["t", "u"] {
             #expect {
-                try reader.count(FetchRequest(entity: entity, predicate: .objectIDs(foreign)))
+                try reader.count(StoreFetchRequest(entity: entity, predicate: .objectIDs(foreign)))
             } throws: {
                 "\($0)".contains("object IDs of t are of another store, \(foreign[0].storeIdentifier ?? "?")")
             }
         }
-        let own = try reader.fetchObjectIDs(FetchRequest(entity: "t"))
+        let own = try reader.fetchObjectIDs(StoreFetchRequest(entity: "t"))
         #expect {
-            try reader.count(FetchRequest(entity: "u", predicate: .objectIDs(own)))
+            try reader.count(StoreFetchRequest(entity: "u", predicate: .objectIDs(own)))
         } throws: {
             ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("several entities: t, u")
         }

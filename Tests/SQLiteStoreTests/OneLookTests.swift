@@ -10,7 +10,7 @@ struct OneLookTests {
     static let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
     static let cutoff = Instant(unixSeconds: 1000)
 
-    private func survey(_ store: SQLiteStore, _ date: DateAttribute = date) throws -> Findings {
+    private func survey(_ store: SQLiteFile, _ date: DateAttribute = date) throws -> Findings {
         try store.findings(SurveyRequest(entity: "t", date: date, cutoff: Self.cutoff))
     }
 
@@ -23,9 +23,9 @@ struct OneLookTests {
         var statements: [String] = []
         writer.trace = { statement, _ in statements.append(statement) }
         var request = DeleteWork(
-            fetchRequest: PriceStore.FetchRequest(
+            fetchRequest: StoreFetchRequest(
                 entity: "t", predicate: .date(DateRange(date, before: Self.cutoff)),
-                sortDescriptors: [SortDescriptor("at")], fetchLimit: batch), technique: strategy)
+                sortDescriptors: [StoreSortDescriptor("at")], fetchLimit: batch), technique: strategy)
         request.rowIDs = rowIDs
         request.hasDenseRowIDs = areDense
         let results = try writer.executeAll(request)

@@ -66,7 +66,7 @@ struct RehearsalTests {
             entity: "t", date: date, cutoff: Instant(unixSeconds: 500),
             keepLast: KeepLast(count: 1, groupedBy: ["b"], among: .all, date: date))
         let names = try store.entity(named: "t")?.attributes.map(\.name) ?? []
-        let rows = try store.fetch(FetchRequest(entity: "t"), attributes: names).map { "\($0)" }.sorted()
+        let rows = try store.fetch(StoreFetchRequest(entity: "t"), attributes: names).map { "\($0)" }.sorted()
         var survey = try store.survey(request)
         // Which of several unreadable values is shown does not matter.
         for index in survey.unreadable.indices { survey.unreadable[index].example = .null }

@@ -29,7 +29,7 @@ struct RelationshipRuleTests {
 
     private func request(_ rule: BatchDeleteRequest.RelationshipRule) -> BatchDeleteRequest {
         BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: "p", predicate: .compare("id", .less, .integer(3))),
+            fetchRequest: StoreFetchRequest(entity: "p", predicate: .compare("id", .less, .integer(3))),
             relationships: rule)
     }
 

@@ -83,12 +83,12 @@ struct RelationshipTests {
         let second = Self.request(
             "p",
             preceding: [
-                BatchDeleteRequest(fetchRequest: FetchRequest(entity: "c", predicate: first.deletion))
+                BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "c", predicate: first.deletion))
             ])
         let third = Self.request(
             "d",
             preceding: second.preceding + [
-                BatchDeleteRequest(fetchRequest: FetchRequest(entity: "p", predicate: second.deletion))
+                BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "p", predicate: second.deletion))
             ])
         let reader = try store.reader()
         #expect(try reader.survey(first).expiredCount == 2)
@@ -239,8 +239,8 @@ struct RelationshipTests {
         let survey = try writer.findings(Self.request("p"))
         #expect(survey.cascadedCount == 18_000)
         var batch = DeleteWork(
-            fetchRequest: FetchRequest(
-                entity: "p", predicate: Self.request("p").deletion, sortDescriptors: [SortDescriptor("at")],
+            fetchRequest: StoreFetchRequest(
+                entity: "p", predicate: Self.request("p").deletion, sortDescriptors: [StoreSortDescriptor("at")],
                 fetchLimit: 1), resultType: .count, technique: survey.technique)
         var results: [BatchDeleteResult] = []
         repeat {

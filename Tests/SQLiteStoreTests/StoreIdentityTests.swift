@@ -12,7 +12,7 @@ struct StoreIdentityTests {
 
     private func expectReplaced(_ store: TemporaryStore, _ writer: SQLiteWriter) throws {
         let before = try? store.bytes()
-        let request = BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "t"))
+        let request = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t"))
         #expect { try writer.execute(request) } throws: { ($0 as? StoreError)?.kind == .replaced }
         #expect((try? store.bytes()) == before)
     }
@@ -65,8 +65,8 @@ struct StoreIdentityTests {
         }
         try expectReplaced(store, writer)
         try FileManager.default.removeItem(atPath: second)
-        #expect(try store.reader().count(FetchRequest(entity: "t")) == 3)
-        let request = BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "t"))
+        #expect(try store.reader().count(StoreFetchRequest(entity: "t")) == 3)
+        let request = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "t"))
         #expect(try writer.execute(request).deletedCount == 3)
     }
 
@@ -107,7 +107,7 @@ struct StoreIdentityTests {
             try store.change { try $0.execute(sql: "CREATE TABLE other(n); DROP TABLE other; VACUUM") }
             _ = try writer.reclaim(ReclaimRequest(mode: .vacuum))
         }
-        #expect(try writer.count(PriceStore.FetchRequest(entity: "t")) == 9)
+        #expect(try writer.count(StoreFetchRequest(entity: "t")) == 9)
     }
 
     /// A file that is still empty has no header to compare.

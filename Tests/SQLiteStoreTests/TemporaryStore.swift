@@ -85,9 +85,9 @@ extension SQLiteWriter {
     ) throws(StoreError) -> [BatchDeleteResult] {
         try executeAll(
             DeleteWork(
-                fetchRequest: FetchRequest(
+                fetchRequest: StoreFetchRequest(
                     entity: request.entity, predicate: request.deletion,
-                    sortDescriptors: [SortDescriptor(request.date.name)],
+                    sortDescriptors: [StoreSortDescriptor(request.date.name)],
                     fetchLimit: technique.isInBatches ? batchRows : nil,
                     includesSubentities: request.includesSubentities),
                 resultType: .count, technique: technique, relationships: request.relationships))
@@ -103,7 +103,7 @@ extension [BatchDeleteResult] {
     }
 }
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// What a survey finds, with what only the engine knows of it.
     func findings(_ request: SurveyRequest) throws -> Findings {
         _ = try survey(request)

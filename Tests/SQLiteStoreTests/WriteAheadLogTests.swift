@@ -16,7 +16,7 @@ struct WriteAheadLogTests {
     }
 
     private func change(_ writer: SQLiteWriter) throws {
-        _ = try writer.update(PriceStore.FetchRequest(entity: "t"), set: ["at": .integer(7)])
+        _ = try writer.update(StoreFetchRequest(entity: "t"), set: ["at": .integer(7)])
     }
 
     @Test func beyondItsBoundItIsEmptied() throws {

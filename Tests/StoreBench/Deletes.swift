@@ -12,7 +12,7 @@ struct OldPoints: ParsableArguments {
     @Argument(help: "Points before this time go, in seconds since 1970.")
     var before: Int64
 
-    var request: PriceStore.FetchRequest {
+    var request: StoreFetchRequest {
         .init(entity: "YahooGoldPricePoint", predicate: Attribute("updateTime") < before)
     }
 

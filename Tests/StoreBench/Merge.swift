@@ -21,7 +21,7 @@ struct Merge: ParsableCommand {
 
     func run() throws {
         let writer = try SQLiteWriter(path: store)
-        let all = FetchRequest(entity: "YahooGoldPricePoint", fetchLimit: ids)
+        let all = StoreFetchRequest(entity: "YahooGoldPricePoint", fetchLimit: ids)
         let deleted = try writer.fetchObjectIDs(all)
         var first = all
         first.fetchLimit = held

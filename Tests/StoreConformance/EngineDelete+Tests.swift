@@ -3,7 +3,7 @@ package import PriceStore
 extension EngineDelete {
     /// A batch, or all rows, by a technique.
     package init(
-        fetchRequest: FetchRequest, resultType: BatchResultType = .statusOnly, technique: Kind = .whole,
+        fetchRequest: StoreFetchRequest, resultType: BatchResultType = .statusOnly, technique: Kind = .whole,
         relationships: BatchDeleteRequest.RelationshipRule = .asDeclared, continuation: BatchContinuation? = nil
     ) {
         self.init(

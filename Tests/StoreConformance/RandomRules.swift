@@ -55,7 +55,7 @@ extension RandomRules {
         return (0..<pick([1, 1, 2])).map { number in
             // The last table is often one whose rows go with others.
             let table = chance(40) ? ruleTables[ruleTables.count - 1] : pick(ruleTables)
-            var rows = Predicate.all
+            var rows = StorePredicate.all
             if chance(50) { rows = condition(table) }
             if chance(40) {
                 let date = DateAttribute(
@@ -114,12 +114,12 @@ extension RandomRules {
     }
 
     /// A `where` of one or two parts.
-    private mutating func condition(_ table: RuleTable) -> Predicate {
+    private mutating func condition(_ table: RuleTable) -> StorePredicate {
         let part = comparison(table)
         return chance(30) ? part && comparison(table) : part
     }
 
-    private mutating func comparison(_ table: RuleTable) -> Predicate {
+    private mutating func comparison(_ table: RuleTable) -> StorePredicate {
         guard !table.filters.isEmpty else { return .all }
         let (column, values) = pick(table.filters)
         switch Int.random(in: 0..<6, using: &random) {

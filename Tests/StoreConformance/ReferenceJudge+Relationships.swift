@@ -176,7 +176,7 @@ extension SurveyRequest {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The attributes that a `where` looks at.
     fileprivate var attributes: [String] {
         switch self {

@@ -77,7 +77,7 @@ package struct ReferenceJudge {
         if !verdict.isRefused, !verdict.dependsOnNullified {
             preceding.append(
                 BatchDeleteRequest(
-                    fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
+                    fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.deletion),
                     relationships: request.relationships))
         }
         return verdict
@@ -126,12 +126,12 @@ package struct ReferenceJudge {
 
     // MARK: Predicates
 
-    private func isTrue(_ predicate: Predicate, _ row: ReferenceStore.Row, _ table: ReferenceStore.Table) -> Bool {
+    private func isTrue(_ predicate: StorePredicate, _ row: ReferenceStore.Row, _ table: ReferenceStore.Table) -> Bool {
         truth(predicate, row, table) == true
     }
 
     /// True, false, or nil for unknown. Only what a `where` can say.
-    func truth(_ predicate: Predicate, _ row: ReferenceStore.Row, _ table: ReferenceStore.Table) -> Bool? {
+    func truth(_ predicate: StorePredicate, _ row: ReferenceStore.Row, _ table: ReferenceStore.Table) -> Bool? {
         func order(_ name: String, _ value: StoreValue) -> Int? {
             ReferenceValue.compare(
                 row[name], ReferenceValue.converted(value, table.affinity(name)), table.collation(name))

@@ -46,7 +46,7 @@ struct DocsTests {
     }
 
     @Test(
-        .enabled(if: PostgresStore.isAvailable, "built without the trait Postgres"),
+        .enabled(if: PostgresDatabase.isAvailable, "built without the trait Postgres"),
         arguments: try policies().filter(\.isForServers))
     func showsValidPoliciesForServers(_ sample: Sample) throws {
         try expectValid(sample)

@@ -30,8 +30,8 @@ struct HistoryTests {
         let (job, writer) = try job()
         let context = StoreContext(writer)
         let token = try context.currentHistoryToken()
-        let prices = try context.fetch(FetchRequest(entity: "Price"))
-        let quotes = try context.fetch(FetchRequest(entity: "Quote"))
+        let prices = try context.fetch(StoreFetchRequest(entity: "Price"))
+        let quotes = try context.fetch(StoreFetchRequest(entity: "Quote"))
         #expect(try job.report().totals.deleted == 40)
         #expect(prices.allSatisfy { !$0.isDeleted })
 

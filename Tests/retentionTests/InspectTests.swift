@@ -55,7 +55,7 @@ struct InspectTests {
         try job.folder.write("no database at all", to: "text.sqlite")
         #expect(try job.retention("inspect", "text.sqlite").status == 74)
         let server = try job.retention("inspect", "postgresql:///prices?host=/nowhere")
-        #expect(server.status == (PostgresStore.isAvailable ? 69 : 78))
+        #expect(server.status == (PostgresDatabase.isAvailable ? 69 : 78))
         #expect(try job.retention("inspect").status == 64)
     }
 

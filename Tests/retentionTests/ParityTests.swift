@@ -10,7 +10,7 @@ import Testing
 /// One rule set over the same random rows on both engines: the same figures, and the same rows left.
 @Suite(
     .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresStore.isAvailable && PostgresCluster.shared != nil
+        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
     })
 struct ParityTests {
     private static let cutoff = Instant(unixSeconds: 1_790_000_000)
@@ -46,7 +46,7 @@ struct ParityTests {
             DateAttribute(name: name, encoding: encoding, zone: zone, earliest: Instant(unixSeconds: 31_536_000))
         }
         let text = date("text", .iso8601)
-        let gold = Predicate.compare("symbol", .equal, .text("XAU"))
+        let gold = StorePredicate.compare("symbol", .equal, .text("XAU"))
         return [
             SurveyRequest(
                 entity: "price", date: date("seconds", .unixSeconds),
@@ -80,11 +80,11 @@ struct ParityTests {
             ]
             let deleted = try store.execute(
                 BatchDeleteRequest(
-                    fetchRequest: FetchRequest(entity: "price", predicate: rule.deletion), resultType: .count)
+                    fetchRequest: StoreFetchRequest(entity: "price", predicate: rule.deletion), resultType: .count)
             ).deletedCount
             #expect(deleted == survey.expiredCount && deleted > 0)
             let left = try store.fetch(
-                FetchRequest(entity: "price", sortDescriptors: [SortDescriptor("id")]), attributes: ["id"])
+                StoreFetchRequest(entity: "price", sortDescriptors: [StoreSortDescriptor("id")]), attributes: ["id"])
             // FNV-1a over the keys.
             var digest: UInt64 = 0xCBF2_9CE4_8422_2325
             for byte in left.description.utf8 { digest = (digest ^ UInt64(byte)) &* 0x100_0000_01B3 }

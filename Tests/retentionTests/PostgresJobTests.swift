@@ -6,7 +6,7 @@ import Testing
 /// The program on a PostgreSQL database.
 @Suite(
     .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresStore.isAvailable && PostgresCluster.shared != nil
+        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
     })
 struct PostgresJobTests {
     private let cluster: PostgresCluster

@@ -7,7 +7,7 @@ import Testing
 /// `archive` and `retention undo` on a PostgreSQL database, as a user meets them.
 @Suite(
     .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresStore.isAvailable && PostgresCluster.shared != nil
+        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
     })
 struct PostgresUndoTests {
     private let cluster: PostgresCluster

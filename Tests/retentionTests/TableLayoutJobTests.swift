@@ -54,7 +54,7 @@ extension TableLayout {
 @Suite(
     .serialized,
     .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresStore.isAvailable && PostgresCluster.shared != nil
+        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
     })
 struct TableLayoutJobTests {
     private func job(_ url: String) throws -> LaunchedJob {

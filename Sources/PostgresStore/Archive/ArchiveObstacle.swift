@@ -1,6 +1,6 @@
 public import PriceStore
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// Why the rows of a request cannot be archived: what is deleted with them cannot be known, or could not be restored.
     public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") {

@@ -436,7 +436,7 @@ extension ServerArchive {
     }
 }
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// What an archive holds for each table, compared with the store as it is.
     public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
         try run("comparing the archive with the store") { try ServerArchive(request, self).counts(self) }

@@ -1,6 +1,6 @@
 public import PriceStore
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// Throws unless a schema can hold archives, and is this user's alone.
     public func checkArchivePlace(_ name: String) throws(StoreError) {
         try run("looking at the schema of the archives") { _ = try check(ArchivePlace(schema: name)) }

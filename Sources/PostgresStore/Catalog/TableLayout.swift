@@ -1,6 +1,6 @@
 public import PriceStore
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// The size of the database in bytes.
     public func sizeBytes() throws(StoreError) -> Int64 {
         try run("reading the size") {

@@ -1,8 +1,8 @@
 public import PriceStore
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// How many rows a request finds.
-    public func count(_ request: FetchRequest) throws(StoreError) -> Int {
+    public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") {
             let scope = try scope(request.entity)
             let condition = try condition(request.predicate, scope)
@@ -17,7 +17,7 @@ extension PostgresStore {
     }
 
     /// The values of rows that a request finds.
-    public func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+    public func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try run("reading the rows of \(request.entity)") {
             let scope = try scope(request.entity)
             let result = try execute(try select(request, attributes, key: [], scope))
@@ -28,7 +28,7 @@ extension PostgresStore {
     }
 
     /// The rows that a request finds, with their identities; only of tables with a primary key.
-    public func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+    public func fetchRows(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
         try run("reading the rows of \(request.entity)") {
             let scope = try scope(request.entity)
             let key = try requireKey(scope)
@@ -44,7 +44,7 @@ extension PostgresStore {
     }
 
     private func select(
-        _ request: FetchRequest, _ attributes: [String], key: [String], _ scope: RowScope
+        _ request: StoreFetchRequest, _ attributes: [String], key: [String], _ scope: RowScope
     ) throws -> SQLFragment {
         let columns = try key + attributes.map { scope.column(try scope.attribute($0, store: name).name) }
         var query =

@@ -148,7 +148,7 @@ extension PostgresWriter {
     }
 
     /// Sets attributes of the rows that a request finds.
-    public func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+    public func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try requireNoLimit(request)
         guard !values.isEmpty else { return 0 }
         return try run("updating the rows of \(request.entity)", isRepeatable: false) {

@@ -178,7 +178,7 @@ extension PostgresConnection {
     }
 }
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
     public func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,

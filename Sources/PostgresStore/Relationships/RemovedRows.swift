@@ -104,7 +104,7 @@ extension PostgresConnection {
     /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
     func followRelationships(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings) throws {
         let delete = BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: request.entity, predicate: request.deletion),
+            fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.deletion),
             relationships: request.relationships)
         var removed = RemovedRows(self)
         let reached = try reach(of: rows.scope.table, request.relationships)

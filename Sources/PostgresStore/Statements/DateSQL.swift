@@ -76,7 +76,7 @@ struct DateSQL {
     }
 
     /// The readable rows whose first instant compares so with an instant.
-    func readable(_ comparison: Predicate.Operator, _ instant: Instant) -> SQLFragment {
+    func readable(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
         let isRight: SQLFragment
         switch reading {
         case .never: return .never

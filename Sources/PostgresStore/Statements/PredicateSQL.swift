@@ -8,7 +8,7 @@ extension PostgresConnection {
     }
 
     /// A predicate as an SQL condition on the rows of a scope.
-    func condition(_ predicate: Predicate, _ scope: RowScope) throws -> SQLFragment {
+    func condition(_ predicate: StorePredicate, _ scope: RowScope) throws -> SQLFragment {
         switch predicate {
         case .all: return .always
         case .compare(let name, let comparison, let value):
@@ -145,7 +145,7 @@ extension PostgresConnection {
     }
 }
 
-extension Predicate.Operator {
+extension StorePredicate.Operator {
     /// The operator in SQL.
     var sql: String {
         switch self {
@@ -159,7 +159,7 @@ extension Predicate.Operator {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The date range that the predicate demands; nil: none.
     var dateRange: DateRange? {
         switch self {

@@ -115,7 +115,7 @@ struct BatchDelete {
 
 extension PostgresConnection {
     /// The sort descriptors in SQL, ties broken by key.
-    func order(_ descriptors: [SortDescriptor], _ scope: RowScope) throws -> String {
+    func order(_ descriptors: [StoreSortDescriptor], _ scope: RowScope) throws -> String {
         let sorted = try descriptors.map { descriptor in
             // NULL sorts first, as in every other store.
             scope.column(try scope.attribute(descriptor.attribute, store: name).name)
@@ -125,7 +125,7 @@ extension PostgresConnection {
     }
 
     /// The LIMIT and OFFSET of a request; empty if it wants all rows.
-    func limits(_ request: FetchRequest) -> SQLFragment {
+    func limits(_ request: StoreFetchRequest) -> SQLFragment {
         var text = ""
         if let limit = request.fetchLimit { text += " LIMIT \(max(0, limit))" }
         if request.fetchOffset > 0 { text += " OFFSET \(request.fetchOffset)" }

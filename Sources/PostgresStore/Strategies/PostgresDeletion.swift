@@ -13,7 +13,7 @@ final class PostgresDeletion: Deletion {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
         work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
-        work.fetchRequest.sortDescriptors = [SortDescriptor(request.date.name)]
+        work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.technique = findings.technique
         // Dropping partitions changes the first and the last date.
         if findings.technique == .range { work.ends = findings.ends }
@@ -48,7 +48,7 @@ final class PostgresDeletion: Deletion {
         return DeletionPart(result, from: work.continuation)
     }
 
-    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+    func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {
         (work.continuation, work.ends) = (nil, nil)
         return try writer.count(work.request.fetchRequest.besides(others))
     }
@@ -61,7 +61,7 @@ extension PostgresWriter {
     }
 }
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// How the rows of a request would be deleted now.
     public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try knownFindings(of: request)

@@ -10,7 +10,7 @@ struct KnownCounts: Hashable {
     /// The rows of a table that meet a condition.
     struct Rows: Hashable {
         let table: Int
-        let predicate: Predicate
+        let predicate: StorePredicate
     }
 
     /// The number that the next transaction takes which changes anything, whoever's it is.
@@ -66,7 +66,7 @@ extension PostgresConnection {
     }
 
     /// The number of rows that a request finds, if it is known and still holds.
-    func knownCount(_ table: PostgresTable, _ predicate: Predicate) throws -> Int? {
+    func knownCount(_ table: PostgresTable, _ predicate: StorePredicate) throws -> Int? {
         guard transactionDepth == 0, let known,
             let count = known.ofDeletes[.init(table: table.number, predicate: predicate)]
         else { return nil }

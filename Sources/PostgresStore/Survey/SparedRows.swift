@@ -1,9 +1,9 @@
 public import PriceStore
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// How many readable rows of an entity stay after several deletes, their cascades followed.
     public func countSpared(
-        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+        _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {
         try run("counting the rows of \(entity) that stay") {
             let own = try requireTable(entity).name

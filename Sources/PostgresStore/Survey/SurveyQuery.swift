@@ -1,6 +1,6 @@
 public import PriceStore
 
-extension PostgresStore {
+extension PostgresDatabase {
     /// What a rule would find and delete.
     public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { try findings(of: request).survey }

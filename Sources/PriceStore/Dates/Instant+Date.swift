@@ -25,14 +25,14 @@ extension Date {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The date attribute, in the format that the store declares for it, is wholly before a date.
-    public static func date(_ attribute: String, before date: Date) -> Predicate {
+    public static func date(_ attribute: String, before date: Date) -> StorePredicate {
         .date(attribute, before: Instant(date))
     }
 
     /// The date attribute, in the given format, is wholly before a date. A stored 0 is no date.
-    public static func date(_ attribute: String, _ encoding: DateEncoding, before date: Date) -> Predicate {
+    public static func date(_ attribute: String, _ encoding: DateEncoding, before date: Date) -> StorePredicate {
         .date(attribute, encoding, before: Instant(date))
     }
 }

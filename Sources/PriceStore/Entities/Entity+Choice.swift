@@ -1,7 +1,7 @@
 extension Entity {
     /// The relationships whose attributes a predicate uses: if one of them changes, the predicate may choose other
     /// rows.
-    package func relationships(choosing predicate: Predicate) -> [Relationship] {
+    package func relationships(choosing predicate: StorePredicate) -> [Relationship] {
         let held = predicate.holds.filter { $0.entity.lowercased() == name.lowercased() }
         return relationships(using: predicate.allAttributeNames + held.flatMap(\.rows.allAttributeNames))
     }
@@ -32,7 +32,7 @@ extension Relationship {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The names of all attributes that the predicate uses.
     package var allAttributeNames: [String] {
         switch self {

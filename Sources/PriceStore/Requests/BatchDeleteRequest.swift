@@ -30,7 +30,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
 
     /// The rows to delete. Its sort descriptors, limit and offset are used: with a limit of 10 and the date ascending,
     /// the ten oldest rows are deleted.
-    public var fetchRequest: FetchRequest
+    public var fetchRequest: StoreFetchRequest
     /// What the result contains.
     public var resultType: ResultType
     /// What happens to rows that refer to deleted rows. It applies to the relationships that refer to this entity.
@@ -42,7 +42,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
 
     /// Makes a request that deletes the rows of a fetch request.
     public init(
-        fetchRequest: FetchRequest, resultType: ResultType = .statusOnly,
+        fetchRequest: StoreFetchRequest, resultType: ResultType = .statusOnly,
         relationships: RelationshipRule = .asDeclared
     ) {
         self.fetchRequest = fetchRequest
@@ -59,7 +59,7 @@ public struct BatchDeleteRequest: Hashable, Sendable {
         objectIDs: [ObjectID], resultType: ResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
     ) {
         self.init(
-            fetchRequest: FetchRequest(entity: objectIDs.first?.entity ?? "", predicate: .objectIDs(objectIDs)),
+            fetchRequest: StoreFetchRequest(entity: objectIDs.first?.entity ?? "", predicate: .objectIDs(objectIDs)),
             resultType: resultType, relationships: relationships)
     }
 }

@@ -3,7 +3,7 @@ extension BatchDeleteRequest {
     /// schema.
     package init(_ request: SurveyRequest, resultType: ResultType = .statusOnly) {
         self.init(
-            fetchRequest: FetchRequest(
+            fetchRequest: StoreFetchRequest(
                 entity: request.entity, predicate: request.deletion,
                 includesSubentities: request.includesSubentities),
             resultType: resultType,
@@ -11,10 +11,10 @@ extension BatchDeleteRequest {
     }
 }
 
-extension FetchRequest {
+extension StoreFetchRequest {
     /// The rows without those of other conditions, in any order. Conditions that no row of the request can meet are left out: with
     /// a thousand rules they would make a statement of minutes.
-    package func besides(_ others: [Predicate]) -> FetchRequest {
+    package func besides(_ others: [StorePredicate]) -> StoreFetchRequest {
         var request = self
         request.sortDescriptors = []
         for other in others where !other.isDisjoint(from: predicate) {

@@ -15,7 +15,7 @@ public protocol Deletion: AnyObject {
     /// The exact number of the request's rows that are in the store now. Ends the pass.
     ///
     /// - Parameter others: rows that are not counted.
-    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int
+    func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int
 }
 
 /// How an engine deletes the rows of a request, in words for people and figures for the loop that drives it.
@@ -58,10 +58,10 @@ public struct DeletionBounds: Hashable, Sendable {
     public var isRest: Bool
     /// Only rows of the request that meet this too, in one part whatever the engine's method is; it names no more than
     /// ``rows``. Nil: any.
-    public var only: Predicate?
+    public var only: StorePredicate?
 
     /// Makes bounds.
-    public init(rows: Int? = nil, isRest: Bool = false, only: Predicate? = nil) {
+    public init(rows: Int? = nil, isRest: Bool = false, only: StorePredicate? = nil) {
         self.rows = rows
         self.isRest = isRest
         self.only = only

@@ -7,24 +7,24 @@ public struct HeldRows: Hashable, Sendable {
     /// The entity whose rows are held, with its sub-entities; spelled as the store spells it.
     public let entity: String
     /// The condition of the held rows. Rows for which it is false are not held.
-    public let rows: Predicate
+    public let rows: StorePredicate
 
     /// Makes a description of held rows.
-    public init(name: String, entity: String, rows: Predicate) {
+    public init(name: String, entity: String, rows: StorePredicate) {
         self.name = name
         self.entity = entity
         self.rows = rows
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The rows whose date may be in a range: those whose span overlaps it, and those whose date cannot be read.
     ///
     /// - Parameters:
     ///   - from: the first instant; nil: no lower end.
     ///   - until: the end, exclusive; nil: no upper end.
-    package static func mayBeDated(_ date: DateAttribute, from: Instant?, until: Instant?) -> Predicate {
-        let notBefore = from.map { Predicate.notTrue(.date(DateRange(date, before: $0))) } ?? .all
+    package static func mayBeDated(_ date: DateAttribute, from: Instant?, until: Instant?) -> StorePredicate {
+        let notBefore = from.map { StorePredicate.notTrue(.date(DateRange(date, before: $0))) } ?? .all
         return notBefore && (until.map { .notTrue(.dateCompare(date, .greaterOrEqual, $0)) } ?? .all)
     }
 
@@ -41,18 +41,18 @@ extension Predicate {
 
 extension SurveyRequest {
     /// The condition that ``holds`` add; nil without them.
-    public var notHeld: Predicate? { holds.isEmpty ? nil : notHeld(by: holds) }
+    public var notHeld: StorePredicate? { holds.isEmpty ? nil : notHeld(by: holds) }
 
     /// The condition that a row is not held by some holds, nor goes with it a row that is.
     ///
     /// - Parameter followsCascades: whether rows are meant that would go with it; false: only the row itself.
-    package func notHeld(by holds: [HeldRows], followsCascades: Bool = true) -> Predicate {
+    package func notHeld(by holds: [HeldRows], followsCascades: Bool = true) -> StorePredicate {
         // Rows that arrive after `deny` was checked follow the schema.
         .notHeld(holds, by: followsCascades ? (relationships == .deny ? .asDeclared : relationships) : nil)
     }
 
     /// What the rule would delete if there were no hold.
-    package var deletionWithoutHolds: Predicate {
+    package var deletionWithoutHolds: StorePredicate {
         var request = self
         request.holds = []
         return request.deletion
@@ -79,14 +79,14 @@ extension Survey {
 
     /// Counts what holds keep, in the state of the store in which the survey was made. Rows that holds keep do not count as
     /// kept by the rule.
-    package mutating func countHeld(_ request: SurveyRequest, count: (FetchRequest) throws -> Int) rethrows {
+    package mutating func countHeld(_ request: SurveyRequest, count: (StoreFetchRequest) throws -> Int) rethrows {
         guard !request.holds.isEmpty, unsupported == nil else { return }
         keptByHold = request.holds.map { HeldCount(hold: $0.name, rowCount: 0) }
         guard keptByRuleCount > 0 else { return }
         let would = request.deletionWithoutHolds
         func number(_ holds: [HeldRows], followsCascades: Bool = true) throws -> Int {
             try count(
-                FetchRequest(
+                StoreFetchRequest(
                     entity: request.entity,
                     predicate: would && .notTrue(request.notHeld(by: holds, followsCascades: followsCascades)),
                     includesSubentities: request.includesSubentities))

@@ -2,14 +2,14 @@
 public struct SurveyRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
-    /// Whether rows of sub-entities are included; see ``FetchRequest/includesSubentities``.
+    /// Whether rows of sub-entities are included; see ``StoreFetchRequest/includesSubentities``.
     public var includesSubentities = true
     /// The date attribute and how it is read.
     public var date: DateAttribute
     /// Rows before it are expired.
     public var cutoff: Instant
     /// The rows that the rule considers.
-    public var filter: Predicate
+    public var filter: StorePredicate
     /// The newest rows that the rule keeps, if any.
     public var keepLast: KeepLast?
     /// Rows that must stay: no row goes that one of these holds, nor one with which such a row would go.
@@ -47,7 +47,7 @@ public struct SurveyRequest: Hashable, Sendable {
 
     /// Makes a question.
     public init(
-        entity: String, date: DateAttribute, cutoff: Instant, filter: Predicate = .all, keepLast: KeepLast? = nil,
+        entity: String, date: DateAttribute, cutoff: Instant, filter: StorePredicate = .all, keepLast: KeepLast? = nil,
         preceding: [BatchDeleteRequest] = [], relationships: BatchDeleteRequest.RelationshipRule = .asDeclared,
         countsAllRows: Bool = true, countsKeptRows: Bool = true, countsRelatedRows: Bool = true
     ) {
@@ -64,19 +64,19 @@ public struct SurveyRequest: Hashable, Sendable {
     }
 
     /// What the rule deletes: readable rows before the cutoff that match the filter and are not spared.
-    public var deletion: Predicate {
-        let expired = Predicate.date(DateRange(date, before: cutoff)) && filter
+    public var deletion: StorePredicate {
+        let expired = StorePredicate.date(DateRange(date, before: cutoff)) && filter
         return notSpared.map { expired && $0 } ?? expired
     }
 
     /// The condition that ``keepLast`` and ``holds`` add; nil without both.
-    public var notSpared: Predicate? {
+    public var notSpared: StorePredicate? {
         let parts = [notKept, notHeld].compactMap(\.self)
         return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
     }
 
     /// The condition that ``keepLast`` adds; nil without it.
-    private var notKept: Predicate? {
+    private var notKept: StorePredicate? {
         guard var keepLast else { return nil }
         keepLast.relevantBefore = cutoff
         return .notKept(keepLast)

@@ -19,14 +19,14 @@ public protocol StoreReader: AnyObject {
     func entity(named name: String) throws(StoreError) -> Entity?
 
     /// How many rows a request finds; its limit is obeyed, its order does not matter.
-    func count(_ request: FetchRequest) throws(StoreError) -> Int
+    func count(_ request: StoreFetchRequest) throws(StoreError) -> Int
 
     /// The values of the named attributes of the rows that a request finds, in its order. All are held in memory.
-    func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]]
+    func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]]
 
     /// The rows that a request finds, in its order, with their identities and the named attributes. All are held in
     /// memory.
-    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow]
+    func fetchRows(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow]
 
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
@@ -59,7 +59,7 @@ public protocol StoreReader: AnyObject {
     ///   - deletes: in their order.
     ///   - limit: the count stops here; nil: no limit.
     func countSpared(
-        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+        _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int
 
     /// Throws if an entity's rows or indexes are damaged, of kind `inputOutput`. It may read all of them. A store whose
@@ -131,7 +131,7 @@ extension StoreReader {
 
     /// Counts the rows that no delete names, for a store where relationships delete no rows.
     public func countSpared(
-        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+        _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {
         try count(.spared(entity, date: date, filter: filter, by: deletes, limit: limit))
     }
@@ -177,7 +177,7 @@ public protocol StoreWriter: StoreInserter {
     /// Sets attributes of the rows that a request finds, and says how many there were.
     ///
     /// - Throws: ``StoreError``: of kind `unsupported` if the request has a limit or an offset.
-    func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
+    func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int
 
     /// Creates an entity if it does not exist, with its key, defaults, relationships and their indexes. An existing one gets
     /// the attributes that it lacks; these are required only if they have a default.
@@ -239,7 +239,7 @@ extension StoreWriter {
     }
 
     /// Throws if a request has a limit or an offset, which an update does not know.
-    package func requireNoLimit(_ request: FetchRequest) throws(StoreError) {
+    package func requireNoLimit(_ request: StoreFetchRequest) throws(StoreError) {
         guard request.fetchLimit != nil || request.fetchOffset > 0 else { return }
         throw StoreError(
             .unsupported, store: name, message: "an update of \(request.entity) has no limit and no offset")

@@ -178,7 +178,7 @@ package struct ArchiveFolder {
         let isEntity = try reader.entity(named: entity) != nil
         var size = isEntity ? try reader.sizeBytes(ofEntity: entity) : nil
         if size == nil { size = try reader.sizeBytes() }
-        let rows = isEntity ? max(1, try reader.count(FetchRequest(entity: entity))) : count
+        let rows = isEntity ? max(1, try reader.count(StoreFetchRequest(entity: entity))) : count
         return Int64(clamping: Int128(size ?? 0) * Int128(min(count, rows)) / Int128(rows))
     }
 

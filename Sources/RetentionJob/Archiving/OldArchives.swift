@@ -168,7 +168,7 @@ package struct OldArchives {
     private func isComplete(_ run: String, _ path: String) throws -> Bool? {
         let reader = try open(path)
         guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }
-        let rows = try reader.fetch(FetchRequest(entity: Self.factsEntity), attributes: ["name", "value"])
+        let rows = try reader.fetch(StoreFetchRequest(entity: Self.factsEntity), attributes: ["name", "value"])
         var facts: [String: StoreValue] = [:]
         for row in rows where row.count == 2 {
             if case .text(let name) = row[0] { facts[name] = row[1] }

@@ -36,7 +36,7 @@ package struct UndeclaredReference: Hashable, Sendable {
                 // A server may not compare the two types: then it is no reference.
                 guard
                     let known = try? reader.count(
-                        FetchRequest(entity: destination.name, predicate: .isIn(key.name, values))),
+                        StoreFetchRequest(entity: destination.name, predicate: .isIn(key.name, values))),
                     known * 10 >= values.count * 9
                 else { continue }
                 found.append(
@@ -52,10 +52,10 @@ package struct UndeclaredReference: Hashable, Sendable {
     /// were not counted.
     ///
     /// - Parameter deletion: the deleted rows of the destination.
-    package func danglingCount(_ deletion: Predicate, in reader: any StoreReader) throws(StoreError) -> Int? {
-        let deleted = FetchRequest(
+    package func danglingCount(_ deletion: StorePredicate, in reader: any StoreReader) throws(StoreError) -> Int? {
+        let deleted = StoreFetchRequest(
             entity: destination, predicate: deletion && .isNotNull(destinationAttribute), fetchLimit: Self.limit + 1)
-        let pointing = FetchRequest(
+        let pointing = StoreFetchRequest(
             entity: source, predicate: .isNotNull(sourceAttribute), fetchLimit: Self.limit + 1)
         let references = try reader.fetch(pointing, attributes: [sourceAttribute])
         guard references.count <= Self.limit else { return nil }

@@ -63,7 +63,7 @@ struct TakenFiles {
     static func entries(in reader: any StoreReader) throws -> [Entry] {
         guard try reader.entity(named: entityName) != nil else { return [] }
         let names = ["path", "size", "sha256", "taken_at", "saved", "rejected", "entity"]
-        return try reader.fetch(FetchRequest(entity: entityName), attributes: names).map { row in
+        return try reader.fetch(StoreFetchRequest(entity: entityName), attributes: names).map { row in
             guard let path = row[0].string, let size = row[1].number, let sha256 = row[2].string,
                 let takenAt = row[3].string.flatMap({ Instant(iso8601: $0) }), let saved = row[4].number,
                 let rejected = row[5].number, let entity = row[6].string, (0...max(0, size)).contains(saved),
@@ -102,7 +102,7 @@ struct TakenFiles {
         try writer.transaction(.full) {
             // An entry of that path belongs to a file that was removed from there.
             try delete([target], from: writer)
-            let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
+            let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try writer.update(request, set: ["path": .text(target)])
         }
     }
@@ -126,7 +126,7 @@ struct TakenFiles {
 
     private static func delete(_ paths: [String], from writer: any StoreWriter) throws {
         for path in paths {
-            let request = FetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
+            let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
         }
     }
@@ -134,7 +134,7 @@ struct TakenFiles {
     /// Removes the record if it names no file; a run can have died just before it would have.
     static func dropIfEmpty(from writer: any StoreWriter) throws {
         guard try writer.entity(named: entityName) != nil,
-            try writer.count(FetchRequest(entity: entityName)) == 0
+            try writer.count(StoreFetchRequest(entity: entityName)) == 0
         else { return }
         try writer.dropEntity(named: entityName)
     }

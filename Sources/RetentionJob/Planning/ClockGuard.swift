@@ -28,10 +28,10 @@ package enum ClockGuard {
         of entity: String, date: DateAttribute, since lastRun: Instant, clock: Instant, in reader: any StoreReader
     ) throws(StoreError) -> Bool {
         let soon = clock.advanced(byMicroseconds: day)
-        let request = FetchRequest(
+        let request = StoreFetchRequest(
             entity: entity,
             predicate: .date(DateRange(date, before: soon)) && .notTrue(.date(DateRange(date, before: lastRun))),
-            sortDescriptors: [SortDescriptor(date.name, ascending: false)], fetchLimit: 1)
+            sortDescriptors: [StoreSortDescriptor(date.name, ascending: false)], fetchLimit: 1)
         guard let value = try reader.fetch(request, attributes: [date.name]).first?.first else { return false }
         return date.encoding.read(value, zone: date.zone).start.map { $0 > lastRun } ?? false
     }

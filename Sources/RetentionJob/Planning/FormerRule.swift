@@ -106,7 +106,7 @@ extension RunMemory.CarriedOut {
     /// The rows that the rule would delete at an instant; nil: the entity lacks an attribute of the rule.
     fileprivate func deletion(
         in entity: Entity, asOf: Instant, besides holds: [HeldRows]
-    ) -> Predicate? {
+    ) -> StorePredicate? {
         let former = rule.rule
         return deletion(
             in: entity,
@@ -121,7 +121,7 @@ extension RunMemory.CarriedOut {
         return found.keptByRuleCount + found.heldCount
     }
 
-    fileprivate func deletion(in entity: Entity, before cutoff: Instant, holds: [HeldRows]) -> Predicate? {
+    fileprivate func deletion(in entity: Entity, before cutoff: Instant, holds: [HeldRows]) -> StorePredicate? {
         let former = rule.rule
         let names = [former.dateAttribute] + former.filter.allAttributeNames + (former.keepLast?.per ?? [])
         guard let date = former.date(zone: rule.zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
@@ -154,7 +154,7 @@ extension WidenedRule {
     /// - Parameter before: what the former rules of the entity would delete now.
     fileprivate init(
         former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], _ step: Plan.Step,
-        _ request: SurveyRequest, before: [Predicate], _ reader: any StoreReader
+        _ request: SurveyRequest, before: [StorePredicate], _ reader: any StoreReader
     ) throws {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
         let survey = step.survey
@@ -221,12 +221,13 @@ package struct LateRows: Sendable {
         if let own = step.rule.limits.maxLateRows {
             limit = own
         } else if rowCount > Rule.Limits.lateRows {
-            let rows = try survey.rowCount ?? reader.count(FetchRequest(entity: entity.name, predicate: request.filter))
+            let rows =
+                try survey.rowCount ?? reader.count(StoreFetchRequest(entity: entity.name, predicate: request.filter))
             limit = max(Rule.Limits.lateRows, rows / 100)
         }
         guard isTooMany else { return }
         cause = try likelyCause(
-            FetchRequest(entity: entity.name, predicate: request.deletion && before), entity, memory, reader)
+            StoreFetchRequest(entity: entity.name, predicate: request.deletion && before), entity, memory, reader)
     }
 
     /// Whether the rule is refused for them.
@@ -235,16 +236,16 @@ package struct LateRows: Sendable {
     /// Late data are close to the cutoff of the run that had left none, imported rows have the highest keys, and a restore
     /// brings rows of the whole past.
     private func likelyCause(
-        _ rows: FetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any StoreReader
+        _ rows: StoreFetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any StoreReader
     ) throws -> Cause {
         let gap = max(memory.longestGap ?? .zero, .seconds(86_400))
         if let oldest, cutoff.since(oldest) <= gap * 2 { return .lateData }
         guard entity.primaryKey.count == 1, let key = entity.primaryKey.first else { return .restore }
         var first = rows
-        first.sortDescriptors = [SortDescriptor(key)]
+        first.sortDescriptors = [StoreSortDescriptor(key)]
         first.fetchLimit = 1
         guard let lowest = try reader.fetch(first, attributes: [key]).first?.first else { return .restore }
-        let above = FetchRequest(entity: entity.name, predicate: .compare(key, .greaterOrEqual, lowest))
+        let above = StoreFetchRequest(entity: entity.name, predicate: .compare(key, .greaterOrEqual, lowest))
         return try reader.count(above) == rowCount ? .import : .restore
     }
 }
@@ -252,7 +253,7 @@ package struct LateRows: Sendable {
 extension SurveyRequest {
     /// The survey of those of the rows that meet a condition too.
     fileprivate func narrowed(
-        to condition: Predicate, _ reader: any StoreReader, countsRelatedRows: Bool = false
+        to condition: StorePredicate, _ reader: any StoreReader, countsRelatedRows: Bool = false
     ) throws(StoreError) -> Survey {
         var request = self
         request.filter = filter && condition

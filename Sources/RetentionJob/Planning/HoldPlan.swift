@@ -99,12 +99,12 @@ package struct HoldPlan: Sendable {
                 return unusable(
                     "'from' and 'until' need the date attribute of a rule, and no rule names one of \(entity.name)")
             }
-            let parts = dates.map { Predicate.mayBeDated($0, from: hold.from, until: hold.until) }
+            let parts = dates.map { StorePredicate.mayBeDated($0, from: hold.from, until: hold.until) }
             rows = rows && (parts.count == 1 ? parts[0] : .or(parts))
         }
         let held = HeldRows(name: hold.name, entity: entity.name, rows: rows)
         do {
-            let found = try reader.count(FetchRequest(entity: entity.name, predicate: rows, fetchLimit: 1))
+            let found = try reader.count(StoreFetchRequest(entity: entity.name, predicate: rows, fetchLimit: 1))
             return .success(InForce(hold: hold, rows: held, hasRows: found > 0))
         } catch  where error.kind == .unsupported || error.kind == .unknownName {
             return unusable(error.message)

@@ -52,7 +52,7 @@ package struct MisreadRows: Hashable, Sendable {
         var values = samples
         if request.filter != .all || expired(samples, date, cutoff).count < fewestSampled {
             values = try reader.fetchRows(
-                FetchRequest(
+                StoreFetchRequest(
                     entity: request.entity, predicate: request.deletion, fetchLimit: DateRecognition.sampleCount),
                 attributes: [date.name]
             ).map { $0.values[0] }

@@ -6,7 +6,7 @@ extension Plan {
     func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any StoreReader) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
         /// What a rule will have deleted after some days.
-        func deletion(_ step: Step, days: Int64) -> Predicate? {
+        func deletion(_ step: Step, days: Int64) -> StorePredicate? {
             guard var request = step.surveyRequest, step.survey.unsupported == nil else { return nil }
             request.cutoff = Cutoff.instant(
                 asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000), maxAge: step.rule.maxAge,
@@ -18,7 +18,7 @@ extension Plan {
         func count(from first: Int64, to last: Int64) throws -> Int {
             let earlier = steps.filter { $0.surveyRequest?.entity == request.entity }.map { deletion($0, days: first) }
             let others = earlier + siblings.map { deletion($0, days: last) }
-            let rows = FetchRequest(entity: request.entity, predicate: deletion(steps[index], days: last) ?? .all)
+            let rows = StoreFetchRequest(entity: request.entity, predicate: deletion(steps[index], days: last) ?? .all)
             return try reader.count(rows.besides(others.compactMap(\.self)))
         }
         return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))
@@ -34,9 +34,9 @@ extension Plan.Step {
         else { return nil }
         var sample = RowSample(columns: entity.attributes.map(\.name))
         let others = earlier.compactMap(\.request).filter { $0.entity == request.entity }.map(\.deletion)
-        func rows(_ predicate: Predicate, from offset: Int = 0, _ limit: Int) throws -> [[StoreValue]] {
-            var rows = FetchRequest(entity: request.entity, predicate: predicate).besides(others)
-            rows.sortDescriptors = [SortDescriptor(request.date.name)]
+        func rows(_ predicate: StorePredicate, from offset: Int = 0, _ limit: Int) throws -> [[StoreValue]] {
+            var rows = StoreFetchRequest(entity: request.entity, predicate: predicate).besides(others)
+            rows.sortDescriptors = [StoreSortDescriptor(request.date.name)]
             (rows.fetchLimit, rows.fetchOffset) = (limit, offset)
             return limit > 0 ? try reader.fetch(rows, attributes: sample.columns) : []
         }
@@ -44,7 +44,7 @@ extension Plan.Step {
         // Rows of one date are in the order of their keys: only a place in the same order tells them apart.
         let left = min(count, survey.expiredCount - sample.oldest.count)
         sample.newest = try rows(request.deletion, from: survey.expiredCount - left, left)
-        let stays = Predicate.date(DateRange(request.date)) && request.filter
+        let stays = StorePredicate.date(DateRange(request.date)) && request.filter
         sample.kept = try rows(
             stays && .notTrue(.date(DateRange(request.date, before: request.cutoff))), count)
         return sample

@@ -153,11 +153,11 @@ struct RuleCheck {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The attributes that a condition names, each once, in order.
     fileprivate var attributeNames: [String] {
         var names: [String] = []
-        func collect(_ predicate: Predicate) {
+        func collect(_ predicate: StorePredicate) {
             switch predicate {
             case .all, .date, .declaredDate, .dateCompare, .notKept, .notHeld, .key, .objectIDs: break
             case .compare(let name, _, _), .between(let name, _, _), .begins(let name, _), .contains(let name, _),

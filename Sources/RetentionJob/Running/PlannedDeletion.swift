@@ -2,11 +2,11 @@ import PriceStore
 
 /// The keys of the rows of a request, page by page, in the store's order of keys.
 struct KeyPages {
-    private let request: FetchRequest
+    private let request: StoreFetchRequest
     private var place: [StoreValue]?
     private var isAtEnd = false
 
-    init(_ request: FetchRequest) { self.request = request }
+    init(_ request: StoreFetchRequest) { self.request = request }
 
     /// The next keys; nil: there are no more.
     mutating func next(_ reader: any StoreReader) throws(StoreError) -> [ObjectID]? {
@@ -26,7 +26,7 @@ struct KeyPages {
 /// now, stays.
 final class PlannedDeletion: Deletion {
     private let deletion: any Deletion
-    private let request: FetchRequest
+    private let request: StoreFetchRequest
     private let keys: KeyList
     private let reader: any StoreReader
     private var pages: KeyPages
@@ -64,7 +64,7 @@ final class PlannedDeletion: Deletion {
         }
         let next = Array(rows.prefix(bounds.rows ?? .max))
         // The range leads to the rows, and would include others.
-        let only = Predicate.key(KeyRange(after: place, through: next.last?.key)) && .objectIDs(next)
+        let only = StorePredicate.key(KeyRange(after: place, through: next.last?.key)) && .objectIDs(next)
         var part = try deletion.deleteNext(DeletionBounds(rows: next.count, only: only))
         // Otherwise only rows that go with these are gone.
         if !part.hasMore {
@@ -75,7 +75,7 @@ final class PlannedDeletion: Deletion {
         return part
     }
 
-    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+    func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {
         pages = KeyPages(request)
         (rows, place) = ([], nil)
         return try deletion.remainingCount(besides: others)

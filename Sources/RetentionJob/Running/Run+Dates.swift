@@ -13,7 +13,7 @@ extension Run {
     }
 
     /// Records the dates of the deleted rows after a rule has ended, and the age of the oldest remaining expired row.
-    func noteDates(_ index: Int, _ step: Plan.Step, isOldestFirst: Bool, residue: FetchRequest) {
+    func noteDates(_ index: Int, _ step: Plan.Step, isOldestFirst: Bool, residue: StoreFetchRequest) {
         let rule = report.rules[index]
         if rule.outcome == .completed, rule.deleted > 0, rule.residue == 0 {
             report.rules[index].newestDeleted = rule.newestExpired
@@ -38,16 +38,16 @@ extension Run {
             }
             // The plan already contains it.
             if isUntouched, step.isByDateAlone { continue }
-            let request = FetchRequest(entity: survey.entity, predicate: survey.deletion)
+            let request = StoreFetchRequest(entity: survey.entity, predicate: survey.deletion)
             report.rules[index].oldestOverdue = (try? oldest(request, of: step)) ?? nil
         }
     }
 
     /// The first date of some rows. Text of different shapes is not in date order, so it is not read.
-    private func oldest(_ rows: FetchRequest, of step: Plan.Step) throws(StoreError) -> Instant? {
+    private func oldest(_ rows: StoreFetchRequest, of step: Plan.Step) throws(StoreError) -> Instant? {
         guard let date = step.rule.date(zone: setup.policy.timezone), date.encoding.isNumeric else { return nil }
         var request = rows
-        request.sortDescriptors = [SortDescriptor(date.name)]
+        request.sortDescriptors = [StoreSortDescriptor(date.name)]
         request.fetchLimit = 1
         guard let value = try writer.fetch(request, attributes: [date.name]).first?.first else { return nil }
         return date.encoding.read(value, zone: date.zone).start

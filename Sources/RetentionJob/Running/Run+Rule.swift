@@ -45,7 +45,7 @@ extension Run {
     /// Deletes batch after batch until the loop stops.
     private func repeatBatches(
         _ loop: inout BatchLoop, _ deletion: any Deletion, of step: Plan.Step, _ index: Int,
-        besides others: [Predicate],
+        besides others: [StorePredicate],
         digest: inout KeyDigest?
     ) throws(StoreError) {
         var outline = deletion.outline
@@ -142,7 +142,7 @@ extension Run {
         }
     }
 
-    private func fail(_ index: Int, because error: StoreError, residue: FetchRequest) {
+    private func fail(_ index: Int, because error: StoreError, residue: StoreFetchRequest) {
         let committed = report.rules[index].deleted
         let done =
             committed == 0
@@ -166,7 +166,7 @@ extension Run {
     }
 
     /// The residue of the rules before a rule of an entity: a row is residue of one rule only.
-    private func leftBehind(_ preceding: ArraySlice<Plan.Step>, of entity: String) -> [Predicate] {
+    private func leftBehind(_ preceding: ArraySlice<Plan.Step>, of entity: String) -> [StorePredicate] {
         zip(preceding.indices, preceding).compactMap { index, step in
             guard report.rules[index].residue > 0, let request = step.request,
                 request.entity == entity

@@ -80,7 +80,7 @@ extension StoreInspection.EntityInspection {
     ) throws(StoreError) -> Self {
         var inspection = Self(entity: entity)
         do {
-            inspection.rowCount = try reader.count(FetchRequest(entity: entity.name))
+            inspection.rowCount = try reader.count(StoreFetchRequest(entity: entity.name))
             inspection.sizeBytes = try reader.sizeBytes(ofEntity: entity.name)
             inspection.layout = try reader.layout(ofEntity: entity.name)
             guard entity.kind == .table else { return inspection }

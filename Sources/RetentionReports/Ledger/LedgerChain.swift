@@ -102,22 +102,22 @@ struct LedgerChain {
 
     /// Rows of an entity of the ledger with all the attributes that they have, known here or not.
     static func rows(
-        _ entity: String, where predicate: Predicate, order: [SortDescriptor] = [], limit: Int? = nil,
+        _ entity: String, where predicate: StorePredicate, order: [StoreSortDescriptor] = [], limit: Int? = nil,
         in reader: any StoreReader
     ) throws -> [[String: StoreValue]] {
         guard let names = try reader.entity(named: entity)?.attributes.map(\.name) else { return [] }
         return try reader.fetch(
-            FetchRequest(entity: entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
+            StoreFetchRequest(entity: entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
             attributes: names
         ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
 
     /// Links in order of position; empty if the ledger has no chain.
     static func links(
-        in reader: any StoreReader, where predicate: Predicate = .all, ascending: Bool = true, limit: Int? = nil
+        in reader: any StoreReader, where predicate: StorePredicate = .all, ascending: Bool = true, limit: Int? = nil
     ) throws -> [Link] {
         try rows(
-            entityName, where: predicate, order: [SortDescriptor("position", ascending: ascending)], limit: limit,
+            entityName, where: predicate, order: [StoreSortDescriptor("position", ascending: ascending)], limit: limit,
             in: reader
         ).map { row in
             var values = row

@@ -86,13 +86,13 @@ package struct LedgerHistory {
     ///   - number: the current run, which is not included.
     package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
-        let isEarlier = number.map { Predicate.compare("number", .less, .integer(Int64($0))) } ?? .all
+        let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
         let rows = try reader.fetch(
-            FetchRequest(
+            StoreFetchRequest(
                 entity: LedgerRow.runEntityName,
                 predicate: .compare("store", .equal, .text(store))
                     && .compare("clock_believed", .equal, .integer(1)) && isEarlier,
-                sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
+                sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
             attributes: ["number", "started_us", "finished_us"])
         let ends: [Instant] = rows.compactMap { row in
             for case .integer(let microseconds) in row.dropFirst().reversed() {
@@ -116,14 +116,16 @@ package struct LedgerHistory {
     }
 
     /// What undos of a store have restored, the newest first. One that has not ended may have restored rows.
-    private func restorations(store: String, _ isEarlier: Predicate) throws -> [RunMemory.Restored] {
+    private func restorations(store: String, _ isEarlier: StorePredicate) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
-        let ofStore = Predicate.compare("store", .equal, .text(store)) && isEarlier
+        let ofStore = StorePredicate.compare("store", .equal, .text(store)) && isEarlier
         let isUndo = ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
         // All attributes of a run are many: they are not asked for without one.
-        guard try reader.count(FetchRequest(entity: LedgerRow.runEntityName, predicate: isUndo)) > 0 else { return [] }
+        guard try reader.count(StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: isUndo)) > 0 else {
+            return []
+        }
         let undos = try rows(
-            LedgerRow.runEntity, where: isUndo, order: [SortDescriptor("number", ascending: false)], limit: 1000
+            LedgerRow.runEntity, where: isUndo, order: [StoreSortDescriptor("number", ascending: false)], limit: 1000
         ).map { (row: $0, run: LedgerRow.run($0)) }
         return try undos.compactMap { row, undo in
             guard let figures = undo.report.undo else { return nil }
@@ -144,10 +146,11 @@ package struct LedgerHistory {
     }
 
     /// The rules that a later run of the store was allowed to carry out in spite of a refusal.
-    private func rulesThatAccepted(_ code: RefusalCode, after number: Int64, _ ofStore: Predicate) throws -> Set<String>
-    {
+    private func rulesThatAccepted(_ code: RefusalCode, after number: Int64, _ ofStore: StorePredicate) throws -> Set<
+        String
+    > {
         let runs = try reader.fetch(
-            FetchRequest(
+            StoreFetchRequest(
                 entity: LedgerRow.runEntityName, predicate: ofStore && .compare("number", .greater, .integer(number))),
             attributes: ["number"]
         ).compactMap { $0.first?.number }
@@ -174,14 +177,14 @@ package struct LedgerHistory {
         for store in Set(undos.compactMap { $0["store"]?.string }) {
             for restored in try restorations(store: store, .all) {
                 let numbers = try reader.fetch(
-                    FetchRequest(
+                    StoreFetchRequest(
                         entity: LedgerRow.runEntityName,
                         predicate: .isIn("run", [restored.undo, restored.run].map { .text($0) }),
-                        sortDescriptors: [SortDescriptor("number")]), attributes: ["number"]
+                        sortDescriptors: [StoreSortDescriptor("number")]), attributes: ["number"]
                 ).compactMap { $0.first?.number }
                 guard let lowest = numbers.first, lowest <= number, !restored.rules.isSubset(of: restored.accepted),
                     try reader.count(
-                        FetchRequest(
+                        StoreFetchRequest(
                             entity: LedgerRow.runEntityName,
                             predicate: .compare("store", .equal, .text(store))
                                 && .compare("number", .greater, .integer(number))
@@ -201,7 +204,7 @@ package struct LedgerHistory {
 
     /// Whether the chain has a link of this hash, or begins behind it: then every later record is still there.
     package func hasLink(_ hash: String) throws -> Bool {
-        let isLink = Predicate.compare("hash", .equal, .text(hash)) || .compare("base_hash", .equal, .text(hash))
+        let isLink = StorePredicate.compare("hash", .equal, .text(hash)) || .compare("base_hash", .equal, .text(hash))
         return try !LedgerChain.links(in: reader, where: isLink, limit: 1).isEmpty
     }
 
@@ -217,12 +220,12 @@ package struct LedgerHistory {
     }
 
     /// The lines of the rules as runs of a store last carried them out.
-    private func ruleLines(store: String, _ isEarlier: Predicate) throws -> [String] {
+    private func ruleLines(store: String, _ isEarlier: StorePredicate) throws -> [String] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else { return [] }
         let last = try rows(
             LedgerRow.runEntity,
             where: .compare("store", .equal, .text(store)) && isEarlier && .isNotNull("rules"),
-            order: [SortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules"])
+            order: [StoreSortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules"])
         guard let value = last.first?["rules"] else { return [] }
         let lines = last.first?.lines("rules") ?? []
         return lines.isEmpty && value != .null ? ["damaged"] : lines
@@ -235,7 +238,7 @@ package struct LedgerHistory {
         let rows = try rows(
             LedgerRow.ruleEntity,
             where: .compare("run_number", .greaterOrEqual, first) && .compare("deleted", .greater, .integer(0)),
-            order: [SortDescriptor("run_number", ascending: false)], limit: 500,
+            order: [StoreSortDescriptor("run_number", ascending: false)], limit: 500,
             attributes: ["run_number", "name", "entity", "cutoff_us", "residue", "oldest_overdue_us"])
         let isOfStore = Set(runs)
         var found: [[String]: Instant?] = [:]
@@ -254,12 +257,12 @@ package struct LedgerHistory {
     }
 
     /// Whether a run crashed and none since has got further than to fail.
-    private func hasCrash(store: String, _ isEarlier: Predicate) throws -> Bool {
+    private func hasCrash(store: String, _ isEarlier: StorePredicate) throws -> Bool {
         let rows = try reader.fetch(
-            FetchRequest(
+            StoreFetchRequest(
                 entity: LedgerRow.runEntityName,
                 predicate: .compare("store", .equal, .text(store)) && isEarlier,
-                sortDescriptors: [SortDescriptor("number", ascending: false)], fetchLimit: 1000),
+                sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
             attributes: ["outcome", "mode"])
         let outcomes = rows.compactMap { row -> LedgerRun.Outcome? in
             guard case .text(let word)? = row.first, let outcome = LedgerRun.Outcome(rawValue: word) else { return nil }
@@ -288,7 +291,7 @@ package struct LedgerHistory {
     private func page(before number: Int64?) throws -> [LedgerRun] {
         try rows(
             LedgerRow.runEntity, where: number.map { .compare("number", .less, .integer($0)) } ?? .all,
-            order: [SortDescriptor("number", ascending: false)], limit: 200
+            order: [StoreSortDescriptor("number", ascending: false)], limit: 200
         ).map(LedgerRow.run)
     }
 
@@ -298,7 +301,7 @@ package struct LedgerHistory {
             LedgerRow.ruleEntity,
             where: .compare("run_number", .greaterOrEqual, .integer(Int64(first)))
                 && .compare("run_number", .lessOrEqual, .integer(Int64(last))),
-            order: [SortDescriptor("run_number"), SortDescriptor("position")], limit: nil)
+            order: [StoreSortDescriptor("run_number"), StoreSortDescriptor("position")], limit: nil)
         var rules: [Int: [RunReport.RuleReport]] = [:]
         for row in rows {
             guard case .integer(let number) = row["run_number"] else { continue }
@@ -309,14 +312,15 @@ package struct LedgerHistory {
 
     /// - Parameter attributes: the wanted ones; nil: all.
     private func rows(
-        _ entity: Entity, where predicate: Predicate, order: [SortDescriptor], limit: Int?, attributes: [String]? = nil
+        _ entity: Entity, where predicate: StorePredicate, order: [StoreSortDescriptor], limit: Int?,
+        attributes: [String]? = nil
     ) throws -> [[String: StoreValue]] {
         // A ledger of an earlier version lacks attributes until the next run adds them.
         let present = try reader.entity(named: entity.name)
         let names = (attributes ?? entity.attributes.map(\.name)).filter { present?.attribute(named: $0) != nil }
         guard !names.isEmpty else { return [] }
         return try reader.fetch(
-            FetchRequest(entity: entity.name, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
+            StoreFetchRequest(entity: entity.name, predicate: predicate, sortDescriptors: order, fetchLimit: limit),
             attributes: names
         ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }

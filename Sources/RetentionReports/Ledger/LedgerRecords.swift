@@ -18,14 +18,14 @@ struct LedgerRecords {
     init(of links: [LedgerChain.Link], in reader: any StoreReader) throws {
         let numbers = links.compactMap(\.run)
         guard let first = numbers.min(), let last = numbers.max() else { return }
-        func range(_ name: String) -> Predicate {
+        func range(_ name: String) -> StorePredicate {
             .compare(name, .greaterOrEqual, .integer(first)) && .compare(name, .lessOrEqual, .integer(last))
         }
         for run in try LedgerChain.rows(LedgerRow.runEntityName, where: range("number"), in: reader) {
             if let number = run["number"]?.number { runs[number] = run }
         }
         for rule in try LedgerChain.rows(
-            LedgerRow.ruleEntityName, where: range("run_number"), order: [SortDescriptor("position")], in: reader)
+            LedgerRow.ruleEntityName, where: range("run_number"), order: [StoreSortDescriptor("position")], in: reader)
         {
             if let number = rule["run_number"]?.number { rules[number, default: []].append(rule) }
         }
@@ -53,7 +53,7 @@ struct LedgerRecords {
     /// The names of all runs, in the order of their numbers.
     static func names(_ reader: any StoreReader) throws -> [Name] {
         try reader.fetch(
-            FetchRequest(entity: LedgerRow.runEntityName, sortDescriptors: [SortDescriptor("number")]),
+            StoreFetchRequest(entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number")]),
             attributes: ["number", "run", "outcome"]
         ).map { Name(number: $0[0].number ?? 0, run: $0[1].string ?? "", outcome: $0[2].string ?? "") }
     }

@@ -19,16 +19,16 @@ struct LedgerTrim {
     func deleteRuns(before cutoff: Instant) throws -> Int {
         let started = DateAttribute(name: "started_us", encoding: .unixMicroseconds, earliest: .distantPast)
         let newest = try writer.fetch(
-            FetchRequest(
-                entity: LedgerRow.runEntityName, sortDescriptors: [SortDescriptor("number", ascending: false)],
+            StoreFetchRequest(
+                entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number", ascending: false)],
                 fetchLimit: 1), attributes: ["number"]
         ).first?.first?.number
-        let expired = Predicate.date(DateRange(started, before: cutoff))
+        let expired = StorePredicate.date(DateRange(started, before: cutoff))
         guard let newest, newest > Self.fewestRuns else { return 0 }
         let firstYoung = try writer.fetch(
-            FetchRequest(
+            StoreFetchRequest(
                 entity: LedgerRow.runEntityName, predicate: .notTrue(expired),
-                sortDescriptors: [SortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
+                sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
         ).first?.first?.number
         var through = min(max(firstYoung ?? newest, 1) - 1, newest - Int64(Self.fewestRuns))
         // Without its record an undo holds no rule, and the next run would delete the rows that it restored.
@@ -38,7 +38,7 @@ struct LedgerTrim {
         return try writer.transaction(.normal) { try deleteRuns(through: through, expired: expired) }
     }
 
-    private func deleteRuns(through wanted: Int64, expired: Predicate) throws -> Int {
+    private func deleteRuns(through wanted: Int64, expired: StorePredicate) throws -> Int {
         var through = wanted
         var last: LedgerChain.Link?
         // A run of another store may have ended after a remaining run began: then it stays too.
@@ -64,10 +64,10 @@ struct LedgerTrim {
         }
         guard through > 0 else { return 0 }
         if let last, try LedgerVerification.read(writer, through: last.position).fault != nil { return 0 }
-        func delete(_ entity: String, _ predicate: Predicate) throws -> Int {
+        func delete(_ entity: String, _ predicate: StorePredicate) throws -> Int {
             try writer.execute(
                 BatchDeleteRequest(
-                    fetchRequest: FetchRequest(entity: entity, predicate: predicate), resultType: .count)
+                    fetchRequest: StoreFetchRequest(entity: entity, predicate: predicate), resultType: .count)
             ).deletedCount
         }
         let count = try delete(

@@ -56,7 +56,7 @@ package struct LedgerVerification: Hashable, Sendable {
     /// - Returns: the first fault; nil: the run is what was recorded.
     package static func fault(ofRun number: Int, _ reader: any StoreInserter) throws -> Fault? {
         try reader.transaction(.normal) {
-            let run = Predicate.compare("run_number", .equal, .integer(Int64(number)))
+            let run = StorePredicate.compare("run_number", .equal, .integer(Int64(number)))
             guard let last = try LedgerChain.links(in: reader, where: run, ascending: false, limit: 1).first else {
                 return Fault(kind: .added, message: "run number \(number) was added: no link records it")
             }
@@ -157,7 +157,7 @@ package struct LedgerVerification: Hashable, Sendable {
     private mutating func lookForRecordsWithoutLinks(
         _ reader: any StoreInserter, begun: Set<Int64>, _ unended: [Int64: Bool]
     ) throws {
-        let count = { try reader.count(FetchRequest(entity: $0)) }
+        let count = { try reader.count(StoreFetchRequest(entity: $0)) }
         let hasRuns = try reader.entity(named: LedgerRow.runEntityName) != nil
         guard hasRuns else { return }
         if linkCount == 0, case let runs = try count(LedgerRow.runEntityName), runs > 0 {
@@ -175,7 +175,7 @@ package struct LedgerVerification: Hashable, Sendable {
                 return fault(.changed, "\(run.text) says \(run.outcome), and no link records its end")
             }
         }
-        for rule in try reader.fetch(FetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"]) {
+        for rule in try reader.fetch(StoreFetchRequest(entity: LedgerRow.ruleEntityName), attributes: ["run_number"]) {
             guard let number = rule.first?.number, seen.contains(number) else {
                 return fault(
                     .added, "a rule of run number \(rule.first?.number ?? 0) was added: that run does not exist")

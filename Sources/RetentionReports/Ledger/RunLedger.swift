@@ -54,8 +54,8 @@ package final class RunLedger: RunRecorder {
     package func begin(_ report: RunReport) throws {
         begun = try writer.transaction(.normal) {
             let last = try writer.fetch(
-                FetchRequest(
-                    entity: LedgerRow.runEntityName, sortDescriptors: [SortDescriptor("number", ascending: false)],
+                StoreFetchRequest(
+                    entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number", ascending: false)],
                     fetchLimit: 1), attributes: ["number"])
             let number = try Self.number(after: last.first?.first?.number ?? 0, in: writer)
             let values = LedgerRow.values(starting: report, number: number, store: store, process: process)
@@ -73,7 +73,8 @@ package final class RunLedger: RunRecorder {
         try writer.transaction(.normal) {
             let end = LedgerRow.values(finishing: report).recordable
             _ = try writer.update(
-                FetchRequest(entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
+                StoreFetchRequest(
+                    entity: LedgerRow.runEntityName, predicate: .compare("number", .equal, .integer(number))),
                 set: end)
             let rules = report.rules.enumerated().map { position, rule in
                 LedgerRow.values(of: rule, position: position, runNumber: number).recordable
@@ -117,10 +118,10 @@ package final class RunLedger: RunRecorder {
     /// - Returns: how many there were.
     @discardableResult
     package func markCrashed() throws -> Int {
-        let running = FetchRequest(
+        let running = StoreFetchRequest(
             entity: LedgerRow.runEntityName,
             predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
-            sortDescriptors: [SortDescriptor("number")])
+            sortDescriptors: [StoreSortDescriptor("number")])
         return try writer.transaction(.normal) {
             // All attributes of a run are many: they are not asked for without one.
             guard try writer.count(running) > 0 else { return 0 }
@@ -159,8 +160,8 @@ package final class RunLedger: RunRecorder {
     }
 
     /// Rows of this store, without the current run.
-    private var ofThisStore: Predicate {
-        let sameStore = Predicate.compare("store", .equal, .text(store))
+    private var ofThisStore: StorePredicate {
+        let sameStore = StorePredicate.compare("store", .equal, .text(store))
         return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
     }
 

@@ -44,14 +44,14 @@ package struct AgeHistogram: Hashable, Sendable {
                 date.encoding.isSpan
                 ? spans(date, from: start, to: index == edges.count - 1 ? nil : end)
                 : .dateCompare(date, .greaterOrEqual, start) && .dateCompare(date, .less, end)
-            let count = try reader.count(FetchRequest(entity: rule.entity, predicate: inside && rule.filter))
+            let count = try reader.count(StoreFetchRequest(entity: rule.entity, predicate: inside && rule.filter))
             histogram.buckets.append(Bucket(start: start, end: end, rowCount: count))
         }
         return histogram
     }
 
     /// Values that represent a day, a month or a year are treated as by the cutoff: before an edge only as a whole.
-    private static func spans(_ date: DateAttribute, from start: Instant, to end: Instant?) -> Predicate {
+    private static func spans(_ date: DateAttribute, from start: Instant, to end: Instant?) -> StorePredicate {
         // The first condition only helps an index: no value represents more than a year.
         .dateCompare(date, .greaterOrEqual, start.advanced(byMicroseconds: -366 * 86_400_000_000))
             && .date(DateRange(date, before: end)) && .notTrue(.date(DateRange(date, before: start)))

@@ -1,7 +1,7 @@
 import GRDB
 public import PriceStore
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// Why rows of a request cannot be archived: what is deleted with them cannot be seen, or could not be restored.
     public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in

@@ -12,7 +12,7 @@ struct ArchiveReach {
     /// Whether only the rows go that the delete names, by a statement that names them.
     var isOnlyNamedRows = false
 
-    init(of request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
+    init(of request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
         guard let table = try connection.catalog.table(request.fetchRequest.entity, db) else {
             (rows, references) = ([], [:])
             return

@@ -13,10 +13,10 @@ final class AttachedArchive {
     let tables: [RestorationTable]
     /// The transactions of these rules, in the order of the run.
     let parts: [[ArchivedRows]]
-    private let connection: SQLiteConnection
+    private let connection: SQLiteFileConnection
 
     /// Attaches an archive and checks that it is the one that is meant, and that the store has what it needs for its rows.
-    init(_ request: RestorationRequest, _ connection: SQLiteConnection) throws(StoreError) {
+    init(_ request: RestorationRequest, _ connection: SQLiteFileConnection) throws(StoreError) {
         self.connection = connection
         try StoreFile.requireArchive(request.archive)
         if !request.mustBeComplete { try ArchiveFile.recover(request.archive) }
@@ -83,7 +83,7 @@ final class AttachedArchive {
     // MARK: Its contents
 
     private static func read(
-        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteConnection, _ db: Database
+        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> ([String], [RestorationTable], [[ArchivedRows]]) {
         let path = request.archive
         func refused(_ message: String, hint: String = "nothing was changed") -> StoreError {
@@ -135,7 +135,7 @@ final class AttachedArchive {
     }
 
     private static func contents(
-        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteConnection, _ db: Database
+        _ request: RestorationRequest, _ schema: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> ([String], [RestorationTable], [[ArchivedRows]]) {
         func wholeNumber(_ row: Row, _ column: String) throws -> Int64 {
             guard let number = Int64.fromDatabaseValue(row[column]), 0..<(1 << 48) ~= number else {

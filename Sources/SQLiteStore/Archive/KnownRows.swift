@@ -20,7 +20,7 @@ struct KnownRows {
     private let moved: String
 
     /// Makes the tables, and looks for rows that have moved.
-    init(_ archive: AttachedArchive, _ connection: SQLiteConnection, _ db: Database) throws {
+    init(_ archive: AttachedArchive, _ connection: SQLiteFileConnection, _ db: Database) throws {
         (found, moved) = ("temp." + connection.temporaryName("known"), "temp." + connection.temporaryName("moved"))
         for name in [found, moved] {
             try db.execute(

@@ -43,7 +43,7 @@ struct RestorationTable: RestorableSource {
     ///
     /// - Throws: ``StoreError`` of kind `unsupported` if the store's table has not what the archive has.
     init(
-        _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteConnection, _ db: Database
+        _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
         func refused(_ message: String) -> StoreError {
             StoreError(

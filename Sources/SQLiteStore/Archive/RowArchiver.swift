@@ -47,7 +47,7 @@ final class RowArchiver {
     // MARK: What is copied
 
     /// Sets up how the rows of a delete are copied.
-    private func install(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
+    private func install(_ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
         let schema = try connection.pragma("schema_version", db)
         if let installed, installed == (request, schema) { return }
         try remove(db)
@@ -126,7 +126,7 @@ final class RowArchiver {
     // MARK: A transaction of the store
 
     /// Begins to copy what the transaction of the store that has begun deletes.
-    func begin(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
+    func begin(_ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
         failure = nil
         try file.requirePlace()
         try install(request, connection, db)
@@ -139,7 +139,7 @@ final class RowArchiver {
     /// - Parameter copy: carries out a query that makes the calls it is given for each row that the delete names.
     /// - Throws: if the delete takes other rows than those that were copied.
     func delete(
-        _ delete: SQLFragment, copying copy: (_ calls: String) throws -> Void, _ connection: SQLiteConnection,
+        _ delete: SQLFragment, copying copy: (_ calls: String) throws -> Void, _ connection: SQLiteFileConnection,
         _ db: Database
     ) throws {
         guard let queried else { return try connection.execute(delete, db) }

@@ -19,7 +19,7 @@ final class TriggerInserts {
     private init() {}
 
     /// Puts the triggers in place; nil: no trigger of the store can do that.
-    static func watch(_ archive: AttachedArchive, _ connection: SQLiteConnection, _ db: Database) throws
+    static func watch(_ archive: AttachedArchive, _ connection: SQLiteFileConnection, _ db: Database) throws
         -> TriggerInserts?
     {
         let tables = archive.tables.filter { $0.kind == .rows }

@@ -8,7 +8,7 @@ struct KnownSchema {
     /// The definitions of the tables, by name.
     private let tables: [String: String]
 
-    init(_ connection: SQLiteConnection, _ db: Database) throws {
+    init(_ connection: SQLiteFileConnection, _ db: Database) throws {
         version = try connection.pragma("schema_version", db)
         let entries = try SchemaEntry.all(db)
         triggers = Set(entries.filter { $0.type == "trigger" })
@@ -19,7 +19,7 @@ struct KnownSchema {
 
     /// Throws if a delete can have another effect than when the schema was read: a trigger is new or gone, a table has changed, or
     /// a new one refers to others.
-    mutating func confirm(_ connection: SQLiteConnection, _ db: Database) throws {
+    mutating func confirm(_ connection: SQLiteFileConnection, _ db: Database) throws {
         guard try connection.pragma("schema_version", db) != version else { return }
         let now = try KnownSchema(connection, db)
         let isSame =

@@ -78,7 +78,7 @@ struct CoreDataHistory: Hashable {
     }
 
     /// Begins to record a transaction.
-    func recorder(_ connection: SQLiteConnection, _ db: Database) throws -> Recorder {
+    func recorder(_ connection: SQLiteFileConnection, _ db: Database) throws -> Recorder {
         if let unknownForm {
             throw StoreError(
                 .unsupported, store: connection.name,
@@ -90,13 +90,13 @@ struct CoreDataHistory: Hashable {
     /// Records what one transaction of ours changes.
     struct Recorder {
         private let history: CoreDataHistory
-        private let connection: SQLiteConnection
+        private let connection: SQLiteFileConnection
         private let db: Database
         private let transaction: Int64
         /// Rows of this transaction that have an update change already, so that each gets one.
         private let updated: String
 
-        fileprivate init(_ history: CoreDataHistory, _ connection: SQLiteConnection, _ db: Database) throws {
+        fileprivate init(_ history: CoreDataHistory, _ connection: SQLiteFileConnection, _ db: Database) throws {
             self.history = history
             self.connection = connection
             self.db = db
@@ -184,7 +184,7 @@ struct CoreDataHistory: Hashable {
 
         /// The next key of one of the history's entities, entered as given.
         private static func nextKey(
-            _ number: Int64, _ table: String, _ connection: SQLiteConnection, _ db: Database
+            _ number: Int64, _ table: String, _ connection: SQLiteFileConnection, _ db: Database
         ) throws -> Int64 {
             let next = try connection.nextKey(of: number, in: table, db)
             try db.execute(
@@ -193,7 +193,7 @@ struct CoreDataHistory: Hashable {
         }
 
         private static func string(
-            _ name: String, _ history: CoreDataHistory, _ connection: SQLiteConnection, _ db: Database
+            _ name: String, _ history: CoreDataHistory, _ connection: SQLiteFileConnection, _ db: Database
         ) throws -> Int64 {
             if let known = try Int64.fetchOne(
                 db, sql: "SELECT Z_PK FROM main.ATRANSACTIONSTRING WHERE ZNAME = ?", arguments: [name])

@@ -62,7 +62,7 @@ extension CoreDataSchema {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The files that only the removed rows of a step refer to, sorted.
     func externalFiles(_ graph: ObjectGraph, _ db: Database) throws -> [String] {
         var going: [String] = []

@@ -10,7 +10,7 @@ struct ObjectDelete {
     private let request: BatchDeleteRequest
     private let scope: RowScope
     private let graph: ObjectGraph
-    private let connection: SQLiteConnection
+    private let connection: SQLiteFileConnection
     private let db: Database
 
     /// Rows that the request named and that went.
@@ -24,7 +24,7 @@ struct ObjectDelete {
 
     /// The delete of a request, or nil if no object but the named rows is concerned, so that a plain delete does it.
     static func make(
-        _ request: DeleteWork, _ scope: RowScope, _ connection: SQLiteConnection, _ db: Database
+        _ request: DeleteWork, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> ObjectDelete? {
         guard let entity = scope.table.managed, let schema = try connection.catalog.coreData(db) else { return nil }
         if let reason = connection.unsupported(entity, schema, request.relationships) {
@@ -37,7 +37,7 @@ struct ObjectDelete {
 
     private init(
         _ work: DeleteWork, _ scope: RowScope, _ entity: CoreDataEntity, _ schema: CoreDataSchema,
-        _ connection: SQLiteConnection, _ db: Database
+        _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
         request = work.request
         self.scope = scope
@@ -225,7 +225,7 @@ final class BatchObjects {
     init(request: BatchDeleteRequest) { self.request = request }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The temporary tables of a table's rows that lost a reference by the request at hand.
     fileprivate func clearedObjects(_ table: String, _ db: Database) throws -> (touched: String, all: String) {
         if let known = temporaries.objects?.cleared[table.lowercased()] { return known }

@@ -14,7 +14,7 @@ struct ObjectGraph {
     let removed: RemovedRows
     /// The step of the request.
     let step: Int
-    let connection: SQLiteConnection
+    let connection: SQLiteFileConnection
     let db: Database
 
     /// What happens at the other end of a link.
@@ -158,7 +158,7 @@ struct ObjectGraph {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The temporary table with the keys of deleted rows of a Core Data table.
     func removedObjects(_ table: String, _ removed: RemovedRows, _ db: Database) throws -> String {
         if let known = removed.tables[table.lowercased()] { return known }

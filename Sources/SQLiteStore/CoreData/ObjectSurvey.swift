@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// What a delete of objects would do, without doing it.
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// What a request's delete does to other objects; nil: its entity is a plain table.
     func graph(
         _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, _ db: Database
@@ -23,7 +23,7 @@ extension SQLiteConnection {
         let deletes =
             request.preceding + [
                 BatchDeleteRequest(
-                    fetchRequest: FetchRequest(
+                    fetchRequest: StoreFetchRequest(
                         entity: request.entity, includesSubentities: request.includesSubentities),
                     relationships: request.relationships)
             ]
@@ -64,7 +64,7 @@ extension SQLiteConnection {
     /// Deny rules that apply to an entity's deletes even if no row is deleted.
     func denials(_ request: SurveyRequest, _ db: Database) throws -> [Survey.Obstacle] {
         let delete = BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities),
+            fetchRequest: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities),
             relationships: request.relationships)
         return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
     }

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// New and changed objects of a Core Data store.
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Adds an object: the next key of its table, its entity's number, a lock counter of 1; the history is continued.
     ///
     /// - Returns: what became of it and, if it was saved, its key.
@@ -134,7 +134,7 @@ extension SQLiteConnection {
 
     /// Deletes the rows of a condition as a batch delete does; returns how many went.
     func deleteManaged(_ condition: SQLFragment, _ scope: RowScope, _ db: Database) throws -> Int {
-        let request = DeleteWork(BatchDeleteRequest(fetchRequest: FetchRequest(entity: scope.table.name)))
+        let request = DeleteWork(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: scope.table.name)))
         guard var objects = try ObjectDelete.make(request, scope, self, db) else {
             try execute(
                 SQLFragment("DELETE FROM \(scope.target()) WHERE ") + .all([condition, scope.membership]), db)

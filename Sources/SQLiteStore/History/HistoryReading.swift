@@ -3,7 +3,7 @@ import GRDB
 public import PriceStore
 
 /// Reading the history.
-extension SQLiteStore {
+extension SQLiteFile {
     private static let changesInMemory = 10_000
 
     /// The place behind the last transaction of the history; nil: the store keeps none.

@@ -30,7 +30,7 @@ extension SQLiteWriter {
 private struct BatchInsert {
     private let request: BatchInsertRequest
     private let scope: RowScope
-    private let connection: SQLiteConnection
+    private let connection: SQLiteFileConnection
     private let db: Database
     /// The attributes that the prepared statement names, as the rows spell them, in order of its parameters.
     private var names: [String] = []
@@ -38,7 +38,7 @@ private struct BatchInsert {
     private var rowCount = 0
     private(set) var result = BatchInsertResult(insertedCount: 0)
 
-    init(_ request: BatchInsertRequest, _ scope: RowScope, _ connection: SQLiteConnection, _ db: Database) {
+    init(_ request: BatchInsertRequest, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database) {
         self.request = request
         self.scope = scope
         self.connection = connection

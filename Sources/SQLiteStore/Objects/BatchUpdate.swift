@@ -9,7 +9,7 @@ extension SQLiteWriter {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
         return try run("updating the rows of \(request.entity)") { db in
             let scope = try tableScope(
-                of: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
+                of: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
             guard !request.propertiesToUpdate.isEmpty else {
                 throw StoreError(
                     .unsupported, store: name, message: "the batch update of \(scope.table.name) names no property")

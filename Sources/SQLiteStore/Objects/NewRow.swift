@@ -31,7 +31,7 @@ enum Insertion {
     case refused(String)
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The row of an insert, its values under the columns' own names.
     ///
     /// NULL for a rowid means that SQLite chooses one, so that it is left out: a row that replaces another must not get
@@ -93,7 +93,7 @@ extension SQLiteConnection {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The text of an INSERT of one row.
     ///
     /// - Parameters:

@@ -91,14 +91,14 @@ extension SQLiteWriter {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The scope of a table whose rows have a key; throws for views and the like.
     func tableScope(_ entity: String, _ db: Database) throws -> RowScope {
-        try tableScope(of: FetchRequest(entity: entity), db)
+        try tableScope(of: StoreFetchRequest(entity: entity), db)
     }
 
     /// The rows that a request is about, which must be those of a table and have a key.
-    func tableScope(of request: FetchRequest, _ db: Database) throws -> RowScope {
+    func tableScope(of request: StoreFetchRequest, _ db: Database) throws -> RowScope {
         let scope = try scope(of: request, db)
         guard scope.table.entity.kind == .table, !scope.table.keySQL.isEmpty else {
             throw keyless(scope.table)

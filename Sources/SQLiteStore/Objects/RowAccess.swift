@@ -3,9 +3,9 @@ import PriceObjects
 public import PriceStore
 
 /// Rows one by one and by request: fetch, count, sample and update.
-extension SQLiteStore {
+extension SQLiteFile {
     /// How many rows a request finds.
-    public func count(_ request: PriceStore.FetchRequest) throws(StoreError) -> Int {
+    public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") { db in
             let scope = try scope(of: request, db)
             let condition = whereClause(try condition(request.predicate, scope, db))
@@ -19,7 +19,7 @@ extension SQLiteStore {
     }
 
     /// The values of rows that a request finds.
-    public func fetch(_ request: PriceStore.FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+    public func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try run("reading the rows of \(request.entity)") { db in
             let scope = try scope(of: request, db)
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
@@ -29,7 +29,7 @@ extension SQLiteStore {
 
     /// The rows that a request finds, with their identities.
     public func fetchRows(
-        _ request: PriceStore.FetchRequest, attributes: [String]
+        _ request: StoreFetchRequest, attributes: [String]
     ) throws(StoreError) -> [StoredRow] {
         try run("reading the rows of \(request.entity)") { db in
             let scope = try scope(of: request, db)
@@ -45,7 +45,7 @@ extension SQLiteStore {
     }
 
     private func select(
-        _ columns: [String], _ request: FetchRequest, _ scope: RowScope, _ db: Database
+        _ columns: [String], _ request: StoreFetchRequest, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
         var query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM \(scope.from())")
         query += whereClause(try condition(request.predicate, scope, db))
@@ -105,9 +105,9 @@ extension SQLiteStore {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The LIMIT and OFFSET of a request; empty if it wants all rows.
-    func limits(_ request: FetchRequest) -> SQLFragment {
+    func limits(_ request: StoreFetchRequest) -> SQLFragment {
         guard request.fetchLimit != nil || request.fetchOffset > 0 else { return SQLFragment("") }
         // SQLite takes a negative limit for none; ours is then 0.
         let limit = request.fetchLimit.map { max(0, $0) } ?? -1
@@ -118,7 +118,7 @@ extension SQLiteConnection {
 
 extension SQLiteWriter {
     /// Sets attributes of the rows that a request finds.
-    public func update(_ request: PriceStore.FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+    public func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try requireNoLimit(request)
         guard !values.isEmpty else { return 0 }
         var update = BatchUpdateRequest(

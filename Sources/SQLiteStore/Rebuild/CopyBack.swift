@@ -85,7 +85,7 @@ extension SQLiteWriter {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Why there is no room for a copy and for the copy's pages in the WAL, or nil.
     func roomObstacle(_ db: Database) throws -> String? {
         let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))
@@ -138,7 +138,7 @@ private final class OnlineBackup {
     private static let slicePageCount: Int32 = 1_000
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The newest rows that the condition spares.
     fileprivate var keptRows: [KeepLast] {
         switch self {

@@ -8,7 +8,7 @@ struct HeaderSettings {
     var applicationID: Int
     var userVersion: Int
 
-    static func read(_ connection: SQLiteConnection, _ db: Database) throws -> HeaderSettings {
+    static func read(_ connection: SQLiteFileConnection, _ db: Database) throws -> HeaderSettings {
         HeaderSettings(
             pageSize: try connection.pragma("page_size", db), autoVacuum: try connection.pragma("auto_vacuum", db),
             encoding: try String.fetchOne(db, sql: "PRAGMA main.encoding") ?? "UTF-8",

@@ -45,7 +45,7 @@ private struct StatisticsTable {
 
     /// The rows of `sqlite_stat1` and `sqlite_stat4`, where the store has them.
     static func all(
-        of indexes: [String], _ connection: SQLiteConnection, _ db: Database
+        of indexes: [String], _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> [StatisticsTable] {
         try ["sqlite_stat1", "sqlite_stat4"].compactMap { name in
             guard try db.tableExists(name, in: "main") else { return nil }

@@ -41,7 +41,7 @@ final class LockLimit {
                 guard let context else { return 0 }
                 return Unmanaged<LockLimit>.fromOpaque(context).takeUnretainedValue().isOver || Task.isCancelled ? 1 : 0
             }, Unmanaged.passUnretained(self).toOpaque())
-        defer { SQLiteConnection.endWithTask(db) }
+        defer { SQLiteFileConnection.endWithTask(db) }
         do {
             return try body()
         } catch let error as DatabaseError where error.resultCode == .SQLITE_INTERRUPT {

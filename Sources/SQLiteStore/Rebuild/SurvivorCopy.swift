@@ -7,11 +7,11 @@ import PriceStore
 /// Rows are read in the order in which they lie; indexes are made last. Memory: a cache of 16 MB, and SQLite's sorter,
 /// which spills to temporary files.
 final class SurvivorCopy {
-    private let store: SQLiteConnection
+    private let store: SQLiteFileConnection
     private let request: DeleteWork
     let file: PrivateFile
     /// A second connection to the store, which reads the survivors; the file is attached to it while they are written.
-    private let reader: SQLiteConnection
+    private let reader: SQLiteFileConnection
     /// The file's own connection, for its schema.
     private let target: DatabaseQueue
     private let entries: [SchemaEntry]
@@ -26,7 +26,7 @@ final class SurvivorCopy {
     /// Makes the file with the store's tables, without rows.
     ///
     /// The thresholds of kept rows that `store` knows hold for the copy too.
-    init(of store: SQLiteConnection, _ request: DeleteWork) throws {
+    init(of store: SQLiteFileConnection, _ request: DeleteWork) throws {
         self.store = store
         self.request = request
         file = try PrivateFile(beside: store.storeIdentifier, name: store.name)
@@ -66,7 +66,7 @@ final class SurvivorCopy {
     func access<T>(_ body: (Database) throws -> T) throws -> T { try target.unsafeReentrantWrite(body) }
 
     /// Passes the connection to the store from which rows are copied.
-    func confirm(_ check: (SQLiteConnection) throws -> Void) throws { try check(reader) }
+    func confirm(_ check: (SQLiteFileConnection) throws -> Void) throws { try check(reader) }
 
     /// Another number after anybody has changed the store.
     func storeVersion() throws(StoreError) -> Int { try reader.changeMark().byOthers }

@@ -42,7 +42,7 @@ extension SQLiteReader {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     fileprivate func rehearse(
         _ row: NewRow, in shadow: inout ShadowTable, scope: RowScope, _ db: Database
     ) throws -> InsertOutcome {

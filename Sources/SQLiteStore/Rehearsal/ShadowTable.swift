@@ -38,7 +38,7 @@ struct ShadowTable {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// What a run can do and a dry run cannot count.
     func notForetold(_ table: SQLiteTable, _ reason: String) -> StoreError {
         StoreError(

@@ -13,7 +13,7 @@ final class DeleteCounters {
     private let held: HeldRowsGuard?
 
     /// The counters of the delete that a batch belongs to. The first batch puts them in place.
-    static func of(_ work: DeleteWork, _ connection: SQLiteConnection, _ db: Database) throws -> DeleteCounters {
+    static func of(_ work: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database) throws -> DeleteCounters {
         let whole = work.request.withoutPlace
         if work.continuation != nil, let known = connection.temporaries.counters, known.request == whole {
             return known
@@ -24,7 +24,7 @@ final class DeleteCounters {
         return counters
     }
 
-    private init(_ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database) throws {
+    private init(_ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
         self.request = request
         try Self.removeTriggers(db)
         var fetch = request.fetchRequest
@@ -61,7 +61,7 @@ final class DeleteCounters {
     }
 
     /// Ends the counting of a delete that is complete.
-    func remove(_ connection: SQLiteConnection, _ db: Database) throws {
+    func remove(_ connection: SQLiteFileConnection, _ db: Database) throws {
         connection.temporaries.counters = nil
         if relationships != nil || triggers != nil || held != nil { try Self.removeTriggers(db) }
     }

@@ -19,7 +19,7 @@ struct SparingRows {
     var version: Int?
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The condition that a row is not held, and that no held row goes with it.
     func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope, _ db: Database
@@ -85,19 +85,20 @@ extension SQLiteTable {
 /// The way that cascades take from the rows of an entity, and back.
 struct CascadeWay {
     private let scope: RowScope
-    private let connection: SQLiteConnection
+    private let connection: SQLiteFileConnection
     private let db: Database
     private let request: BatchDeleteRequest
     /// The names of the tables that lose rows by a cascade, in lower case.
     private var tables: Set<String> = []
 
     init(
-        _ scope: RowScope, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection, _ db: Database
+        _ scope: RowScope, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
+        _ db: Database
     ) throws {
         self.scope = scope
         self.connection = connection
         self.db = db
-        request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: scope.table.name), relationships: rule)
+        request = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: scope.table.name), relationships: rule)
         if let graph = try connection.graph(request, RemovedRows(), step: 0, db) {
             tables = Set(graph.reachedTables().map { $0.lowercased() })
         } else {

@@ -14,7 +14,7 @@ final class HeldRowsGuard {
 
     /// Puts the triggers in place; nil where the condition of the delete is enough.
     static func make(
-        _ request: BatchDeleteRequest, _ connection: SQLiteConnection, _ db: Database
+        _ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database
     ) throws -> HeldRowsGuard? {
         let own = try connection.scope(of: request.fetchRequest, db).table
         let others = try connection.tablesLosingRows(request, db)
@@ -57,7 +57,7 @@ private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: Unsaf
     held.arguments[index].become(resultOf: context)
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The tables from which cascades of a delete take rows, those whose references it clears, in lower case, and whether the store's own triggers fire.
     fileprivate func tablesLosingRows(
         _ request: BatchDeleteRequest, _ db: Database
@@ -77,7 +77,7 @@ extension SQLiteConnection {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Why it is not certain that holds keep their rows from a delete, or nil: a row that REPLACE deletes fires no trigger that could
     /// refuse it.
     func obstacleOfHolds(_ holds: [HeldRows], _ request: BatchDeleteRequest, _ db: Database) throws -> String? {
@@ -108,7 +108,7 @@ extension SQLiteConnection {
     }
 }
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
     public func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
@@ -125,7 +125,7 @@ extension SQLiteStore {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The entity of a name, or those whose objects are in the table of that name.
     fileprivate func tables(named name: String, _ db: Database) throws -> [SQLiteTable] {
         if let table = try catalog.table(name, db) { return [table] }

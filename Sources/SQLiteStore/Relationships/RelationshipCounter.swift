@@ -34,7 +34,7 @@ final class RelationshipCounter {
 
     /// Makes the triggers for a delete; nil if no relationship can be touched by it.
     static func make(
-        _ request: FetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection,
+        _ request: StoreFetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
         _ db: Database
     ) throws -> RelationshipCounter? {
         let reach = try Reach(of: request.entity, rule, connection, db)
@@ -123,7 +123,8 @@ struct Reach {
     private(set) var clearing: [String: [String]] = [:]
 
     init(
-        of entity: String, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection, _ db: Database
+        of entity: String, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
+        _ db: Database
     ) throws {
         var waiting = [entity]
         var seen: Set<String> = []

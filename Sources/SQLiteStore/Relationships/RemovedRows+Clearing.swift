@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// References that a delete sets to NULL or to a default: whether the schema lets it.
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The relationships that point at an entity, as they act in a delete. Where the request has its own cascade and rows
     /// of the entity refer to each other, what the schema declares may act as well, before a row is deleted.
     func acting(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {

@@ -33,7 +33,7 @@ extension SQLiteTable {
 }
 
 /// How deep the families of a delete are that was followed through its foreign keys.
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Longer chains of rows that go with each other are not taken apart.
     private static let deepestChain = 2000
 

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// What stands in the way of a delete that was followed through its foreign keys.
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Rows that stay and point at rows that would be deleted, where the schema or the rule forbids it.
     func obstacles(
         _ request: SurveyRequest, _ removed: RemovedRows, step: Int, _ db: Database

@@ -20,7 +20,7 @@ final class RemovedRows {
     func request(_ step: Int) -> BatchDeleteRequest { steps[step] }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not predict it.
     func relationshipsAreInPlay(_ request: SurveyRequest, _ db: Database) throws -> Bool {
         for entity in request.preceding.map(\.fetchRequest.entity) + [request.entity] {
@@ -43,7 +43,7 @@ extension SQLiteConnection {
         try align(removed, to: request.preceding, db)
         let step = removed.steps.count
         let delete = BatchDeleteRequest(
-            fetchRequest: FetchRequest(
+            fetchRequest: StoreFetchRequest(
                 entity: request.entity, predicate: request.deletion, includesSubentities: request.includesSubentities),
             relationships: request.relationships)
         survey.expiredCount = try remove(delete, removed, db)

@@ -21,7 +21,7 @@ final class TriggerCounter {
     /// Puts the temporary triggers in place; nil where the delete sets no trigger of the store off. The objects of a Core
     /// Data store are deleted by this program's own statements, which cannot be told from a trigger's.
     static func make(
-        _ request: FetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteConnection,
+        _ request: StoreFetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
         _ db: Database
     ) throws -> TriggerCounter? {
         guard let table = try connection.catalog.table(request.entity, db), table.managed == nil else { return nil }
@@ -55,7 +55,7 @@ final class TriggerCounter {
 
 extension Reach {
     /// Whether deletes of a table's rows set a trigger of the store off.
-    func setsOffTriggers(of table: SQLiteTable, _ connection: SQLiteConnection, _ db: Database) throws -> Bool {
+    func setsOffTriggers(of table: SQLiteTable, _ connection: SQLiteFileConnection, _ db: Database) throws -> Bool {
         if !table.entity.deleteTriggers.isEmpty { return true }
         for name in cascading where try connection.catalog.table(name, db)?.entity.deleteTriggers.isEmpty == false {
             return true
@@ -67,7 +67,7 @@ extension Reach {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The names of the store's ordinary tables.
     func ordinaryTables(_ db: Database) throws -> [String] {
         // schema, name, type, ncol, wr, strict

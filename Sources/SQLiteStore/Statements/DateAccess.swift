@@ -16,7 +16,7 @@ struct DateAccess: Hashable {
 extension SQLiteTable {
     /// The best index to find rows by date, or nil: an index whose first columns the filter fixes (usually none),
     /// followed by the date.
-    func dateAccess(_ attribute: Attribute, filter: Predicate) -> DateAccess? {
+    func dateAccess(_ attribute: Attribute, filter: StorePredicate) -> DateAccess? {
         if let rowIDAlias, rowIDAlias == attribute.name {
             return DateAccess(index: nil, label: "primary key", isDescending: false, needsFilter: false)
         }
@@ -60,7 +60,7 @@ extension SQLiteTable {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The attributes that every matching row has one known value of.
     var fixedAttributes: [String] {
         switch self {

@@ -3,7 +3,7 @@ import PriceStore
 
 extension DateSQL {
     /// The readable rows whose first instant compares so with an instant. True or false, never unknown: NULL is false.
-    func readable(_ comparison: Predicate.Operator, _ instant: Instant) -> SQLFragment {
+    func readable(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
         let isRight: SQLFragment
         if let function {
             let isSo = SQLFragment(
@@ -22,7 +22,7 @@ extension DateSQL {
         return SQLFragment("\(column) IS NOT NULL AND ") + .all([readable(), isRight, .always])
     }
 
-    private func compareNumber(_ comparison: Predicate.Operator, _ instant: Instant) -> SQLFragment {
+    private func compareNumber(_ comparison: StorePredicate.Operator, _ instant: Instant) -> SQLFragment {
         // At or after the instant is `>= lower`; at or before it is `<= upper`.
         let lower = date.encoding.lowerBound(instant)
         let upper = date.encoding.latestBound(instant)

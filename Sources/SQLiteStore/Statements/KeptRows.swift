@@ -39,7 +39,7 @@ enum KeptRows {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The thresholds of a rule's kept rows, read when first needed.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
         let key = KeptRows.Key(

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// Object IDs in statements.
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The ID of a row of a scope, from the values of its ``RowScope/identity``.
     func objectID(_ scope: RowScope, _ key: [StoreValue]) -> ObjectID {
         guard let managed = scope.table.managed, key.count > 1, case .integer(let number) = key[1] else {
@@ -51,7 +51,9 @@ extension SQLiteConnection {
     }
 
     /// The error for IDs of several entities or of another store; names them all.
-    private static func foreignIDs(_ ids: [ObjectID], _ entity: String, _ connection: SQLiteConnection) -> StoreError {
+    private static func foreignIDs(_ ids: [ObjectID], _ entity: String, _ connection: SQLiteFileConnection)
+        -> StoreError
+    {
         let others = Set(ids.compactMap(\.storeIdentifier)).subtracting([connection.storeIdentifier])
         if let other = others.min() {
             let entities = Set(ids.filter { $0.storeIdentifier == other }.map(\.entity)).sorted()

@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The rows of an entity for a statement: the table itself, or what a rehearsal puts in its place.
     func scope(_ entity: String, _ db: Database) throws -> RowScope {
         guard let table = try catalog.table(entity, db) else {
@@ -11,7 +11,7 @@ extension SQLiteConnection {
     }
 
     /// The rows that a request is about, apart from its predicate: with those of sub-entities, or without.
-    func scope(of request: FetchRequest, _ db: Database) throws -> RowScope {
+    func scope(of request: StoreFetchRequest, _ db: Database) throws -> RowScope {
         let scope = try scope(request.entity, db)
         return request.includesSubentities ? scope : scope.withoutSubentities
     }
@@ -25,7 +25,7 @@ extension SQLiteConnection {
     }
 
     /// A predicate as an SQL condition on the rows of a scope.
-    func condition(_ predicate: Predicate, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
+    func condition(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         switch predicate {
         case .all: return .always
         case .compare(let attribute, let comparison, let value):
@@ -91,7 +91,7 @@ extension SQLiteConnection {
     }
 }
 
-extension Predicate.Operator {
+extension StorePredicate.Operator {
     /// The operator in SQL.
     var sql: String {
         switch self {

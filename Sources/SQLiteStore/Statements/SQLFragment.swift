@@ -81,6 +81,3 @@ extension StoreValue {
         }
     }
 }
-
-/// GRDB has a protocol of the same name; here the word always means ours.
-typealias FetchRequest = PriceStore.FetchRequest

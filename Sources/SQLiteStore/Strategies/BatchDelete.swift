@@ -3,7 +3,7 @@ import PriceStore
 
 /// One batch delete request at work: the strategies add to it what they delete.
 struct BatchDelete {
-    let connection: SQLiteConnection
+    let connection: SQLiteFileConnection
     let db: Database
     let request: DeleteWork
     let statement: DeleteStatement
@@ -18,7 +18,9 @@ struct BatchDelete {
     /// Whether only a part of what goes with the rows is gone, and not yet the rows themselves.
     private(set) var isUnfinished = false
 
-    init(_ request: DeleteWork, _ connection: SQLiteConnection, _ db: Database, _ archiver: RowArchiver? = nil) throws {
+    init(_ request: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database, _ archiver: RowArchiver? = nil)
+        throws
+    {
         self.request = request
         self.archiver = archiver
         self.connection = connection
@@ -168,9 +170,9 @@ struct BatchDelete {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// The sort descriptors in SQL, ties broken by key.
-    func order(_ descriptors: [SortDescriptor], _ scope: RowScope) throws -> String {
+    func order(_ descriptors: [StoreSortDescriptor], _ scope: RowScope) throws -> String {
         let sorted = try descriptors.map { descriptor in
             scope.column(try scope.attribute(descriptor.attribute, store: name)) + (descriptor.ascending ? "" : " DESC")
         }
@@ -178,9 +180,9 @@ extension SQLiteConnection {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The date range that the predicate demands, and all the rest of it.
-    func splitDateRange() -> (range: DateRange?, rest: Predicate) {
+    func splitDateRange() -> (range: DateRange?, rest: StorePredicate) {
         switch self {
         case .date(let range): return (range, .all)
         case .and(var parts):

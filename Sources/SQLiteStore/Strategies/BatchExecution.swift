@@ -66,7 +66,7 @@ extension DeleteWork {
     var place: [StoreValue]? { continuation.flatMap { $0 == .beginning ? nil : $0.position } }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Whether the rows to delete are chosen first and noted, since they must be known one by one. Cascades that a schema
     /// declares are left to SQLite where a trigger must run before them.
     func choosesRows(_ request: BatchDeleteRequest, _ db: Database) throws -> Bool {
@@ -80,7 +80,7 @@ extension SQLiteConnection {
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// Whether object IDs are part of the condition.
     fileprivate var namesObjectIDs: Bool {
         switch self {

@@ -9,12 +9,12 @@ import PriceStore
 struct ChosenRows {
     let request: BatchDeleteRequest
     let scope: RowScope
-    let connection: SQLiteConnection
+    let connection: SQLiteFileConnection
     let db: Database
 
     /// Notes the rows whose keys a query yields.
     init(
-        _ keys: SQLFragment, of request: BatchDeleteRequest, _ scope: RowScope, _ connection: SQLiteConnection,
+        _ keys: SQLFragment, of request: BatchDeleteRequest, _ scope: RowScope, _ connection: SQLiteFileConnection,
         _ db: Database
     ) throws {
         self.request = request

@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// How long one statement would lock the store that deletes rows with what belongs to them; nil: not long, where it
     /// may be locked at all.
     func predictRelatedLock(

@@ -23,7 +23,7 @@ final class SQLiteDeletion: Deletion {
 
     private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
         var work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
-        work.fetchRequest.sortDescriptors = [SortDescriptor(request.date.name)]
+        work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.ignoresUnknownHistory = request.ignoresUnknownHistory
         work.technique = technique
         work.maxLock = request.maxLock
@@ -83,7 +83,7 @@ final class SQLiteDeletion: Deletion {
         return DeletionPart(result, from: work.continuation)
     }
 
-    func remainingCount(besides others: [Predicate]) throws(StoreError) -> Int {
+    func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {
         try writer.confirmIdentity()
         work.continuation = nil
         // Rows that have arrived since the survey may be anywhere.
@@ -105,7 +105,7 @@ extension SQLiteWriter {
     }
 }
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// How the rows of a request would be deleted now.
     public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try findings(of: request)

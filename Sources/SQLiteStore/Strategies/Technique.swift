@@ -69,7 +69,7 @@ struct DeleteWork: EngineDelete, Hashable {
     var expectedCount: Int?
     var continuation: BatchContinuation?
     /// Only rows that meet this too, no more than the limit; nil: any.
-    var only: Predicate?
+    var only: StorePredicate?
     /// The rule under whose name the rows are archived; nil: they are not.
     var archiveRule: String?
     /// Whether the delete was planned by a survey: then it is not carried out on another schema.

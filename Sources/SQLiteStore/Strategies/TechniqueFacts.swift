@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Chooses how a surveyed rule's rows go, and says what else could be asked for.
     func chooseTechnique(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database

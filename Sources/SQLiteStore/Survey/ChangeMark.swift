@@ -24,7 +24,7 @@ struct OwnChanges {
     var deletedCount = 0
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// How often others have committed, and how many rows this connection has changed, triggers and foreign keys included.
     func changeMark() throws(StoreError) -> ChangeMark {
         try run("looking for changes of the store") { try changeMark($0) }

@@ -28,14 +28,14 @@ struct KeyGroups {
     func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
 
     /// The first group behind another, or of all; nil: there is none.
-    func next(after value: StoreValue?, _ connection: SQLiteConnection, _ db: Database) throws -> StoreValue? {
+    func next(after value: StoreValue?, _ connection: SQLiteFileConnection, _ db: Database) throws -> StoreValue? {
         var query = SQLFragment("SELECT \(column) FROM \(scope.fromTable)")
         if let value { query += SQLFragment(" WHERE \(column) > ?", [value.databaseValue]) }
         return try connection.row(query + " ORDER BY \(column) LIMIT 1", db)?.first
     }
 
     /// All groups in order; nil: there are too many.
-    func values(_ connection: SQLiteConnection, _ db: Database) throws -> [StoreValue]? {
+    func values(_ connection: SQLiteFileConnection, _ db: Database) throws -> [StoreValue]? {
         var values: [StoreValue] = []
         while let value = try next(after: values.last, connection, db) {
             guard values.count < Self.mostGroups else { return nil }
@@ -45,7 +45,7 @@ struct KeyGroups {
     }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Counts group by group, as ``surveyByIndex(_:_:into:_:)`` does for a whole table.
     func surveyByGroups(
         _ request: SurveyRequest, _ rows: SurveyRows, _ groups: KeyGroups, _ values: [StoreValue],

@@ -2,7 +2,7 @@ import GRDB
 import PriceStore
 
 /// What in the schema stands against a delete whatever the rows are: found without carrying anything out.
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Why a table cannot be deleted from, or nil.
     func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
         switch table.entity.kind {
@@ -23,7 +23,7 @@ extension SQLiteConnection {
         }
         if let reason = try unlikeTypes(table, request.relationships, db) { return reason }
         let delete = BatchDeleteRequest(
-            fetchRequest: FetchRequest(entity: request.entity),
+            fetchRequest: StoreFetchRequest(entity: request.entity),
             resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
         if let reason = try obstacleOfTriggers(delete, db) { return reason }
         if let reason = try obstacleOfHolds(request.holds, delete, db) { return reason }

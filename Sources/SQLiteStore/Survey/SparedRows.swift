@@ -1,10 +1,10 @@
 import GRDB
 public import PriceStore
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// How many readable rows of an entity stay after several deletes, their cascades followed.
     public func countSpared(
-        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
+        _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {
         try run("counting the rows of \(entity) that stay") { db in
             let areRelated = try deletes.contains { delete in

@@ -1,7 +1,7 @@
 import GRDB
 public import PriceStore
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// What a rule would find and delete, from one state of the store.
     public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { db in
@@ -24,7 +24,7 @@ extension SQLiteStore {
     private func findings(of request: SurveyRequest, _ db: Database) throws -> Findings {
         var survey = Findings()
         let scope = try scope(
-            of: FetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
+            of: StoreFetchRequest(entity: request.entity, includesSubentities: request.includesSubentities), db)
         if let reason = try unsupported(scope.table, request, db) {
             survey.unsupported = reason
             return survey
@@ -79,7 +79,7 @@ struct SurveyRows {
     var expired: SQLFragment { .all([date.readable(before: cutoff, in: DateSQL.Stretch(from: oldest)), filter]) }
 }
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
     func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let parts = try request.preceding

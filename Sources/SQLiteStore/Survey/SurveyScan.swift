@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-extension SQLiteConnection {
+extension SQLiteFileConnection {
     /// Looks at every row once and judges it in Swift: for tables without a date index, and for formats that no
     /// comparison in SQL can read.
     ///

@@ -20,7 +20,7 @@ struct ArchiveSafetyTests {
         return request
     }
 
-    private static func hold(_ entity: String, _ rows: PriceStore.Predicate = .all) -> HeldRows {
+    private static func hold(_ entity: String, _ rows: StorePredicate = .all) -> HeldRows {
         HeldRows(name: "audit", entity: entity, rows: rows)
     }
 

@@ -65,7 +65,7 @@ extension StoreContext {
     func item(_ key: Int64) -> ManagedObject { object(with: ObjectID(entity: "item", key: [.integer(key)])) }
 
     /// All rows of an entity, by key.
-    func all(_ entity: String) throws -> [ManagedObject] { try fetch(FetchRequest(entity: entity)) }
+    func all(_ entity: String) throws -> [ManagedObject] { try fetch(StoreFetchRequest(entity: entity)) }
 }
 
 /// The kind of the error that an access to an object throws; nil: none.

@@ -24,9 +24,10 @@ struct ContextDeletionTests {
     }
 
     @Test func objectsOfDeletedRowsAreDeletedAndOthersStay() throws {
-        let objects = try context.fetch(FetchRequest(entity: "price", sortDescriptors: [SortDescriptor("time")]))
+        let objects = try context.fetch(
+            StoreFetchRequest(entity: "price", sortDescriptors: [StoreSortDescriptor("time")]))
         let other = StoreContext(try store.writer())
-        let held = try other.fetch(FetchRequest(entity: "price", sortDescriptors: [SortDescriptor("time")]))
+        let held = try other.fetch(StoreFetchRequest(entity: "price", sortDescriptors: [StoreSortDescriptor("time")]))
         let deletion = try context.deletion(of: request, mergingInto: [other])
         let part = try deletion.deleteNext(DeletionBounds(rows: 2))
         #expect(part.result.deletedCount == 2 && part.hasMore)

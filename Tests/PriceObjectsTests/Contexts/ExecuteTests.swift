@@ -70,7 +70,7 @@ struct ExecuteTests {
             try context.all("shelf")[0], try context.all("tool")[0], try context.all("debt")[0]
         )
         try context.executeAndMergeChanges(
-            using: BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop"), relationships: .cascade))
+            using: BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "shop"), relationships: .cascade))
         for object in [shelf, tool, debt] { #expect(kind { try object["id"] } == .deleted) }
     }
 
@@ -86,9 +86,9 @@ struct ExecuteTests {
     }
 
     @Test func rowsAreCountedAndObjectsDescribeThemselves() throws {
-        #expect(try context.count(FetchRequest(entity: "item", predicate: Attribute("id") > 1)) == 3)
-        #expect(try [0, -1].map { try context.count(FetchRequest(entity: "item", fetchLimit: $0)) } == [0, 0])
-        #expect(try context.count(FetchRequest(entity: "item", fetchOffset: -1)) == 4)
+        #expect(try context.count(StoreFetchRequest(entity: "item", predicate: Attribute("id") > 1)) == 3)
+        #expect(try [0, -1].map { try context.count(StoreFetchRequest(entity: "item", fetchLimit: $0)) } == [0, 0])
+        #expect(try context.count(StoreFetchRequest(entity: "item", fetchOffset: -1)) == 4)
         let item = try context.all("item")[0]
         #expect("\(item)" == "item 1")
         try item.setValue("secret", for: "note")
@@ -100,11 +100,13 @@ struct ExecuteTests {
 
     @Test func aDateWithoutADeclaredFormatIsAnErrorThatSaysWhatToWrite() throws {
         let error = try #require(throws: StoreError.self) {
-            try context.fetch(FetchRequest(entity: "price", predicate: .date("time", before: Instant(unixSeconds: 5))))
+            try context.fetch(
+                StoreFetchRequest(entity: "price", predicate: .date("time", before: Instant(unixSeconds: 5))))
         }
         #expect(error.kind == .unsupported && error.hint?.contains(".unixSeconds") == true)
         try store.change("INSERT INTO price VALUES (0, 'gold', 1), (4, 'gold', 1), (5, 'gold', 1), ('x', 'gold', 1)")
-        let old = FetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: Instant(unixSeconds: 5)))
+        let old = StoreFetchRequest(
+            entity: "price", predicate: .date("time", .unixSeconds, before: Instant(unixSeconds: 5)))
         #expect(try context.count(old) == 1)
     }
 
@@ -114,7 +116,7 @@ struct ExecuteTests {
         #expect { try rehearsal.save() } throws: { ($0 as? StoreError)?.kind == .unsupported }
         #expect(try rehearsal.save(onConflict: .fail).savedCount == 1)
         #expect(throws: StoreError.self) {
-            try rehearsal.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item")))
+            try rehearsal.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item")))
         }
         #expect(try store.column("SELECT count(*) FROM item") == ["4"])
     }

@@ -41,7 +41,7 @@ struct HistoryMergeTests {
         try one.save()
         _ = try one.execute(
             BatchDeleteRequest(
-                fetchRequest: FetchRequest(entity: "item", predicate: Attribute("id") == 3)))
+                fetchRequest: StoreFetchRequest(entity: "item", predicate: Attribute("id") == 3)))
         #expect(held.allSatisfy { !$0.isDeleted })
         try catchUp(other, after: token)
 
@@ -61,7 +61,7 @@ struct HistoryMergeTests {
         let token = try other.currentHistoryToken()
         let (shelves, tools) = (try other.all("shelf"), try other.all("tool"))
         try tools[0].setValue("axe", for: "name")
-        _ = try one.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop")))
+        _ = try one.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "shop")))
         try catchUp(other, after: token)
         #expect(shelves.map(\.isDeleted) == [true, true])
         // The tool lost its shop and keeps what was not saved.
@@ -170,7 +170,7 @@ struct HistoryMergeTests {
         let context = StoreContext(writer)
 
         var token = try context.currentHistoryToken()
-        let items = try context.fetch(FetchRequest(entity: "item"))
+        let items = try context.fetch(StoreFetchRequest(entity: "item"))
 
         let other = try store.context()
         try other.delete(other.item(1))

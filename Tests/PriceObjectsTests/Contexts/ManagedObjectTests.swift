@@ -31,7 +31,7 @@ struct ManagedObjectTests {
         let items = try context.all("item")
         try items[0].setValue("mine", for: "note")
         try store.change("UPDATE item SET name = 'theirs' WHERE id > 1")
-        let found = try context.fetch(FetchRequest(entity: "item", predicate: .isNull("note")))
+        let found = try context.fetch(StoreFetchRequest(entity: "item", predicate: .isNull("note")))
         #expect(found.count == 3)
         #expect(try items[0].text(for: "note") == "mine")
         #expect(try items[1].text(for: "name") == "theirs")

@@ -63,7 +63,7 @@ struct ObservationTests {
         }
         let held = try context?.all("item")
         let result = try context?.executeAndMergeChanges(
-            using: BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item"), resultType: .objectIDs))
+            using: BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item"), resultType: .objectIDs))
         #expect(held?.map(\.isDeleted) == [true, true])
         context = nil
         #expect(await task.value == [ObjectsDidChange(.merge, deleted: result?.objectIDs ?? [])])
@@ -89,7 +89,8 @@ struct ObservationTests {
         let held = try context.all("item")
         var statements: [String] = []
         writer.trace = { statement, _ in statements.append(statement) }
-        let request = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item", predicate: Attribute("id") > 1))
+        let request = BatchDeleteRequest(
+            fetchRequest: StoreFetchRequest(entity: "item", predicate: Attribute("id") > 1))
         let result = try context.executeAndMergeChanges(using: request)
         #expect(result.deletedCount == 2 && result.objectIDs.isEmpty)
         #expect(held.map(\.isDeleted) == [false, true, true])

@@ -10,7 +10,7 @@ struct ScenarioTests {
     init() throws { store = try ContextStore() }
 
     private let doneItems = BatchDeleteRequest(
-        fetchRequest: FetchRequest(entity: "item", predicate: Attribute("done") == true),
+        fetchRequest: StoreFetchRequest(entity: "item", predicate: Attribute("done") == true),
         resultType: .count)
 
     @Test func aBatchDeleteWithUnsavedChangesOfItsEntityIsAnError() throws {

@@ -44,7 +44,7 @@ struct StorableTests {
         try context.execute(BatchInsertRequest(prices))
         #expect(try context.fetch(GoldPrice.self) == prices)
         #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") == nil as Double?) == [prices[1]])
-        let latest = try context.fetch(GoldPrice.self, by: [SortDescriptor("time", ascending: false)], limit: 1)
+        let latest = try context.fetch(GoldPrice.self, by: [StoreSortDescriptor("time", ascending: false)], limit: 1)
         #expect(latest == [prices[1]])
     }
 

@@ -23,7 +23,7 @@ struct StoreActorTests {
     @Test func workIsDoneWithTheContext() async throws {
         let path = path
         let prices = try await StoreActor { try SQLiteWriter(path: path) }
-        let count = try await prices.perform { try $0.count(FetchRequest(entity: "item")) }
+        let count = try await prices.perform { try $0.count(StoreFetchRequest(entity: "item")) }
         #expect(count == 3)
     }
 
@@ -56,7 +56,7 @@ struct StoreActorTests {
         await #expect(throws: StoreError.self) {
             try await items.perform { context in
                 try context.item(1).setValue("changed", for: "name")
-                _ = try context.count(FetchRequest(entity: "missing"))
+                _ = try context.count(StoreFetchRequest(entity: "missing"))
             }
         }
         #expect(try await items.perform { !$0.hasChanges })
@@ -94,7 +94,7 @@ struct StoreActorTests {
             END
             """)
         let error = try await cancel { context in
-            try context.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "slow")))
+            try context.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "slow")))
         }
         #expect(error is CancellationError)
         #expect(try store.column("SELECT count(*) FROM slow") == ["3000"])
@@ -121,13 +121,13 @@ struct StoreActorTests {
         let context = try store.context()
         let held = try context.all("item")
         var counts: [Int] = []
-        let all = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item"))
+        let all = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item"))
         let total = try context.execute(all, inBatchesOf: 10) { counts.append($0.deletedCount) }
         #expect(counts == [9, 19, 24] && total.deletedCount == 24 && total.objectIDs.isEmpty)
         #expect(held.filter { !$0.isDeleted }.map(\.objectID?.key) == [[7]])
         for request in [
-            FetchRequest(entity: "item", fetchLimit: 1), FetchRequest(entity: "item", fetchOffset: 1),
-            FetchRequest(entity: "item", sortDescriptors: [PriceStore.SortDescriptor("name")]),
+            StoreFetchRequest(entity: "item", fetchLimit: 1), StoreFetchRequest(entity: "item", fetchOffset: 1),
+            StoreFetchRequest(entity: "item", sortDescriptors: [StoreSortDescriptor("name")]),
         ] {
             #expect { try context.execute(BatchDeleteRequest(fetchRequest: request), inBatchesOf: 10) } throws: {
                 ($0 as? StoreError)?.kind == .unsupported
@@ -138,7 +138,9 @@ struct StoreActorTests {
         let items = try await open()
         let task = Task {
             try await items.perform { context in
-                try context.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item")), inBatchesOf: 10) {
+                try context.execute(
+                    BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item")), inBatchesOf: 10
+                ) {
                     _ in
                     withUnsafeCurrentTask { $0?.cancel() }
                 }

@@ -16,7 +16,7 @@ struct AgainstCoreDataTests {
         try store.change("INSERT INTO price VALUES (1, 'gold', 1), (2, 'gold', 2)")
         let viewContext = try store.context()
         let (mine, shown) = (try context.all("price"), try viewContext.all("price"))
-        let oldPrices = FetchRequest(entity: "price", predicate: Attribute("time") < 2)
+        let oldPrices = StoreFetchRequest(entity: "price", predicate: Attribute("time") < 2)
         let request = BatchDeleteRequest(fetchRequest: oldPrices)
         try context.executeAndMergeChanges(using: request, into: [viewContext])
         #expect(mine.map(\.isDeleted) == [true, false])
@@ -25,7 +25,7 @@ struct AgainstCoreDataTests {
 
     @Test func aFetchDoesNotSeeUnsavedChanges() throws {
         try store.addItems(2)
-        let done = FetchRequest(entity: "item", predicate: Attribute("done") == true)
+        let done = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true)
         try context.item(1).setValue(true, for: "done")
         #expect(try context.fetch(done).isEmpty)
         try context.save()
@@ -35,7 +35,7 @@ struct AgainstCoreDataTests {
     @Test func aRelationshipThatForbidsHindersOnlyWhereRowsAreInTheWay() throws {
         try store.change("INSERT INTO shop VALUES (1, 'a'), (2, 'b'); INSERT INTO debt VALUES (1, 2)")
         func delete(_ key: Int64) throws -> Int {
-            let shop = FetchRequest(entity: "shop", predicate: Attribute("id") == key)
+            let shop = StoreFetchRequest(entity: "shop", predicate: Attribute("id") == key)
             return try context.execute(BatchDeleteRequest(fetchRequest: shop, resultType: .count)).deletedCount
         }
         #expect(try delete(1) == 1)

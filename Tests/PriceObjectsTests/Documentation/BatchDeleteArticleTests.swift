@@ -28,7 +28,7 @@ struct BatchDeleteArticleTests {
         try store.change("UPDATE item SET done = 1 WHERE id = 1")
         let items = try context.all("item")
         try items[4].setValue(true, for: "done")
-        let doneItems = FetchRequest(entity: "item", predicate: Attribute("done") == true)
+        let doneItems = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true)
         if context.hasChanges { try context.save() }
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: doneItems))
         #expect(items.map(\.isDeleted) == [true, false, false, false, true])
@@ -43,7 +43,7 @@ struct BatchDeleteArticleTests {
         // One was marked, one was taken back; neither is saved.
         try items[4].setValue(true, for: "done")
         try items[1].setValue(false, for: "done")
-        let doneItems = FetchRequest(entity: "item", predicate: Attribute("done") == true)
+        let doneItems = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true)
         #expect(throws: StoreError.self) { try context.execute(BatchDeleteRequest(fetchRequest: doneItems)) }
         let result = try context.execute(
             BatchDeleteRequest(fetchRequest: doneItems, resultType: .count), allowingUnsavedChanges: true)
@@ -54,14 +54,14 @@ struct BatchDeleteArticleTests {
     @Test func oldGoldIsDeletedInOneRequestAndTheRestInSlices() throws {
         try addPrices(62)
         let now = try #require(now)
-        let isOld = Predicate.date("time", .unixSeconds, before: now - .seconds(30 * 86_400))
-        let oldGold = FetchRequest(entity: "price", predicate: Attribute("metal") == "gold" && isOld)
+        let isOld = StorePredicate.date("time", .unixSeconds, before: now - .seconds(30 * 86_400))
+        let oldGold = StoreFetchRequest(entity: "price", predicate: Attribute("metal") == "gold" && isOld)
         let deleted = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldGold))
-        let rest = try context.fetch(FetchRequest(entity: "price"))
+        let rest = try context.fetch(StoreFetchRequest(entity: "price"))
         // 30 days before 3 March is 1 February; 1 January is the first of 16 days of gold before it.
         #expect(deleted.deletedCount == 16)
         #expect(rest.count == 46)
-        let old = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "price", predicate: isOld))
+        let old = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "price", predicate: isOld))
         try context.execute(old, inBatchesOf: 5000) { soFar in
             print("\(soFar.deletedCount) deleted")
         }
@@ -71,7 +71,7 @@ struct BatchDeleteArticleTests {
 
     @Test func theTenOldestGo() throws {
         try addPrices(30)
-        let oldest = FetchRequest(entity: "price", sortDescriptors: [SortDescriptor("time")], fetchLimit: 10)
+        let oldest = StoreFetchRequest(entity: "price", sortDescriptors: [StoreSortDescriptor("time")], fetchLimit: 10)
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: oldest))
         #expect(try store.column("SELECT (min(time) - 1735689600) / 86400 FROM price") == ["10"])
     }
@@ -79,7 +79,7 @@ struct BatchDeleteArticleTests {
     @Test func rowsGoByTheirIDs() throws {
         try addPrices(20)
         try store.addItems(1)
-        let oldGold = FetchRequest(entity: "price", predicate: Attribute("metal") == "gold")
+        let oldGold = StoreFetchRequest(entity: "price", predicate: Attribute("metal") == "gold")
         let held = try context.fetch(oldGold)
         let ids = try context.fetchObjectIDs(oldGold)
         try context.executeAndMergeChanges(using: BatchDeleteRequest(objectIDs: ids))
@@ -87,7 +87,7 @@ struct BatchDeleteArticleTests {
         #expect(try store.column("SELECT DISTINCT metal FROM price") == ["silver"])
         // Gone already.
         #expect(try context.execute(BatchDeleteRequest(objectIDs: ids, resultType: .count)).deletedCount == 0)
-        let others = try context.fetchObjectIDs(FetchRequest(entity: "item"))
+        let others = try context.fetchObjectIDs(StoreFetchRequest(entity: "item"))
         #expect {
             try context.execute(BatchDeleteRequest(objectIDs: others + ids))
         } throws: { "\($0)".contains("item, price") }
@@ -99,12 +99,12 @@ struct BatchDeleteArticleTests {
             INSERT INTO shop VALUES (1, 'open'), (2, 'closed');
             INSERT INTO debt VALUES (1, 1), (2, 2); INSERT INTO shelf VALUES (1, 2);
             """)
-        var declared = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop"))
+        var declared = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "shop"))
         #expect(throws: StoreError.self) { try context.execute(declared) }
         declared.relationships = .deny
         #expect { try context.execute(declared) } throws: { "\($0)".contains("debt") }
         #expect(try store.column("SELECT count(*) FROM shop") == ["2"])
-        let closed = FetchRequest(entity: "shop", predicate: Attribute("name") == "closed")
+        let closed = StoreFetchRequest(entity: "shop", predicate: Attribute("name") == "closed")
         let outcome = try context.execute(
             BatchDeleteRequest(fetchRequest: closed, resultType: .count, relationships: .cascade))
         #expect(outcome.deletedCount == 1 && outcome.cascadedCount == 2)
@@ -117,7 +117,7 @@ struct BatchDeleteArticleTests {
         context.insert(
             entity: "price",
             values: ["time": 1_735_689_600, "metal": "copper", "price": 4])
-        let old = FetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: cutoff))
+        let old = StoreFetchRequest(entity: "price", predicate: .date("time", .unixSeconds, before: cutoff))
         if context.hasChanges { try context.save() }
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
         #expect(try store.column("SELECT count(*) FROM price") == ["9"])

@@ -8,8 +8,8 @@ struct ClassicAndBatchTests {
     let store: ContextStore
     let writer: SQLiteWriter
     let context: StoreContext
-    private let doneItems = FetchRequest(entity: "item", predicate: Attribute("done") == true)
-    private let allItems = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "item"), resultType: .count)
+    private let doneItems = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true)
+    private let allItems = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item"), resultType: .count)
 
     init() throws {
         store = try ContextStore()
@@ -80,7 +80,7 @@ struct ClassicAndBatchTests {
         try context.save()
         #expect(try store.column("SELECT count(*) FROM shelf") == ["2"])
         func request(_ key: Int64) -> BatchDeleteRequest {
-            let shop = FetchRequest(entity: "shop", predicate: Attribute("id") == key)
+            let shop = StoreFetchRequest(entity: "shop", predicate: Attribute("id") == key)
             return BatchDeleteRequest(fetchRequest: shop, resultType: .count)
         }
         let result = try context.execute(request(2))
@@ -146,7 +146,7 @@ struct ClassicAndBatchTests {
         #expect(shops[0].isDeleted && kind { try shelves[0]["id"] } == .deleted)
         #expect(told == [.edit, .save])
         #expect(try shelves[1].integer(for: "shop") == 2)
-        let rest = BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop"), resultType: .objectIDs)
+        let rest = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "shop"), resultType: .objectIDs)
         let result = try context.execute(rest)
         #expect(!shops[1].isDeleted && !shelves[1].isFault && told.count == 2)
         try StoreContext.mergeChanges(

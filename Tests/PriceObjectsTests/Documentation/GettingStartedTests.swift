@@ -47,7 +47,7 @@ struct GettingStartedTests {
         if context.hasChanges { try context.save() }
         #expect(!context.hasChanges && price.objectID != nil)
         let reader = try SQLiteReader(path: path)
-        let row = try reader.fetch(FetchRequest(entity: "Price"), attributes: ["metal", "time", "dollars"])
+        let row = try reader.fetch(StoreFetchRequest(entity: "Price"), attributes: ["metal", "time", "dollars"])
         #expect(row == [["gold", .integer(1_735_732_800), .real(2624.5)]])
         #expect(throws: ValidationError.self) {
             context.insert(entity: "Price")
@@ -66,9 +66,9 @@ struct GettingStartedTests {
                 ])
         }
         try context.save()
-        let gold = FetchRequest(
+        let gold = StoreFetchRequest(
             entity: "Price", predicate: Attribute("metal") == "gold",
-            sortDescriptors: [SortDescriptor("time", ascending: false)], fetchLimit: 10)
+            sortDescriptors: [StoreSortDescriptor("time", ascending: false)], fetchLimit: 10)
         let lines = try context.fetch(gold).map { price in
             let time = try price.instant(for: "time", encoding: .unixSeconds)
             let dollars = try price.real(for: "dollars")

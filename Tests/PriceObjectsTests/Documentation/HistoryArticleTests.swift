@@ -34,7 +34,7 @@ struct HistoryArticleTests {
     @Test func aContextFollowsTheHistory() throws {
         let context = try store.context()
         var token = try context.currentHistoryToken()
-        let items = try context.fetch(FetchRequest(entity: "item"))
+        let items = try context.fetch(StoreFetchRequest(entity: "item"))
         try change { other in
             try other.delete(other.item(2))
             try other.item(3).setValue("renamed", for: "name")
@@ -61,7 +61,7 @@ struct HistoryArticleTests {
 
     @Test func oldHistoryIsDeletedAndMissed() throws {
         let context = try store.context()
-        let items = try context.fetch(FetchRequest(entity: "item"))
+        let items = try context.fetch(StoreFetchRequest(entity: "item"))
         let old = try context.currentHistoryToken()
         writer.clock = { Instant(unixSeconds: 1_700_000_000) }
         for name in ["a", "b"] {
@@ -78,7 +78,7 @@ struct HistoryArticleTests {
 
     @Test func aContextThatMissedSomethingBeginsAnew() throws {
         let context = try store.context()
-        let items = try context.fetch(FetchRequest(entity: "item"))
+        let items = try context.fetch(StoreFetchRequest(entity: "item"))
         var place = try context.currentHistoryToken()
         do {
             let history = try context.history(after: place)

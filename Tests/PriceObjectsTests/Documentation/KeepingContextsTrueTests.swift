@@ -6,7 +6,7 @@ import Testing
 /// The samples of the article KeepingContextsTrue.
 struct KeepingContextsTrueTests {
     let store: ContextStore
-    private let doneItems = FetchRequest(entity: "item", predicate: Attribute("done") == true)
+    private let doneItems = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true)
 
     init() throws {
         store = try ContextStore()
@@ -67,7 +67,7 @@ struct KeepingContextsTrueTests {
         let observation = context.observeChanges { change in
             for id in change.deleted { shown.remove(id) }
         }
-        let two = FetchRequest(entity: "item", fetchLimit: 2)
+        let two = StoreFetchRequest(entity: "item", fetchLimit: 2)
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: two))
         #expect(shown == Set(items[2...].compactMap(\.objectID)))
         observation.cancel()
@@ -83,7 +83,7 @@ struct KeepingContextsTrueTests {
                 for await change in stream { deletedCount += change.deleted.count }
                 return deletedCount
             }
-            let two = FetchRequest(entity: "item", fetchLimit: 2)
+            let two = StoreFetchRequest(entity: "item", fetchLimit: 2)
             try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: two))
             #expect(items.map(\.isDeleted) == [true, true, false, false])
             return counting

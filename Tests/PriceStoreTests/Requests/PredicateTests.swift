@@ -3,9 +3,9 @@ import Testing
 
 /// Predicates and IDs as values.
 struct PredicateTests {
-    private let a = Predicate.isNull("a")
-    private let b = Predicate.isNull("b")
-    private let c = Predicate.isNull("c")
+    private let a = StorePredicate.isNull("a")
+    private let b = StorePredicate.isNull("b")
+    private let c = StorePredicate.isNull("c")
 
     @Test func predicatesAreJoinedFlat() {
         #expect((a && b && c) == .and([a, b, c]))
@@ -31,7 +31,7 @@ struct PredicateTests {
         let ids = [ObjectID(entity: "gold", key: [.integer(1)])]
         #expect(
             BatchDeleteRequest(objectIDs: ids)
-                == BatchDeleteRequest(fetchRequest: FetchRequest(entity: "gold", predicate: .objectIDs(ids))))
+                == BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "gold", predicate: .objectIDs(ids))))
         #expect(BatchDeleteRequest(objectIDs: []).fetchRequest.entity.isEmpty)
     }
 }

@@ -19,12 +19,12 @@ struct SwiftValuesTests {
     }
 
     @Test func comparisonsAreConditions() {
-        let condition: PriceStore.Predicate = Attribute("done") == true && Attribute("price") < 10
+        let condition: StorePredicate = Attribute("done") == true && Attribute("price") < 10
         #expect(
             condition == .and([.compare("done", .equal, .integer(1)), .compare("price", .less, .integer(10))]))
         let note: String? = nil
-        #expect((Attribute("note") == note) == PriceStore.Predicate.isNull("note"))
-        #expect((Attribute("note") != note) == PriceStore.Predicate.isNotNull("note"))
+        #expect((Attribute("note") == note) == StorePredicate.isNull("note"))
+        #expect((Attribute("note") != note) == StorePredicate.isNotNull("note"))
         let others = [Attribute("a") <= 1, Attribute("a") > 1.5, Attribute("a") >= "x", Attribute("a") != 2]
         #expect(
             others == [
@@ -57,11 +57,11 @@ struct SwiftValuesTests {
 
     @Test func requestsCanBeRead() throws {
         let day = try #require(Instant(iso8601: "2025-01-01"))
-        let request = FetchRequest(
+        let request = StoreFetchRequest(
             entity: "item",
             predicate: Attribute("done") == true && (Attribute("name") == "a" || .isNull("note"))
                 && .date("time", .unixSeconds, before: day),
-            sortDescriptors: [PriceStore.SortDescriptor("name", ascending: false)], fetchLimit: 10)
+            sortDescriptors: [StoreSortDescriptor("name", ascending: false)], fetchLimit: 10)
         #expect(
             "\(request)"
                 == "item where done = 1 and (name = 'a' or note is NULL) and time before 2025-01-01T00:00:00Z, "

@@ -19,12 +19,12 @@ final class HookedWriter: ObjectStore {
     var engine: String { writer.engine }
     func entityNames() throws(StoreError) -> [String] { try writer.entityNames() }
     func entity(named name: String) throws(StoreError) -> Entity? { try writer.entity(named: name) }
-    func count(_ request: FetchRequest) throws(StoreError) -> Int { try writer.count(request) }
-    func fetchRows(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
+    func count(_ request: StoreFetchRequest) throws(StoreError) -> Int { try writer.count(request) }
+    func fetchRows(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [StoredRow] {
         try writer.fetchRows(request, attributes: attributes)
     }
 
-    func fetch(_ request: FetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+    func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
         try writer.fetch(request, attributes: attributes)
     }
     func isInUseByOthers() throws(StoreError) -> Bool { try writer.isInUseByOthers() }
@@ -87,7 +87,7 @@ final class HookedWriter: ObjectStore {
         try writer.execute(request)
     }
 
-    func update(_ request: FetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
+    func update(_ request: StoreFetchRequest, set values: [String: StoreValue]) throws(StoreError) -> Int {
         try writer.update(request, set: values)
     }
 

@@ -97,7 +97,7 @@ struct KeepDoneTests {
     @Test func aRunThatDiedAfterTheMoveIsMadeUpForByTheNext() throws {
         try take("a.csv", "a.csv")
         // As if the second run had died before it noted where the file is.
-        let moved = FetchRequest(
+        let moved = StoreFetchRequest(
             entity: TakenFiles.entityName,
             predicate: .compare("path", .equal, .text(fixture.folder.path("pending/done/a-2.csv"))))
         let pending = StoreValue.text(fixture.folder.path("pending/a.csv"))

@@ -211,7 +211,7 @@ struct PendingBatchTests {
         try die(atCommit: 6)
         for value in [StoreValue.integer(-1), .integer(.max), .text("x")] {
             let writer = try fixture.writer()
-            _ = try writer.update(FetchRequest(entity: TakenFiles.entityName), set: ["saved": value])
+            _ = try writer.update(StoreFetchRequest(entity: TakenFiles.entityName), set: ["saved": value])
             #expect(throws: StoreError.self) { try fixture.save() }
         }
     }

@@ -163,7 +163,7 @@ import Testing
         #expect(predicted.saved == 1)
         #expect(predicted.rejected == 3)
         #expect(predicted.problems.count == 1)
-        #expect(try reader.count(FetchRequest(entity: "Price")) == 1)
+        #expect(try reader.count(StoreFetchRequest(entity: "Price")) == 1)
         #expect(fixture.folder.files() == before)
         #expect(try fixture.folder.read("prices.sqlite") == store)
         #expect(try fixture.save() == predicted)
@@ -212,6 +212,6 @@ import Testing
         }
         #expect(try fixture.save(into: hooked) == counts(files: 1, saved: 100_000))
         #expect(largest == 500)
-        #expect(try fixture.writer().count(FetchRequest(entity: "Price")) == 100_000)
+        #expect(try fixture.writer().count(StoreFetchRequest(entity: "Price")) == 100_000)
     }
 }

@@ -138,7 +138,7 @@ struct PendingRenameTests {
             #expect(report.saved == 0 && report.problems.count == 1, "\(report)")
             #expect(report.problems.first?.contains("write entity: Price until a run has saved the rest") == true)
         }
-        #expect(try fixture.dates() == saved && writer.count(FetchRequest(entity: "Other")) == 0)
+        #expect(try fixture.dates() == saved && writer.count(StoreFetchRequest(entity: "Other")) == 0)
         #expect(try fixture.save().problems.isEmpty)
         try expectAllOnce()
     }

@@ -60,7 +60,7 @@ final class PendingStoreFixture {
 
     func rows() throws -> [[StoreValue]] {
         try writer().fetch(
-            FetchRequest(entity: "Price", sortDescriptors: [SortDescriptor("updateTime")]),
+            StoreFetchRequest(entity: "Price", sortDescriptors: [StoreSortDescriptor("updateTime")]),
             attributes: ["updateTime", "price", "symbol"])
     }
 

@@ -143,7 +143,7 @@ import Testing
     }
 
     @Test func valuesThatAStoreMayTakeForEqualAreNotDisjoint() {
-        func equal(_ value: StoreValue) -> Predicate { .compare("s", .equal, value) }
+        func equal(_ value: StoreValue) -> StorePredicate { .compare("s", .equal, value) }
         func disjoint(_ a: StoreValue, _ b: StoreValue) -> Bool { equal(a).isDisjoint(from: equal(b)) }
         #expect(disjoint(.text("XAU"), .text("XAG")))
         #expect(disjoint(.integer(1), .integer(2)))

@@ -287,7 +287,7 @@ private struct WidenedJudge {
     init(_ file: PriceFile, _ policy: Policy) throws {
         self.policy = policy
         let reader: any StoreReader = try file.reader()
-        rows = try reader.fetch(FetchRequest(entity: "price"), attributes: ["id", "at", "symbol", "v"]).map {
+        rows = try reader.fetch(StoreFetchRequest(entity: "price"), attributes: ["id", "at", "symbol", "v"]).map {
             Row(id: $0[0].number ?? 0, at: $0[1].number, symbol: $0[2].word, v: $0[3].number)
         }
     }
@@ -321,7 +321,7 @@ private struct WidenedJudge {
         return Set(expired.map(\.id))
     }
 
-    private func meets(_ row: Row, _ filter: PriceStore.Predicate) -> Bool {
+    private func meets(_ row: Row, _ filter: StorePredicate) -> Bool {
         func value(_ name: String) -> StoreValue {
             name == "symbol" ? row.symbol.map { .text($0) } ?? .null : row.v.map { .integer($0) } ?? .null
         }

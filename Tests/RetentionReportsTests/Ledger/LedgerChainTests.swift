@@ -146,7 +146,7 @@ struct LedgerChainTests {
         for name in ["run", "run_rule", "link"] {
             let entity = try #require(try writer.entity(named: name))
             let columns = entity.attributes.map(\.name)
-            for row in try writer.fetchRows(FetchRequest(entity: name), attributes: columns) {
+            for row in try writer.fetchRows(StoreFetchRequest(entity: name), attributes: columns) {
                 for (column, old) in zip(columns, row.values) {
                     for new in Self.others(old) where !(entity.primaryKey.contains(column) && new == .null) {
                         struct Undo: Error {}

@@ -18,8 +18,8 @@ struct CoreDataStoreTests {
     }
 
     /// Rows before the cutoff.
-    static func expired(_ entity: String, _ name: String = "at") -> PriceStore.FetchRequest {
-        PriceStore.FetchRequest(entity: entity, predicate: .date(DateRange(date(name), before: cutoff)))
+    static func expired(_ entity: String, _ name: String = "at") -> StoreFetchRequest {
+        StoreFetchRequest(entity: entity, predicate: .date(DateRange(date(name), before: cutoff)))
     }
 
     static func survey(_ entity: String) -> SurveyRequest {
@@ -257,7 +257,7 @@ struct CoreDataStoreTests {
         let context = StoreContext(try SQLiteWriter(path: store.path))
         let point = try #require(
             try context.fetch(
-                PriceStore.FetchRequest(entity: "Point", predicate: .compare("at", .less, .integer(700_000_002)))
+                StoreFetchRequest(entity: "Point", predicate: .compare("at", .less, .integer(700_000_002)))
             )
             .first)
         try point.setValue(.integer(1), for: "at")
@@ -272,7 +272,7 @@ struct CoreDataStoreTests {
     @Test func aContextLearnsWhatACascadeTook() throws {
         let store = try Self.store()
         let context = StoreContext(try SQLiteWriter(path: store.path))
-        let notes = try context.fetch(PriceStore.FetchRequest(entity: "Note"))
+        let notes = try context.fetch(StoreFetchRequest(entity: "Note"))
         for note in notes { _ = try note.value(for: "text") }
         try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: Self.expired("Point")))
         let found = notes.map { note in (try? note.value(for: "text")) != nil }
@@ -366,13 +366,13 @@ struct CoreDataStoreTests {
             }
         }
         let writer = try SQLiteWriter(path: store.path)
-        let books = try writer.fetchRows(PriceStore.FetchRequest(entity: "Book"), attributes: []).map(\.objectID)
-        let novels = try writer.fetchRows(PriceStore.FetchRequest(entity: "Novel"), attributes: []).map(\.objectID)
+        let books = try writer.fetchRows(StoreFetchRequest(entity: "Book"), attributes: []).map(\.objectID)
+        let novels = try writer.fetchRows(StoreFetchRequest(entity: "Novel"), attributes: []).map(\.objectID)
         #expect(books.map(\.entity) == ["Book", "Novel", "Novel"])
         #expect(Array(books.dropFirst()) == novels)
-        #expect(try writer.count(PriceStore.FetchRequest(entity: "Novel")) == 2)
+        #expect(try writer.count(StoreFetchRequest(entity: "Novel")) == 2)
         let result = try writer.execute(
-            BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "Novel"), resultType: .objectIDs))
+            BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "Novel"), resultType: .objectIDs))
         #expect(Set(result.objectIDs) == Set(novels))
         #expect(try store.rows("SELECT Z_PK FROM ZBOOK") == ["1"])
     }

@@ -9,8 +9,8 @@ import Testing
 /// and its sub-entity `ExpensiveSportCar` 5 more. ``CoreDataOracleTests`` ask the same of random stores.
 @Suite(.enabled(if: SampleStores.areHere, "the sample stores are not here"))
 struct SubentityTests {
-    private let own = PriceStore.FetchRequest(entity: "SportCar", includesSubentities: false)
-    private let all = PriceStore.FetchRequest(entity: "SportCar")
+    private let own = StoreFetchRequest(entity: "SportCar", includesSubentities: false)
+    private let all = StoreFetchRequest(entity: "SportCar")
 
     private func store() throws -> TemporaryStore {
         try SampleStores.copy("coredataplus/SampleModel/SampleModel_V1.sqlite")
@@ -19,7 +19,7 @@ struct SubentityTests {
     private func counts(_ store: TemporaryStore) throws -> [Int] {
         let reader = try SQLiteReader(path: store.path)
         return try ["Car", "SportCar", "ExpensiveSportCar"].map {
-            try reader.count(PriceStore.FetchRequest(entity: $0, includesSubentities: false))
+            try reader.count(StoreFetchRequest(entity: $0, includesSubentities: false))
         }
     }
 
@@ -60,21 +60,21 @@ struct SubentityTests {
         request.includesSubentities = false
         let result = try writer.execute(request)
         #expect(result.updatedCount == 5 && Set(result.objectIDs.map(\.entity)) == ["SportCar"])
-        let changed = Predicate.compare("maker", .equal, .text("changed"))
-        #expect(try writer.count(PriceStore.FetchRequest(entity: "Car", predicate: changed)) == 5)
+        let changed = StorePredicate.compare("maker", .equal, .text("changed"))
+        #expect(try writer.count(StoreFetchRequest(entity: "Car", predicate: changed)) == 5)
         #expect(try writer.update(own, set: ["maker": .text("again")]) == 5)
     }
 
     @Test(arguments: [false, true]) func idsOfAnEntityAndItsSubentitiesCanBeMixedInAnyOrder(reversed: Bool) throws {
         let store = try store()
         let writer = try SQLiteWriter(path: store.path)
-        let cars = try writer.fetchObjectIDs(PriceStore.FetchRequest(entity: "Car"))
+        let cars = try writer.fetchObjectIDs(StoreFetchRequest(entity: "Car"))
         let ids = ["Car", "SportCar", "ExpensiveSportCar"].flatMap { name in cars.filter { $0.entity == name }.prefix(2)
         }
         let request = BatchDeleteRequest(objectIDs: reversed ? ids.reversed() : ids, resultType: .objectIDs)
         let result = try writer.execute(request)
         #expect(Set(result.objectIDs) == Set(ids))
-        let person = try writer.fetchObjectIDs(PriceStore.FetchRequest(entity: "Person", fetchLimit: 1))
+        let person = try writer.fetchObjectIDs(StoreFetchRequest(entity: "Person", fetchLimit: 1))
         let mixed = Array(cars.suffix(1)) + person
         #expect { try writer.execute(BatchDeleteRequest(objectIDs: reversed ? mixed.reversed() : mixed)) } throws: {
             "\($0)".contains("several entities: ") && "\($0)".contains("Person")
@@ -85,7 +85,7 @@ struct SubentityTests {
         let store = try store()
         let context = StoreContext(try SQLiteWriter(path: store.path))
         try context.fetch(own)[0].setValue("changed", for: "maker")
-        let cars = BatchDeleteRequest(fetchRequest: PriceStore.FetchRequest(entity: "Car"))
+        let cars = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "Car"))
         #expect { try context.execute(cars) } throws: { "\($0)".contains("unsaved") }
     }
 
@@ -94,7 +94,7 @@ struct SubentityTests {
         let reader = try SQLiteReader(path: store.path)
         // An entity without sub-entities is the same either way.
         for entity in ["ExpensiveSportCar", "Person"] {
-            var request = PriceStore.FetchRequest(entity: entity)
+            var request = StoreFetchRequest(entity: entity)
             let count = try reader.count(request)
             request.includesSubentities = false
             #expect(try reader.count(request) == count)

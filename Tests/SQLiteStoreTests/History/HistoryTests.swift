@@ -64,14 +64,15 @@ struct HistoryTests {
         _ = try writer.insertObject(entity: "shop", values: ["name": .text("three")])
         _ = try writer.insert(entity: "shop", values: ["name": .text("four")], onConflict: .fail)
         _ = try writer.updateObject(shop(3), set: ["name": .text("3")], ifStill: [:])
-        _ = try writer.update(FetchRequest(entity: "shop"), set: ["name": .text("x")])
+        _ = try writer.update(StoreFetchRequest(entity: "shop"), set: ["name": .text("x")])
         _ = try writer.deleteObject(shop(4), ifStill: [:])
         _ = try writer.execute(BatchInsertRequest(entity: "shop", objects: [["id": .integer(7)], ["id": .integer(8)]]))
         _ = try writer.execute(
             BatchUpdateRequest(
                 entity: "shop", predicate: .compare("id", .greater, .integer(6)), propertiesToUpdate: ["name": .null]))
         _ = try writer.execute(
-            BatchDeleteRequest(fetchRequest: FetchRequest(entity: "shop", predicate: .objectIDs([shop(7), shop(8)]))))
+            BatchDeleteRequest(
+                fetchRequest: StoreFetchRequest(entity: "shop", predicate: .objectIDs([shop(7), shop(8)]))))
         #expect(
             try story(writer) == [
                 "insert shop 3", "insert shop 4", "update shop 3",
@@ -89,7 +90,7 @@ struct HistoryTests {
         let writer = try keeper()
         _ = try writer.execute(
             BatchDeleteRequest(
-                fetchRequest: FetchRequest(entity: "shop", predicate: .compare("id", .equal, .integer(1)))))
+                fetchRequest: StoreFetchRequest(entity: "shop", predicate: .compare("id", .equal, .integer(1)))))
         let changes = try #require(try writer.history(after: nil, limit: 2).first).changes
         #expect(
             Set(changes.map { "\($0.kind) \($0.objectID.entity) \(HistoryText.key($0.objectID.key))" })
@@ -103,7 +104,7 @@ struct HistoryTests {
             _ = try writer.insertObject(entity: "price", values: [:])
             _ = try writer.execute(BatchInsertRequest(entity: "price", objects: [[:], [:]]))
         }
-        try writer.transaction(.normal) { _ = try writer.count(FetchRequest(entity: "price")) }
+        try writer.transaction(.normal) { _ = try writer.count(StoreFetchRequest(entity: "price")) }
         #expect(try story(writer) == ["insert price 1, insert price 2, insert price 3"])
     }
 
@@ -185,7 +186,7 @@ struct HistoryTests {
         }
         _ = try writer.insertObject(entity: "price", values: [:])
         #expect(try writer.currentHistoryToken() == nil)
-        #expect(try writer.count(FetchRequest(entity: "price")) == 2)
+        #expect(try writer.count(StoreFetchRequest(entity: "price")) == 2)
     }
 
     @Test func theHistoryOfACoreDataStoreIsLeftToCoreData() throws {
@@ -219,7 +220,7 @@ struct HistoryTests {
                     """)
         }
         let writer = try keeper()
-        _ = try writer.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "price")))
+        _ = try writer.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "price")))
         #expect(
             try story(writer).map { $0.split(separator: ", ").sorted() } == [
                 ["delete price 1", "insert latest 'gold'"]
@@ -231,7 +232,8 @@ struct HistoryTests {
         let one: [String: StoreValue] = ["id": .integer(1), "name": .text("x")]
         #expect(try writer.insert(entity: "shop", values: one, onConflict: .ignore) == .ignored)
         #expect(throws: StoreError.self) { try writer.insertObject(entity: "shop", values: one) }
-        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: FetchRequest(entity: "price"))).deletedCount == 0)
+        #expect(
+            try writer.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "price"))).deletedCount == 0)
         #expect(try store.rows("SELECT count(*) FROM retention_transaction") == ["0"])
         try writer.transaction(.normal) {
             if case .rejected = try writer.insert(entity: "shop", values: one, onConflict: .fail) {

@@ -38,7 +38,7 @@ struct HistoryReplay {
         for name in try writer.entityNames() where !Self.own.contains(name) {
             guard try writer.entity(named: name)?.kind == .table else { continue }
             do {
-                rows.formUnion(try writer.fetchObjectIDs(FetchRequest(entity: name)))
+                rows.formUnion(try writer.fetchObjectIDs(StoreFetchRequest(entity: name)))
             } catch {
                 // A table whose columns hide the rowid: its rows have no key, and are in no history.
                 guard error.kind == .unsupported else { throw error }

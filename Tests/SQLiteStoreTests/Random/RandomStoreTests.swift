@@ -149,7 +149,7 @@ private struct Trial {
     }
 
     /// The request with an archive, for some seeds.
-    private func archived(_ request: SurveyRequest, in reader: SQLiteStore) throws -> SurveyRequest {
+    private func archived(_ request: SurveyRequest, in reader: SQLiteFile) throws -> SurveyRequest {
         var archived = request
         archived.archiveRule = random.seed % 3 == 1 ? "rule" : nil
         return try reader.archiveObstacle(of: archived) == nil ? archived : request

@@ -21,7 +21,7 @@ struct PrivateFileTests {
     private var request: DeleteWork {
         let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
         return DeleteWork(
-            fetchRequest: FetchRequest(
+            fetchRequest: StoreFetchRequest(
                 entity: "price", predicate: .date(DateRange(date, before: Instant(unixSeconds: 401)))),
             resultType: .count, technique: .rebuild)
     }

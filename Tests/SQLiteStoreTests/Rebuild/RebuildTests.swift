@@ -56,7 +56,7 @@ struct RebuildTests {
     ) -> DeleteWork {
         let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
         var request = DeleteWork(
-            fetchRequest: FetchRequest(
+            fetchRequest: StoreFetchRequest(
                 entity: "Price", predicate: .date(DateRange(date, before: Instant(unixSeconds: before)))),
             resultType: .count, technique: strategy)
         request.maxLock = maxLock

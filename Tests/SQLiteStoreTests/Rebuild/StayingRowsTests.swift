@@ -18,14 +18,15 @@ struct StayingRowsTests {
         """
     private static let index = "CREATE INDEX by_date ON t (at);"
 
-    private func survey(_ store: SQLiteStore) throws -> Findings {
+    private func survey(_ store: SQLiteFile) throws -> Findings {
         try store.findings(SurveyRequest(entity: "t", date: date, cutoff: cutoff))
     }
 
     private func request(_ strategy: Technique, _ survey: Findings) -> DeleteWork {
         var request = DeleteWork(
-            fetchRequest: PriceStore.FetchRequest(
-                entity: "t", predicate: .date(DateRange(date, before: cutoff)), sortDescriptors: [SortDescriptor("at")]),
+            fetchRequest: StoreFetchRequest(
+                entity: "t", predicate: .date(DateRange(date, before: cutoff)),
+                sortDescriptors: [StoreSortDescriptor("at")]),
             resultType: .count, technique: strategy)
         request.stayingRows = survey.stayingRows
         request.expectedCount = survey.expiredCount
@@ -113,7 +114,7 @@ struct StayingRowsTests {
         } else {
             _ = try writer.execute(
                 BatchDeleteRequest(
-                    fetchRequest: PriceStore.FetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(5)))))
+                    fetchRequest: StoreFetchRequest(entity: "t", predicate: .compare("id", .equal, .integer(5)))))
             _ = try writer.insert(
                 entity: "t", values: ["id": .integer(-1), "at": .integer(5000), "note": .text("late")],
                 onConflict: .fail)

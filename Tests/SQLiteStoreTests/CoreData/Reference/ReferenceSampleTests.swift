@@ -103,7 +103,7 @@ struct ReferenceSampleTests {
         let before = try ReferenceRows(path: store.path)
         // One of them names all rows.
         let rule = expectation.request.survey
-        let fetch = PriceStore.FetchRequest(
+        let fetch = StoreFetchRequest(
             entity: rule.entity, predicate: expectation.attribute == nil ? .all : rule.deletion,
             fetchLimit: technique == .whole ? nil : 10)
         let error = #expect(throws: StoreError.self) {

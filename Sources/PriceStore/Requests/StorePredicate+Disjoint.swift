@@ -1,7 +1,7 @@
-extension Predicate {
+extension StorePredicate {
     /// Whether no row can match both predicates, because each requires another value of the same attribute. False if
     /// that is not certain.
-    package func isDisjoint(from other: Predicate) -> Bool {
+    package func isDisjoint(from other: StorePredicate) -> Bool {
         let (first, second) = (demandedValues, other.demandedValues)
         guard !first.isEmpty, !second.isEmpty else { return false }
         return first.contains { name, values in
@@ -13,7 +13,7 @@ extension Predicate {
     }
 
     /// The rows whose date can be read.
-    package static func readable(_ date: DateAttribute) -> Predicate {
+    package static func readable(_ date: DateAttribute) -> StorePredicate {
         .dateCompare(date, .greaterOrEqual, date.earliest)
     }
 
@@ -28,13 +28,13 @@ extension Predicate {
     }
 }
 
-extension FetchRequest {
+extension StoreFetchRequest {
     /// The readable rows of an entity that match a filter and that none of some deletes names itself.
     package static func spared(
-        _ entity: String, date: DateAttribute, filter: Predicate, by deletes: [BatchDeleteRequest], limit: Int?
-    ) -> FetchRequest {
+        _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) -> StoreFetchRequest {
         let named = deletes.map(\.fetchRequest).filter { $0.entity == entity }
-        return FetchRequest(entity: entity, predicate: .readable(date) && filter, fetchLimit: limit)
+        return StoreFetchRequest(entity: entity, predicate: .readable(date) && filter, fetchLimit: limit)
             .besides(named.map(\.predicate))
     }
 }

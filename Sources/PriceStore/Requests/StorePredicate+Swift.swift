@@ -1,54 +1,54 @@
 /// Comparisons as Swift writes them: `Attribute("done") == true && Attribute("price") < 10`.
 extension Attribute {
     /// The attribute equals the value; nil: it has no value.
-    public static func == (attribute: Attribute, value: some StoreConvertible) -> Predicate {
+    public static func == (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
         let value = value.storeValue
         return value.isNull ? .isNull(attribute.name) : .compare(attribute.name, .equal, value)
     }
 
     /// The attribute differs from the value; nil: it has a value.
-    public static func != (attribute: Attribute, value: some StoreConvertible) -> Predicate {
+    public static func != (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
         let value = value.storeValue
         return value.isNull ? .isNotNull(attribute.name) : .compare(attribute.name, .notEqual, value)
     }
 
     /// The attribute is less than the value.
-    public static func < (attribute: Attribute, value: some StoreConvertible) -> Predicate {
+    public static func < (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
         .compare(attribute.name, .less, value.storeValue)
     }
 
     /// The attribute is at most the value.
-    public static func <= (attribute: Attribute, value: some StoreConvertible) -> Predicate {
+    public static func <= (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
         .compare(attribute.name, .lessOrEqual, value.storeValue)
     }
 
     /// The attribute is greater than the value.
-    public static func > (attribute: Attribute, value: some StoreConvertible) -> Predicate {
+    public static func > (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
         .compare(attribute.name, .greater, value.storeValue)
     }
 
     /// The attribute is at least the value.
-    public static func >= (attribute: Attribute, value: some StoreConvertible) -> Predicate {
+    public static func >= (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
         .compare(attribute.name, .greaterOrEqual, value.storeValue)
     }
 }
 
-extension Predicate {
+extension StorePredicate {
     /// The date attribute, in the format that the store declares for it, is wholly before an instant: in a Core Data
     /// store a date of the model, in PostgreSQL a column of a date type.
     ///
     /// A request throws `StoreError` of kind ``StoreError/Kind/unsupported`` if the store declares none.
-    public static func date(_ attribute: String, before instant: Instant) -> Predicate {
+    public static func date(_ attribute: String, before instant: Instant) -> StorePredicate {
         .declaredDate(attribute, before: instant)
     }
 
     /// The date attribute, in the given format, is wholly before an instant. A stored 0 is no date.
-    public static func date(_ attribute: String, _ encoding: DateEncoding, before instant: Instant) -> Predicate {
+    public static func date(_ attribute: String, _ encoding: DateEncoding, before instant: Instant) -> StorePredicate {
         .date(DateRange(DateAttribute(name: attribute, encoding: encoding), before: instant))
     }
 
     /// The same with the formats that an entity declares in place of each ``declaredDate(_:before:)``.
-    package func withDeclaredDates(of entity: Entity, store: String) throws(StoreError) -> Predicate {
+    package func withDeclaredDates(of entity: Entity, store: String) throws(StoreError) -> StorePredicate {
         switch self {
         case .declaredDate(let name, let instant):
             guard let attribute = entity.attribute(named: name) else {
@@ -69,9 +69,9 @@ extension Predicate {
     }
 }
 
-extension [Predicate] {
-    fileprivate func withDeclaredDates(of entity: Entity, store: String) throws(StoreError) -> [Predicate] {
-        var parts: [Predicate] = []
+extension [StorePredicate] {
+    fileprivate func withDeclaredDates(of entity: Entity, store: String) throws(StoreError) -> [StorePredicate] {
+        var parts: [StorePredicate] = []
         for part in self { parts.append(try part.withDeclaredDates(of: entity, store: store)) }
         return parts
     }

@@ -4,7 +4,7 @@ public import PriceStore
 
 /// One connection to a SQLite file: it opens the file, prepares and runs statements, and manages transactions. A file is
 /// opened as ``SQLiteReader`` or ``SQLiteWriter``.
-public class SQLiteConnection {
+public class SQLiteFileConnection {
     /// The path as the user named it.
     public let name: String
     /// The file's path without links, which object IDs carry.
@@ -30,7 +30,7 @@ public class SQLiteConnection {
     /// What this connection itself has changed, as far as ``ChangeMark`` must know of it.
     var changes = OwnChanges()
     /// Compiles statements with foreign keys for a reader, which has none; made when it is first needed.
-    var compiler: SQLiteConnection?
+    var compiler: SQLiteFileConnection?
 
     static func configuration(readOnly: Bool, _ busyTimeout: Duration) -> Configuration {
         var configuration = Configuration()
@@ -77,10 +77,10 @@ public class SQLiteConnection {
     }
 
     /// Another connection to the same file.
-    func sibling(enforcingKeys: Bool = false) throws(StoreError) -> SQLiteConnection {
+    func sibling(enforcingKeys: Bool = false) throws(StoreError) -> SQLiteFileConnection {
         var configuration = configuration
         if enforcingKeys { configuration.foreignKeysEnabled = true }
-        return try SQLiteConnection(name, configuration, modelPath: modelPath)
+        return try SQLiteFileConnection(name, configuration, modelPath: modelPath)
     }
 
     /// Closes the file. Everything that belongs to the connection is gone.

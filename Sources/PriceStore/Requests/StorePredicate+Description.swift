@@ -1,4 +1,4 @@
-extension Predicate: CustomStringConvertible {
+extension StorePredicate: CustomStringConvertible {
     /// The condition for a debugger, such as `done = 1 and price < 10`. Messages never show values.
     public var description: String {
         switch self {
@@ -24,7 +24,7 @@ extension Predicate: CustomStringConvertible {
         }
     }
 
-    private static func joined(_ parts: [Predicate], _ word: String, empty: String) -> String {
+    private static func joined(_ parts: [StorePredicate], _ word: String, empty: String) -> String {
         parts.isEmpty
             ? empty
             : parts.map { part in
@@ -36,7 +36,7 @@ extension Predicate: CustomStringConvertible {
     }
 }
 
-extension Predicate.Operator {
+extension StorePredicate.Operator {
     fileprivate var sign: String {
         switch self {
         case .equal: "="
@@ -49,7 +49,7 @@ extension Predicate.Operator {
     }
 }
 
-extension FetchRequest: CustomStringConvertible {
+extension StoreFetchRequest: CustomStringConvertible {
     /// The request for a debugger, such as `item where done = 1, by name descending, at most 10`.
     public var description: String {
         var text = includesSubentities ? entity : "\(entity) without sub-entities"

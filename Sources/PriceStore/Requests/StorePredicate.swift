@@ -5,7 +5,7 @@
 /// part is true; otherwise an unknown part makes them unknown. ``not(_:)`` of unknown is unknown, so neither `p` nor
 /// `not(p)` finds a row whose attribute is NULL; ``notTrue(_:)`` finds it. A condition on keys is never unknown; one
 /// on a date that is NULL is unknown or false. Values are compared with the affinity and collation of the column.
-public indirect enum Predicate: Hashable, Sendable {
+public indirect enum StorePredicate: Hashable, Sendable {
     /// How two values are compared.
     public enum Operator: String, Hashable, Sendable, CaseIterable {
         /// Equal.
@@ -41,13 +41,13 @@ public indirect enum Predicate: Hashable, Sendable {
     /// The attribute has a value.
     case isNotNull(String)
     /// Every part is true. Empty: true.
-    case and([Predicate])
+    case and([StorePredicate])
     /// One part at least is true. Empty: false.
-    case or([Predicate])
+    case or([StorePredicate])
     /// The part is false. Unknown if the part is unknown.
-    case not(Predicate)
+    case not(StorePredicate)
     /// The part is not true (false or unknown).
-    case notTrue(Predicate)
+    case notTrue(StorePredicate)
     /// The date attribute can be read and is in the range.
     case date(DateRange)
     /// The date attribute, in the format that the store declares for it, is in the range before the instant.
@@ -68,7 +68,7 @@ public indirect enum Predicate: Hashable, Sendable {
     case objectIDs([ObjectID])
 
     /// Both predicates; ``all`` is left out.
-    public static func && (a: Predicate, b: Predicate) -> Predicate {
+    public static func && (a: StorePredicate, b: StorePredicate) -> StorePredicate {
         switch (a, b) {
         case (.all, let other), (let other, .all): other
         case (.and(let first), .and(let second)): .and(first + second)
@@ -79,7 +79,7 @@ public indirect enum Predicate: Hashable, Sendable {
     }
 
     /// One of the predicates at least.
-    public static func || (a: Predicate, b: Predicate) -> Predicate {
+    public static func || (a: StorePredicate, b: StorePredicate) -> StorePredicate {
         switch (a, b) {
         case (.or(let first), .or(let second)): .or(first + second)
         case (.or(let parts), let other): .or(parts + [other])
@@ -89,7 +89,7 @@ public indirect enum Predicate: Hashable, Sendable {
     }
 
     /// The opposite, as ``not(_:)``.
-    public static prefix func ! (part: Predicate) -> Predicate { .not(part) }
+    public static prefix func ! (part: StorePredicate) -> StorePredicate { .not(part) }
 }
 
 /// A date attribute with all that is needed to read it.
@@ -144,7 +144,7 @@ public struct KeepLast: Hashable, Sendable {
     /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
     public let groupedBy: [String]
     /// The rows that count: readable ones that match this.
-    public let among: Predicate
+    public let among: StorePredicate
     /// The date by which rows are newest.
     public let date: DateAttribute
     /// Only groups whose oldest kept row is before this instant are needed; nil: all groups. It limits the work if a
@@ -152,7 +152,7 @@ public struct KeepLast: Hashable, Sendable {
     public var relevantBefore: Instant?
 
     /// Makes a description of the rows to keep.
-    public init(count: Int, groupedBy: [String], among: Predicate, date: DateAttribute) {
+    public init(count: Int, groupedBy: [String], among: StorePredicate, date: DateAttribute) {
         self.count = count
         self.groupedBy = groupedBy
         self.among = among

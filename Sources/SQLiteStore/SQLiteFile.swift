@@ -2,7 +2,7 @@ public import PriceObjects
 public import PriceStore
 
 /// What a reader and a writer of a SQLite file have in common. A file is opened as ``SQLiteReader`` or ``SQLiteWriter``.
-public class SQLiteStore: SQLiteConnection, StoreHistory {
+public class SQLiteFile: SQLiteFileConnection, StoreHistory {
     /// `sqlite`.
     public var engine: String { "sqlite" }
 

@@ -1,11 +1,11 @@
 /// Which rows to fetch: an entity, a condition, an order and a number.
-public struct FetchRequest: Hashable, Sendable {
+public struct StoreFetchRequest: Hashable, Sendable {
     /// The entity's name.
     public var entity: String
     /// The condition that rows must meet.
-    public var predicate: Predicate
+    public var predicate: StorePredicate
     /// The order, most significant first; ties are broken by key, ascending.
-    public var sortDescriptors: [SortDescriptor]
+    public var sortDescriptors: [StoreSortDescriptor]
     /// At most this many rows; nil: all. 0 and less: none.
     public var fetchLimit: Int?
     /// How many rows are skipped, in the order of the sort descriptors. 0 and less: none.
@@ -15,7 +15,8 @@ public struct FetchRequest: Hashable, Sendable {
 
     /// Makes a request for the rows of an entity.
     public init(
-        entity: String, predicate: Predicate = .all, sortDescriptors: [SortDescriptor] = [], fetchLimit: Int? = nil,
+        entity: String, predicate: StorePredicate = .all, sortDescriptors: [StoreSortDescriptor] = [],
+        fetchLimit: Int? = nil,
         fetchOffset: Int = 0, includesSubentities: Bool = true
     ) {
         self.entity = entity
@@ -28,7 +29,7 @@ public struct FetchRequest: Hashable, Sendable {
 }
 
 /// An attribute to sort by.
-public struct SortDescriptor: Hashable, Sendable {
+public struct StoreSortDescriptor: Hashable, Sendable {
     /// The attribute's name.
     public let attribute: String
     /// Whether the smallest value comes first.
@@ -43,7 +44,7 @@ public struct SortDescriptor: Hashable, Sendable {
 
 extension StoreReader {
     /// The identities alone of the rows that a request finds, in its order. All are held in memory.
-    public func fetchObjectIDs(_ request: FetchRequest) throws(StoreError) -> [ObjectID] {
+    public func fetchObjectIDs(_ request: StoreFetchRequest) throws(StoreError) -> [ObjectID] {
         try fetchRows(request, attributes: []).map(\.objectID)
     }
 }

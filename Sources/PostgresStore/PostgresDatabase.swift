@@ -2,7 +2,7 @@ public import PriceStore
 
 /// What a reader and a writer of a PostgreSQL database have in common. A database is opened as ``PostgresReader`` or
 /// ``PostgresWriter``.
-public class PostgresStore: PostgresConnection {
+public class PostgresDatabase: PostgresConnection {
     /// Whether this build can open a database: it has libpq.
     public static var isAvailable: Bool { ServerLink.isAvailable }
 

@@ -1,7 +1,7 @@
 import GRDB
 public import PriceStore
 
-extension SQLiteStore {
+extension SQLiteFile {
     /// What an archive holds for each table, compared with the store as it is.
     public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
         let archive = try AttachedArchive(request, self)
