@@ -27,7 +27,7 @@ package enum Cutoff {
         let seconds = Int128(maxAge.hours) * 3600 + Int128(maxAge.minutes) * 60 + Int128(maxAge.seconds)
         cutoff = Instant(saturating: Int128(cutoff.microseconds) - seconds * 1_000_000)
         guard let align else { return cutoff }
-        return start(of: align, at: cutoff, zone: zone)
+        return zone.start(of: align.unit, at: cutoff)
     }
 
     /// The instant at which something that began then has reached an age: years and months are added first (clamped to the
@@ -47,20 +47,6 @@ package enum Cutoff {
         let seconds = Int128(age.hours) * 3600 + Int128(age.minutes) * 60 + Int128(age.seconds)
         return Instant(saturating: Int128(end.microseconds) + seconds * 1_000_000)
     }
-
-    /// The latest start of a calendar unit that is not after an instant.
-    ///
-    /// If clocks are set back across the start of a unit, the local time alone would say that the earlier unit has
-    /// begun again, and a longer age could give a later cutoff. So the next start is tried first, then this one, then
-    /// the one before.
-    private static func start(of unit: Rule.Alignment, at instant: Instant, zone: CalendarZone) -> Instant {
-        let civil = zone.civil(of: instant)
-        for step in [1, 0, -1] {
-            let start = zone.instant(of: civil.start(of: unit, moved: step))
-            if start <= instant { return start }
-        }
-        return instant
-    }
 }
 
 extension CivilDate {
@@ -74,32 +60,15 @@ extension CivilDate {
         guard dayNumber >= -366 * 300_000 else { return nil }
         return CivilDate(dayNumber: Int(dayNumber))
     }
-
-    /// The date with the same day in another month; the day is not clamped.
-    fileprivate func moved(byMonths months: Int) -> CivilDate {
-        var month = (self.month - 1 + months) % 12
-        if month < 0 { month += 12 }
-        let year = self.year + (self.month - 1 + months - month) / 12
-        return CivilDate(year: year, month: month + 1, day: day)
-    }
 }
 
-extension CivilDateTime {
-    /// The start of the unit that holds this local time, moved by a number of units.
-    fileprivate func start(of unit: Rule.Alignment, moved count: Int) -> CivilDateTime {
-        switch unit {
-        case .hour:
-            let hours = date.dayNumber * 24 + hour + count
-            let hour = ((hours % 24) + 24) % 24
-            return CivilDateTime(CivilDate(dayNumber: (hours - hour) / 24), hour: hour)
-        case .day:
-            return CivilDateTime(CivilDate(dayNumber: date.dayNumber + count))
-        case .week:
-            // 1970-01-01 was a Thursday, three days after Monday.
-            let daysSinceMonday = (((date.dayNumber + 3) % 7) + 7) % 7
-            return CivilDateTime(CivilDate(dayNumber: date.dayNumber - daysSinceMonday + count * 7))
-        case .month:
-            return CivilDateTime(CivilDate(year: year, month: month, day: 1).moved(byMonths: count))
+extension Rule.Alignment {
+    fileprivate var unit: CalendarUnit {
+        switch self {
+        case .hour: .hour
+        case .day: .day
+        case .week: .week
+        case .month: .month
         }
     }
 }

@@ -15,6 +15,7 @@ extension PolicyBuilder {
         if let keepLast = group.group("keep_last"), let count = keepLast.integer("count") {
             rule.keepLast = Rule.KeepLastSetting(count: count, per: keepLast.texts("per"))
         }
+        rule.thin = group.group("thin").flatMap { thin($0, maxAge: maxAge) }
         rule.earliest = group.instant("earliest")
         rule.latest = group.instant("latest")
         rule.align = group.word("align", as: Rule.Alignment.self)
@@ -49,6 +50,39 @@ extension PolicyBuilder {
         default: setting.pause = .auto
         }
         return setting
+    }
+
+    /// Every tier must be able to keep a row that nothing else keeps.
+    private mutating func thin(_ group: SettingGroup, maxAge: MaxAge) -> Rule.ThinSetting? {
+        var setting = Rule.ThinSetting(
+            per: group.texts("per"), pick: group.word("pick", as: Thinning.Pick.self) ?? .last, tiers: [])
+        var former: (key: String, tier: Rule.ThinSetting.Tier)?
+        for (key, unit) in Rule.ThinSetting.units {
+            guard let mark = group[key]?.mark, group[key]?.value != nil else { continue }
+            let tier = Rule.ThinSetting.Tier(unit, age: group.age(key))
+            setting.tiers.append(tier)
+            if let age = tier.age, maxAge.isAtLeast(age, isUTC: reader.zone.isUTC) {
+                reader.report(
+                    mark, "'\(key)' must be longer than 'max_age' (\(maxAge.written)); younger rows are kept anyway")
+            }
+            if let former, former.tier.isAtLeast(tier, isUTC: reader.zone.isUTC) {
+                let isSame = tier.isAtLeast(former.tier, isUTC: reader.zone.isUTC)
+                // A month does not consist of whole weeks, so its pick need not be that of a week.
+                if !isSame || former.tier.unit != .week {
+                    reader.report(
+                        mark,
+                        "'\(key)' must be longer than '\(former.key)' (\(former.tier.age?.written ?? "forever")), which "
+                            + "keeps more rows of the same time")
+                }
+            }
+            former = (key, tier)
+        }
+        let hasMistake = Rule.ThinSetting.units.contains { group[$0.key] != nil }
+        if setting.tiers.isEmpty, !hasMistake, group.misspelt.isEmpty {
+            let keys = Rule.ThinSetting.units.map(\.key)
+            reader.report(group.mark, "'thin' needs a tier: \(SettingReader.list(keys))")
+        }
+        return setting.tiers.isEmpty ? nil : setting
     }
 
     private mutating func checkDates(_ group: SettingGroup) {

@@ -109,6 +109,7 @@ extension PolicyKey {
         PolicyKey("date_format", .word(dateFormats), "The format of the date attribute"),
         PolicyKey("where", .named(.condition), "The rows that the rule considers; default: all"),
         PolicyKey("keep_last", .group(keepLast), "The newest rows of each group are never deleted"),
+        PolicyKey("thin", .group(thin), "One row of each bucket of the calendar is kept beyond max_age"),
         PolicyKey("earliest", .date, "Earlier dates are invalid; default 1971-01-01"),
         PolicyKey("latest", .date, "Later dates are invalid; default: no bound"),
         PolicyKey(
@@ -134,6 +135,17 @@ extension PolicyKey {
         PolicyKey("count", .integer(1...Int.max), required: true, "How many rows of each group are kept"),
         PolicyKey("per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
     ]
+
+    static let thin: [PolicyKey] =
+        [
+            PolicyKey(
+                "per", .list(.text, atLeast: 0), "The attributes that make a group; default: all rows are one group"),
+            PolicyKey(
+                "pick", .word(PolicyWord.of(Thinning.Pick.self)), "Which row of a bucket is kept; default last"),
+        ]
+        + Rule.ThinSetting.units.map { key, unit in
+            PolicyKey(key, .wordOr(["forever"], .age), "How long one row of each \(unit.rawValue) is kept")
+        }
 
     static let ruleLimits: [PolicyKey] = [
         PolicyKey("max_rows", .integer(1...Int.max), "The largest number of rows that a run may delete"),

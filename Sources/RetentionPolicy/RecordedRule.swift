@@ -78,6 +78,7 @@ package struct RecordedRule: Hashable, Sendable {
                 let per = [("per", CanonicalText.list($0.per.sorted().map(CanonicalText.text)))]
                 return CanonicalText.object($0.per.isEmpty ? count : count + per)
             })
+        add("thin", rule.thin.map(thin))
         add("earliest", word: rule.earliest?.rfc3339)
         add("latest", word: rule.latest?.rfc3339)
         add("align", word: rule.align?.rawValue)
@@ -90,6 +91,19 @@ package struct RecordedRule: Hashable, Sendable {
         add("limits.max_late_rows", rule.limits.maxLateRows.map { "\($0)" })
         add("archive", word: rule.isArchived ? nil : "none")
         return settings
+    }
+}
+
+extension RecordedRule {
+    private static func thin(_ thin: Rule.ThinSetting) -> String {
+        var members: [(String, String)] = []
+        if !thin.per.isEmpty { members.append(("per", CanonicalText.list(thin.per.sorted().map(CanonicalText.text)))) }
+        if thin.pick != .last { members.append(("pick", CanonicalText.text(thin.pick.rawValue))) }
+        for (key, unit) in Rule.ThinSetting.units {
+            guard let tier = thin.tiers.first(where: { $0.unit == unit }) else { continue }
+            members.append((key, CanonicalText.text(tier.age?.canonical ?? "forever")))
+        }
+        return CanonicalText.object(members)
     }
 }
 

@@ -17,6 +17,7 @@ package struct Rule: Sendable {
     /// The rows that the rule considers; ``StorePredicate/all`` without `where`.
     package var filter: StorePredicate = .all
     package var keepLast: KeepLastSetting?
+    package var thin: ThinSetting?
     /// Nil: the default, 1971-01-01 in the policy's zone.
     package var earliest: Instant?
     package var latest: Instant?
@@ -85,6 +86,41 @@ package struct Rule: Sendable {
             self.count = count
             self.per = per
         }
+    }
+
+    /// Of the rows that are past `max_age`, one of each bucket of the calendar is kept.
+    package struct ThinSetting: Hashable, Sendable {
+        /// Buckets of one size, and how long their picks are kept.
+        package struct Tier: Hashable, Sendable {
+            package var unit: CalendarUnit
+            /// Nil: forever.
+            package var age: MaxAge?
+
+            package init(_ unit: CalendarUnit, age: MaxAge?) {
+                self.unit = unit
+                self.age = age
+            }
+
+            /// Whether the tier keeps its picks no shorter than another one.
+            func isAtLeast(_ other: Tier, isUTC: Bool) -> Bool {
+                guard let age else { return true }
+                return other.age.map { age.isAtLeast($0, isUTC: isUTC) } ?? false
+            }
+        }
+
+        package var per: [String]
+        package var pick: Thinning.Pick
+        /// The smallest unit first; at least one.
+        package var tiers: [Tier]
+
+        package init(per: [String] = [], pick: Thinning.Pick = .last, tiers: [Tier]) {
+            self.per = per
+            self.pick = pick
+            self.tiers = tiers
+        }
+
+        /// The unit of each key of a tier, the smallest first.
+        static let units = CalendarUnit.allCases.map { (key: $0.tierName, unit: $0) }
     }
 
     /// The calendar unit to whose start the cutoff is moved back.

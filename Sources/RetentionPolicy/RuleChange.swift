@@ -32,7 +32,8 @@ package struct RuleChange: Hashable, Sendable {
     }
 
     private static let keys = [
-        "entity", "date_attribute", "date_format", "max_age", "where", "keep_last", "earliest", "latest", "align",
+        "entity", "date_attribute", "date_format", "max_age", "where", "keep_last", "thin", "earliest", "latest",
+        "align",
         "relationships", "allow_empty", "accept", "limits.max_rows", "limits.max_fraction", "limits.max_late_rows",
         "archive",
     ]
@@ -42,6 +43,7 @@ package struct RuleChange: Hashable, Sendable {
         case "max_age": new.maxAge.isAtLeast(old.maxAge, isUTC: zone.isUTC)
         case "where": new.filter.implies(old.filter)
         case "keep_last": keepsMore(new.keepLast, old.keepLast)
+        case "thin": keepsMore(new.thin, old.thin, zone)
         case "earliest": trustsLess(new, old, zone)
         case "latest": new.latest.map { latest in old.latest.map { latest <= $0 } ?? true } ?? false
         case "align": isCoarser(new.align, old.align)
@@ -64,6 +66,14 @@ package struct RuleChange: Hashable, Sendable {
     private static func keepsMore(_ new: Rule.KeepLastSetting?, _ old: Rule.KeepLastSetting?) -> Bool {
         guard let old else { return true }
         return new.map { $0.count >= old.count && Set($0.per) == Set(old.per) } ?? false
+    }
+
+    private static func keepsMore(_ new: Rule.ThinSetting?, _ old: Rule.ThinSetting?, _ zone: CalendarZone) -> Bool {
+        guard let old else { return true }
+        guard let new, new.pick == old.pick, Set(new.per) == Set(old.per) else { return false }
+        return old.tiers.allSatisfy { tier in
+            new.tiers.contains { $0.unit == tier.unit && $0.isAtLeast(tier, isUTC: zone.isUTC) }
+        }
     }
 
     /// Whether no value becomes a valid date. A rule with `earliest` takes a stored 0 for a date.

@@ -150,7 +150,7 @@ struct YAMLSyntaxError {
 extension PolicyKey {
     /// The names of all keys that a policy can have.
     static let allNames: Set<String> = {
-        let groups = [file, store, pending, ledger, log, metrics, fileLimits, rule, keepLast, ruleLimits, batch]
+        let groups = [file, store, pending, ledger, log, metrics, fileLimits, rule, keepLast, thin, ruleLimits, batch]
         return Set(groups.joined().map(\.name))
     }()
 

@@ -148,6 +148,10 @@ struct PolicyFileTests {
                     .compare("kind", .equal, .integer(1)),
                 ]))
         #expect(rule.keepLast == Rule.KeepLastSetting(count: 3, per: ["symbol"]))
+        let thin = try #require(rule.thin)
+        #expect(thin.per == ["symbol"] && thin.pick == .first)
+        #expect(thin.tiers.map(\.unit) == [.hour, .day, .week, .month, .quarter, .year])
+        #expect(thin.tiers.map { $0.age?.written } == ["2y", "3y", "5y", "6y", "10y", nil])
         // 1833 is before standard time: Berlin's local mean time, 53 min 28 s east.
         #expect(rule.earliest == Instant(iso8601: "1832-12-31T23:06:32Z"))
         #expect(rule.latest == Instant(iso8601: "2100-01-01T00:00:00Z"))
@@ -180,7 +184,7 @@ struct PolicyFileTests {
         #expect(marks.value("where.symbol[1]") == Mark(line: 34, column: 24, length: 8))
         #expect(marks.value("where.volume.lt") == Mark(line: 35, column: 28, length: 1))
         #expect(marks.value("keep_last.per[0]") == Mark(line: 23, column: 32, length: 6))
-        #expect(marks.value("reclaim") == Mark(line: 47, column: 14, length: 11))
+        #expect(marks.value("reclaim") == Mark(line: 48, column: 14, length: 11))
         #expect(marks.value("no such key") == marks.whole)
     }
 

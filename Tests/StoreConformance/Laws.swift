@@ -16,6 +16,7 @@ package enum Laws {
         compare("expiredCount", survey.expiredCount, expected.expiredCount)
         compare("expiredAloneCount", survey.expiredAloneCount, expected.expiredAloneCount)
         compare("keptByRuleCount", survey.keptByRuleCount, expected.keptByRuleCount)
+        compare("keptByTier", survey.keptByTier, expected.keptByTier)
         compare("heldCount", survey.heldCount, expected.heldCount)
         compare("keptByHold", survey.keptByHold, expected.keptByHold)
         compare("unreadable", counts(survey), counts(expected))

@@ -16,12 +16,17 @@ package struct RuleTable {
     var date: String
     var groups: [String]
     var filters: [(column: String, values: [StoreValue])]
+    /// Whether its rows can be thinned.
+    var thins: Bool
 
     /// - Parameters:
     ///   - groups: the columns of which `keepLast` makes groups.
     ///   - filters: columns that a filter compares, with values for them.
-    package init(_ name: String, date: String, groups: [String], filters: [(column: String, values: [StoreValue])]) {
-        (self.name, self.date, self.groups, self.filters) = (name, date, groups, filters)
+    package init(
+        _ name: String, date: String, groups: [String], filters: [(column: String, values: [StoreValue])],
+        thins: Bool = true
+    ) {
+        (self.name, self.date, self.groups, self.filters, self.thins) = (name, date, groups, filters, thins)
     }
 
     package static let symbols: [StoreValue] = ["XAU", "xau", "EUR", "b?", ""].map(StoreValue.text) + [.integer(5)]
@@ -84,6 +89,10 @@ extension RandomRules {
             copy.keepLast = copy.keepLast.map {
                 KeepLast(count: $0.count, groupedBy: [], among: .all, date: copy.date)
             }
+            copy.thinning = copy.thinning.flatMap {
+                table.thins
+                    ? Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: [], among: .all, date: copy.date) : nil
+            }
             return copy
         }
         let encoding = encodings.isEmpty || chance(88) ? self.encoding : pick(encodings)
@@ -108,9 +117,26 @@ extension RandomRules {
             }
             keepLast = KeepLast(count: pick([1, 1, 2, 3, 10, 100]), groupedBy: groups, among: filter, date: date)
         }
-        return SurveyRequest(
+        var request = SurveyRequest(
             entity: table.name, date: date, cutoff: cutoff, filter: filter, keepLast: keepLast,
             relationships: pick(relationships), countsAllRows: chance(60))
+        if table.thins, chance(35) { request.thinning = thinning(request, table) }
+        return request
+    }
+
+    /// One to three tiers, with ages that are longer for longer units.
+    private mutating func thinning(_ request: SurveyRequest, _ table: RuleTable) -> Thinning {
+        let units = Set(CalendarUnit.allCases.shuffled(using: &random).prefix(pick([1, 2, 2, 3])))
+        var since = request.cutoff
+        let tiers = CalendarUnit.allCases.filter(units.contains).map { unit in
+            let hour: Int64 = 3_600_000_000
+            since = since.advanced(byMicroseconds: -pick([0, 1, 20, 24, 24 * 20, 24 * 45, 24 * 200]) * hour)
+            return Thinning.Tier(unit, since: chance(25) ? .distantPast : since)
+        }
+        return Thinning(
+            tiers: tiers, pick: pick(Thinning.Pick.allCases),
+            groupedBy: chance(60) && !table.groups.isEmpty ? [pick(table.groups)] : [], among: request.filter,
+            date: request.date)
     }
 
     /// A `where` of one or two parts.

@@ -171,7 +171,7 @@ extension SurveyRequest {
     /// The attributes by which the rule chooses its rows.
     package var attributes: Set<String> {
         Set(
-            [date.name] + filter.attributes + (keepLast?.groupedBy ?? [])
+            [date.name] + filter.attributes + (keepLast?.groupedBy ?? []) + (thinning?.groupedBy ?? [])
                 + holds.filter { $0.entity == entity }.flatMap(\.rows.allAttributeNames))
     }
 }
@@ -183,7 +183,8 @@ extension StorePredicate {
         case .compare(let name, _, _), .isIn(let name, _), .isNull(let name), .isNotNull(let name): [name]
         case .and(let parts), .or(let parts): parts.flatMap(\.attributes)
         case .notTrue(let part), .not(let part): part.attributes
-        case .all, .date, .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .declaredDate,
+        case .all, .date, .notKept, .notPicked, .notHeld, .key, .between, .begins, .contains, .dateCompare,
+            .declaredDate,
             .objectIDs:
             []
         }

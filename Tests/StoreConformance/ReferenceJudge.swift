@@ -37,7 +37,8 @@ package struct ReferenceJudge {
     package mutating func judge(_ request: SurveyRequest) -> Verdict {
         var verdict = Verdict()
         guard let table = original.tables[request.entity] else { return verdict }
-        let kept = keptRows(request, table)
+        let picked = pickedRows(request, table)
+        let kept = keptRows(request, table).union(picked.keys)
         var would: Set<Int64> = []
         var unreadable: [Survey.Unreadable: Int] = [:]
         var readableOfEntity: [(id: Int64, reading: ReferenceDate.Reading)] = []
@@ -55,6 +56,10 @@ package struct ReferenceJudge {
                 guard reading.isExpired else { continue }
                 if kept.contains(row.id) { verdict.survey.keptByRuleCount += 1 } else { would.insert(row.id) }
             }
+        }
+        verdict.survey.keptByTier = CalendarUnit.allCases.compactMap { unit in
+            let count = picked.values.count { $0 == unit }
+            return count > 0 ? .init(unit: unit, rowCount: count) : nil
         }
         let expired = spare(would, request, into: &verdict.survey)
         let isThere = Set(current.tables[request.entity]?.rows.map(\.id) ?? [])
@@ -166,7 +171,9 @@ package struct ReferenceJudge {
         case .date(let range): return range.before.map { truth(of: range.date, row, $0, isBefore: true) }
         case .dateCompare(let date, .greaterOrEqual, let instant): return truth(of: date, row, instant, isBefore: false)
         // The generator makes none of these.
-        case .notKept, .notHeld, .key, .between, .begins, .contains, .dateCompare, .declaredDate, .objectIDs: return nil
+        case .notKept, .notPicked, .notHeld, .key, .between, .begins, .contains, .dateCompare, .declaredDate,
+            .objectIDs:
+            return nil
         }
     }
 }

@@ -25,16 +25,21 @@ package struct ReferenceStore: Sendable {
         /// The defaults that are not NULL.
         package var defaults: [String: StoreValue]
         package var rows: [Row]
+        /// The numbers of the rows in the order of their keys; empty: it is the order of the numbers.
+        package var keyOrder: [Int64]
 
         package init(
             attributes: [Attribute], collations: [String: ReferenceCollation] = [:],
-            defaults: [String: StoreValue] = [:], rows: [Row] = []
+            defaults: [String: StoreValue] = [:], rows: [Row] = [], keyOrder: [Int64] = []
         ) {
             self.attributes = attributes
             self.collations = collations
             self.defaults = defaults
             self.rows = rows
+            self.keyOrder = keyOrder
         }
+
+        func place(of row: Row) -> Int { keyOrder.firstIndex(of: row.id) ?? Int(row.id) }
 
         func affinity(_ name: String) -> Attribute.Affinity {
             attributes.first { $0.name == name }?.affinity ?? .none

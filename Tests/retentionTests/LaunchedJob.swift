@@ -120,6 +120,7 @@ struct Report: Decodable {
         var accepted: [String]
         var held, archived: Int?
         var keptByHold: [KeptByHold]?
+        var keptByTier: [KeptByTier]?
         var late: Int?
         var widened: Widened?
         var sample: RowSample?
@@ -147,6 +148,11 @@ struct Report: Decodable {
     struct KeptByHold: Decodable, Equatable {
         var hold: String
         var rows, related: Int
+    }
+
+    struct KeptByTier: Decodable, Equatable {
+        var tier: String
+        var rows: Int
     }
 
     struct Hold: Decodable {

@@ -37,6 +37,8 @@ public class PostgresConnection {
     var catalog = PostgresCatalog()
     /// Thresholds of kept rows, read when first asked for.
     var keptRows: [KeptRows.Key: KeptRows] = [:]
+    /// The picks of rules that thin, found when first asked for.
+    var thinnedRows: [ThinnedRows.Key: ThinnedRows] = [:]
     /// Tables that stand beside real ones for a rehearsal, by the real one's number.
     var shadows: [Int: ShadowTable] = [:]
     /// Tables that batches have deleted from, in SQL, for a reclaim.
@@ -342,14 +344,14 @@ public class PostgresConnection {
         }
         transactionDepth += 1
         defer { transactionDepth = max(0, transactionDepth - 1) }
-        let (known, kept) = (catalog, keptRows)
+        let (known, kept, thinned) = (catalog, keptRows, thinnedRows)
         do {
             let value = try body(begun)
             _ = try link.execute(script: end)
             return value
         } catch {
             if link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
-            (catalog, keptRows) = (known, kept)
+            (catalog, keptRows, thinnedRows) = (known, kept, thinned)
             guard error is ServerFault else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is undone")
         }

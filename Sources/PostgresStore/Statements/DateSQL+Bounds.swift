@@ -70,12 +70,12 @@ extension DateSQL {
     }
 
     /// Whether a `numeric` is whole and fits 64 bits.
-    private var isWholeNumeric: String {
+    var isWholeNumeric: String {
         "\(column) BETWEEN -9223372036854775808 AND 9223372036854775807 AND trunc(\(column)) = \(column)"
     }
 
     /// A `numeric` as the nearest double; what no double holds is very large.
-    private var doubleOfNumeric: String {
+    var doubleOfNumeric: String {
         "least(greatest(\(column), '-1e300'), '1e300')::float8"
     }
 

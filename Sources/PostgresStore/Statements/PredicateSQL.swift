@@ -45,6 +45,7 @@ extension PostgresConnection {
         case .dateCompare(let date, let comparison, let instant):
             return try scope.date(date, store: name).readable(comparison, instant)
         case .notKept(let keepLast): return try notKept(keepLast, scope)
+        case .notPicked(let thinning): return try notPicked(thinning, scope)
         case .notHeld(let holds, let rule): return try notHeld(holds, by: rule, scope)
         case .key(let range): return try keyCondition(range, scope)
         case .objectIDs(let ids): return try keyCondition(ids, scope)

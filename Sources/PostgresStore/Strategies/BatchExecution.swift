@@ -39,7 +39,8 @@ extension PostgresWriter {
         let isOneState: Bool
         do {
             isOneState =
-                try isPredicted || request.requiresMaterialized || needsOneState(request, reach)
+                try isPredicted || request.requiresMaterialized || request.fetchRequest.predicate.isThinning
+                || needsOneState(request, reach)
                 || request.archiveRule != nil && !reach.keys.isEmpty
         } catch {
             throw StoreError(error, store: name, doing: what)

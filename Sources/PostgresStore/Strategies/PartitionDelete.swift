@@ -17,6 +17,7 @@ extension PostgresConnection {
         if request.filter != .all { return "`where` chooses among the rows of a partition" }
         if let hold = request.holds.first { return "the hold \(hold.name) may keep rows of a partition" }
         if request.keepLast != nil { return "`keep_last` chooses among the rows of a partition" }
+        if request.thinning != nil { return "`thin` chooses among the rows of a partition" }
         let column = try scope.attribute(request.date.name, store: name).name
         guard date.reading == .ordered else { return "the order of \(column) is not that of its dates" }
         if table.isHypertable {

@@ -100,6 +100,13 @@ extension PostgresConnection {
         known = areOurs ? KnownCounts(next: first + 2 * leaves.count) : nil
     }
 
+    /// Whether nobody else has written since the last survey, as far as the transaction at work sees. It may have taken its own
+    /// number already.
+    func isAsKnown() throws -> Bool {
+        guard let next = known?.next, let quiet = try quietNumber() else { return false }
+        return quiet == next || quiet == next - 1
+    }
+
     /// Where the numbers of the state of the database begin that a statement sees; nil: transactions are at work whose
     /// changes it does not see.
     private func quietNumber() throws -> Int? {

@@ -33,6 +33,9 @@ extension PostgresDatabase {
             if survey.expiredAloneCount > 0, try relationshipsAreInPlay(request) {
                 try followRelationships(request, rows, into: &survey)
             }
+            if let thinning = request.thinningBeforeCutoff, survey.keptByRuleCount > 0 {
+                survey.keptByTier = try thinnedRows(thinning, scope).counts
+            }
             try survey.survey.countHeld(request) { try count($0) }
             return survey
         }
@@ -68,6 +71,12 @@ extension PostgresDatabase {
         if table.isColumnar { return Self.columnar(table.name) }
         if request.wantsObjectIDs, table.entity.primaryKey.isEmpty {
             return "\(table.name) has no primary key, which digest: true needs to distinguish the deleted rows"
+        }
+        if request.thinning != nil, table.isDistributed {
+            return "\(table.name) is distributed, and Citus does not compare rows with those of their bucket (thin)"
+        }
+        if request.thinning != nil, table.entity.primaryKey.isEmpty {
+            return "\(table.name) has no primary key, which thin needs to distinguish rows of one date"
         }
         if table.isDistributed, request.keepLast?.groupedBy.isEmpty == false {
             return

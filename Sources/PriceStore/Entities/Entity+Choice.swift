@@ -46,6 +46,7 @@ extension StorePredicate {
         case .declaredDate(let name, _): [name]
         case .dateCompare(let date, _, _): [date.name]
         case .notKept(let keepLast): keepLast.groupedBy + [keepLast.date.name] + keepLast.among.allAttributeNames
+        case .notPicked(let thinning): thinning.groupedBy + [thinning.date.name] + thinning.among.allAttributeNames
         }
     }
 }

@@ -18,6 +18,7 @@ extension StorePredicate: CustomStringConvertible {
         case .declaredDate(let name, let instant): "\(name) before \(instant.rfc3339)"
         case .dateCompare(let date, let comparison, let instant): "\(date.name) \(comparison.sign) \(instant.rfc3339)"
         case .notKept(let keepLast): "not one of the last \(keepLast.count)"
+        case .notPicked(let thinning): "not the \(thinning.pick) of its bucket"
         case .notHeld: "not held"
         case .key(let range): "key after \(range.after ?? []) through \(range.through ?? [])"
         case .objectIDs(let ids): ids.count > 10 ? "\(ids.count) object IDs" : "\(ids)"

@@ -58,6 +58,8 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case dateCompare(DateAttribute, Operator, Instant)
     /// The row is not one of the newest rows that ``KeepLast`` protects.
     case notKept(KeepLast)
+    /// The row is not one of the picks that ``Thinning`` keeps.
+    case notPicked(Thinning)
     /// The row is not held, and no row is that a delete of it with this rule of relationships would take by a cascade. Nil:
     /// rows that would go with it do not matter. Never unknown.
     case notHeld([HeldRows], by: BatchDeleteRequest.RelationshipRule?)

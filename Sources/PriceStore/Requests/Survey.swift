@@ -12,6 +12,8 @@ public struct SurveyRequest: Hashable, Sendable {
     public var filter: StorePredicate
     /// The newest rows that the rule keeps, if any.
     public var keepLast: KeepLast?
+    /// The rows of each bucket of the calendar that the rule keeps, if any.
+    public var thinning: Thinning?
     /// Rows that must stay: no row goes that one of these holds, nor one with which such a row would go.
     public var holds: [HeldRows] = []
     /// What the rules before this one delete, in order: their rows are counted there and not here.
@@ -69,10 +71,17 @@ public struct SurveyRequest: Hashable, Sendable {
         return notSpared.map { expired && $0 } ?? expired
     }
 
-    /// The condition that ``keepLast`` and ``holds`` add; nil without both.
+    /// The condition that ``keepLast``, ``thinning`` and ``holds`` add; nil without them.
     public var notSpared: StorePredicate? {
-        let parts = [notKept, notHeld].compactMap(\.self)
+        let parts = [notKept, thinningBeforeCutoff.map(StorePredicate.notPicked), notHeld].compactMap(\.self)
         return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
+    }
+
+    /// The thinning of the rows before ``cutoff``.
+    package var thinningBeforeCutoff: Thinning? {
+        var thinning = thinning
+        thinning?.cutoff = cutoff
+        return thinning
     }
 
     /// The condition that ``keepLast`` adds; nil without it.
@@ -120,6 +129,20 @@ public struct Survey: Hashable, Sendable {
         }
     }
 
+    /// The rows that a tier keeps.
+    public struct TierCount: Hashable, Sendable {
+        /// The size of the tier's buckets.
+        public var unit: CalendarUnit
+        /// How many rows there are; at least 1.
+        public var rowCount: Int
+
+        /// Makes a count of kept rows.
+        public init(unit: CalendarUnit, rowCount: Int) {
+            self.unit = unit
+            self.rowCount = rowCount
+        }
+    }
+
     /// Rows that prevent a delete.
     public struct Obstacle: Hashable, Sendable {
         /// What makes a relationship an obstacle.
@@ -164,9 +187,12 @@ public struct Survey: Hashable, Sendable {
     public var expiredCount = 0
     /// Rows that the rule would delete if it were the only one.
     public var expiredAloneCount = 0
-    /// Rows before the cutoff that `keepLast` spares.
+    /// Rows before the cutoff that `keepLast` or `thinning` spares.
     public var keptByRuleCount = 0
-    /// Rows before the cutoff that holds keep and `keepLast` does not, each once.
+    /// How many rows before the cutoff `thinning` spares, for each tier with one at least; a row of several tiers counts for
+    /// the one with the largest unit.
+    public var keptByTier: [TierCount] = []
+    /// Rows before the cutoff that holds keep and the rule itself does not, each once.
     public var heldCount = 0
     /// The same for each hold of the request, in its order.
     public var keptByHold: [HeldCount] = []

@@ -71,7 +71,7 @@ struct FormerRule {
                 removedHolds: removed.map(\.name), step, request, before: unspared, reader)
         }
         guard let former = nearest?.former, former.state == .none, !isHeld else { return }
-        late = try LateRows(former, step, request, entity, memory: memory, reader: reader)
+        late = try LateRows(former, step, request, entity, asOf: planner.asOf, memory: memory, reader: reader)
     }
 }
 
@@ -98,8 +98,8 @@ extension RunMemory.CarriedOut {
     fileprivate func includes(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
         let own = rule.rule.entity
         if own == entity.name || own.lowercased() == entity.name.lowercased() { return true }
-        // The newest rows of a whole entity are not those of a part of it.
-        guard entity.model != nil, rule.rule.keepLast == nil else { return false }
+        // The rows that a rule keeps of a whole entity are not those that it would keep of a part of it.
+        guard entity.model != nil, rule.rule.keepLast == nil, rule.rule.thin == nil else { return false }
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
     }
 
@@ -109,30 +109,32 @@ extension RunMemory.CarriedOut {
     ) -> StorePredicate? {
         let former = rule.rule
         return deletion(
-            in: entity,
+            in: entity, asOf: asOf,
             before: Cutoff.instant(asOf: asOf, maxAge: former.maxAge, align: former.align, zone: rule.zone),
             holds: holds)
     }
 
-    /// How many rows before the former cutoff `keep_last` and holds keep now.
+    /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
     fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any StoreReader) throws -> Int {
         guard let date = rule.rule.date(zone: rule.zone) else { return 0 }
         let found = try request.narrowed(to: rule.rule.filter && .date(DateRange(date, before: cutoff)), reader)
         return found.keptByRuleCount + found.heldCount
     }
 
-    fileprivate func deletion(in entity: Entity, before cutoff: Instant, holds: [HeldRows]) -> StorePredicate? {
+    fileprivate func deletion(in entity: Entity, asOf: Instant, before cutoff: Instant, holds: [HeldRows])
+        -> StorePredicate?
+    {
         let former = rule.rule
-        let names = [former.dateAttribute] + former.filter.allAttributeNames + (former.keepLast?.per ?? [])
+        let names =
+            [former.dateAttribute] + former.filter.allAttributeNames + (former.keepLast?.per ?? [])
+            + (former.thin?.per ?? [])
         guard let date = former.date(zone: rule.zone), names.allSatisfy({ entity.attribute(named: $0) != nil }) else {
             return nil
         }
         var request = SurveyRequest(
             entity: entity.name, date: date, cutoff: cutoff, filter: former.filter,
-            keepLast: former.keepLast.map {
-                KeepLast(count: $0.count, groupedBy: $0.per, among: former.filter, date: date)
-            },
             relationships: former.relationships.request)
+        request.keepRows(of: former, asOf: asOf)
         request.holds = holds
         return request.deletion
     }
@@ -202,17 +204,18 @@ package struct LateRows: Sendable {
     package var cause: Cause?
 
     fileprivate init(
-        _ former: RunMemory.CarriedOut, _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
+        _ former: RunMemory.CarriedOut, _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity, asOf: Instant,
         memory: RunMemory, reader: any StoreReader
     ) throws {
         run = former.run
         cutoff = former.cutoff
         let survey = step.survey
         guard survey.expiredCount > 0, survey.oldest.map({ $0 < former.cutoff }) ?? true,
-            let before = former.deletion(in: entity, before: former.cutoff, holds: request.holds)
+            let before = former.deletion(
+                in: entity, asOf: asOf, before: former.cutoff, holds: request.holds)
         else { return }
         let found = try request.narrowed(to: before, reader, countsRelatedRows: true)
-        // `keep_last` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
+        // `keep_last`, `thin` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
         let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
         rowCount = max(0, found.expiredCount - max(0, former.keptCount - kept))
         if rowCount > 0 { rowCount += found.cascadedCount }

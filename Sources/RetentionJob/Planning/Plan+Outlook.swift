@@ -12,6 +12,7 @@ extension Plan {
                 asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000), maxAge: step.rule.maxAge,
                 align: step.rule.align,
                 zone: zone)
+            request.keepRows(of: step.rule, asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000))
             return request.deletion
         }
         let siblings = steps[..<index].filter { $0.surveyRequest?.entity == request.entity }

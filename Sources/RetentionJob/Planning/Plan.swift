@@ -65,7 +65,7 @@ package struct Plan: Sendable {
         package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
 
         /// Whether nothing but the date and `where` decides which rows expire: the oldest one is the first to go.
-        package var isByDateAlone: Bool { rule.keepLast == nil && survey.heldCount == 0 }
+        package var isByDateAlone: Bool { rule.keepLast == nil && rule.thin == nil && survey.heldCount == 0 }
 
         /// The rule's delete as one request; nil unless the step is planned.
         package var wholeDelete: BatchDeleteRequest? { request.map { BatchDeleteRequest($0) } }
@@ -134,6 +134,7 @@ extension Plan.Step {
         report.expired = survey.expiredCount
         report.residue = survey.expiredCount
         report.keptByRule = survey.keptByRuleCount
+        report.keptByTier = survey.keptByTier
         report.held = survey.heldCount
         report.late = late?.rowCount
         report.widened = widened
@@ -142,7 +143,7 @@ extension Plan.Step {
         report.oldest = survey.oldest
         report.newest = survey.newest
         report.newestExpired = survey.newestExpired
-        // What `keep_last` and holds spare may be older than all that is overdue.
+        // What `keep_last`, `thin` and holds spare may be older than all that is overdue.
         if survey.expiredCount > 0, isByDateAlone { report.oldestOverdue = survey.oldest }
         if case .planned = disposition, let outline { report.take(outline) }
         report.externalFiles = survey.externalFiles

@@ -234,15 +234,14 @@ package struct Planner {
         // As the store spells it: then names of the same entity are equal, and only these.
         var request = SurveyRequest(
             entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
-            keepLast: rule.keepLast.map {
-                KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
-            },
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
+        request.keepRows(of: rule, asOf: asOf)
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest
-        request.deletedBefore = memory.deletedBefore[[rule.name, rule.entity]]
+        // Where rows are thinned, earlier runs have left some.
+        if rule.thin == nil { request.deletedBefore = memory.deletedBefore[[rule.name, rule.entity]] }
         request.technique = options.technique
         if rule.isArchived { request.archiveRule = rule.name }
         return request

@@ -23,7 +23,10 @@ package enum PolicyAdvice {
             }
             guard let other else { return nil }
             let (name, covering) = (rules[index].name, rules[other].name)
-            let loss = rules[index].keepLast == nil ? "" : ", including the rows that its keep_last keeps"
+            let keeping = [rules[index].keepLast.map { _ in "keep_last" }, rules[index].thin.map { _ in "thin" }]
+                .compactMap(\.self)
+            let loss =
+                keeping.isEmpty ? "" : ", including the rows that its \(keeping.joined(separator: " and ")) keeps"
             return Diagnostic(
                 .advice, at: rules[index].marks.value("name"),
                 "every row that '\(name)' deletes is also deleted by '\(covering)'\(loss); remove '\(name)', or give "
@@ -39,7 +42,7 @@ package enum PolicyAdvice {
 
     /// Whether a rule deletes every row that another one does, whatever is in the store.
     private static func covers(_ a: Rule, _ b: Rule, _ policy: Policy, clock: Instant) -> Bool {
-        guard a.isEnabled, b.isEnabled, isSame(a.entity, b.entity, policy), a.keepLast == nil,
+        guard a.isEnabled, b.isEnabled, isSame(a.entity, b.entity, policy), a.keepLast == nil, a.thin == nil,
             a.dateAttribute.lowercased() == b.dateAttribute.lowercased(), a.dateFormat == b.dateFormat,
             a.column == b.column, a.filter == .all || a.filter == b.filter
         else { return false }

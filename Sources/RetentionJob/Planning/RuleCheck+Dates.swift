@@ -42,11 +42,8 @@ extension RuleCheck {
         for name in entityNames { entities += try reader.entity(named: name).map { [$0] } ?? [] }
         for reference in try UndeclaredReference.found(to: entity, among: entities, in: reader) {
             let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: zone)
-            let request = SurveyRequest(
-                entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
-                keepLast: rule.keepLast.map {
-                    KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
-                })
+            var request = SurveyRequest(entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter)
+            request.keepRows(of: rule, asOf: asOf)
             let rows = try reference.danglingCount(request.deletion, in: reader)
             let count =
                 rows.map {

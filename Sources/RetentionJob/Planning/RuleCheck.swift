@@ -24,6 +24,9 @@ struct RuleCheck {
         for name in rule.keepLast?.per ?? [] where entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.value("keep_last.per"))
         }
+        for name in rule.thin?.per ?? [] where entity.attribute(named: name) == nil {
+            complain(name, entity, at: rule.marks.value("thin.per"))
+        }
         if let column = rule.column, entity.model != nil, entity.attribute(column: column) == nil {
             diagnostics.append(
                 Diagnostic(
@@ -159,7 +162,7 @@ extension StorePredicate {
         var names: [String] = []
         func collect(_ predicate: StorePredicate) {
             switch predicate {
-            case .all, .date, .declaredDate, .dateCompare, .notKept, .notHeld, .key, .objectIDs: break
+            case .all, .date, .declaredDate, .dateCompare, .notKept, .notPicked, .notHeld, .key, .objectIDs: break
             case .compare(let name, _, _), .between(let name, _, _), .begins(let name, _), .contains(let name, _),
                 .isIn(let name, _), .isNull(let name), .isNotNull(let name):
                 if !names.contains(name) { names.append(name) }

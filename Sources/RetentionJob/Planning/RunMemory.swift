@@ -64,7 +64,7 @@ package struct RunMemory: Hashable, Sendable {
         package var run: String
         package var ended: Instant
         package var cutoff: Instant
-        /// Rows before the cutoff that `keep_last` and holds kept.
+        /// Rows before the cutoff that `keep_last`, `thin` and holds kept.
         package var keptCount: Int
         /// The file of the policy, and the holds with which the rule was carried out.
         package var policy: String

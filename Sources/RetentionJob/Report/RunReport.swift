@@ -108,6 +108,8 @@ package struct RunReport: Sendable {
         package var rows: Int?
         package var expired = 0
         package var keptByRule = 0
+        /// Rows before the cutoff that each tier of `thin` keeps; a row of several tiers counts for the longest one.
+        package var keptByTier: [Survey.TierCount] = []
         /// Rows that the rule would delete if there were no hold, each once.
         package var held = 0
         /// What each hold keeps of them; a row under two holds counts for both.

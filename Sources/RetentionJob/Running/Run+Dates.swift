@@ -7,7 +7,7 @@ extension Run {
         let isAlone = !preceding.contains {
             $0.request != nil && $0.request?.entity == step.request?.entity
         }
-        // The oldest readable row is the oldest deleted one, unless another rule, `keep_last` or a hold affects it.
+        // The oldest readable row is the oldest deleted one, unless another rule, `keep_last`, `thin` or a hold affects it.
         if isAlone, step.isByDateAlone { return step.survey.oldest }
         return try step.wholeDelete.flatMap { delete throws(StoreError) in try oldest(delete.fetchRequest, of: step) }
     }

@@ -36,6 +36,7 @@ enum LedgerRow {
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
             "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers", "kept_by_hold",
+            "kept_by_tier",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -132,6 +133,7 @@ enum LedgerRow {
         values["archived"] = rule.archived.map { .count($0) } ?? .null
         values["late"] = rule.late.map { .count($0) } ?? .null
         values["kept_by_hold"] = .lines(rule.keptByHold.map { "\($0.rowCount) \($0.relatedCount) \($0.hold)" })
+        values["kept_by_tier"] = .lines(rule.keptByTier.map { "\($0.rowCount) \($0.unit.tierName)" })
         values.set("cutoff", rule.cutoff)
         values.set("oldest", rule.oldest)
         values.set("newest", rule.newest)
@@ -226,6 +228,13 @@ enum LedgerRow {
             return .init(
                 hold: String(parts[2]), rowCount: min(max(0, rows), 1 << 48),
                 relatedCount: min(max(0, related), 1 << 48))
+        }
+        rule.keptByTier = row.lines("kept_by_tier").compactMap { line in
+            let parts = line.split(separator: " ", maxSplits: 1)
+            guard parts.count == 2, let rows = Int(parts[0]), let unit = CalendarUnit(tierName: String(parts[1])) else {
+                return nil
+            }
+            return .init(unit: unit, rowCount: min(max(0, rows), 1 << 48))
         }
         rule.unreadable = (row.string("unreadable_kinds") ?? "").split(separator: ",").compactMap { kind in
             let parts = kind.split(separator: ":")

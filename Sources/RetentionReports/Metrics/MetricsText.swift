@@ -1,5 +1,6 @@
 import PriceStore
 package import RetentionJob
+import RetentionPolicy
 
 /// The figures of the last run for a monitoring system, in the text format of Prometheus.
 package struct MetricsText {
@@ -90,6 +91,16 @@ package struct MetricsText {
             report.rules.flatMap { rule in
                 rule.keptByHold.map {
                     ([("rule", rule.name), ("entity", rule.entity), ("hold", $0.hold)], String($0.rowCount))
+                }
+            })
+        gauge(
+            "rule_tier_rows", "Rows before the cutoff that a tier of thin keeps.",
+            report.rules.flatMap { rule in
+                rule.keptByTier.map {
+                    (
+                        [("rule", rule.name), ("entity", rule.entity), ("tier", $0.unit.tierName)],
+                        String($0.rowCount)
+                    )
                 }
             })
         rules("oldest_overdue_seconds", "How long the oldest remaining row has been expired; 0: none remains.") {

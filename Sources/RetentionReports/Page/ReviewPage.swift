@@ -219,7 +219,7 @@ package struct ReviewPage {
         }
         let key =
             "<p class=\"soft\"><span class=\"key expired\"></span> before the cutoff "
-            + "<span class=\"key kept\"></span> kept. Rows that keep_last keeps count as before the cutoff.</p>"
+            + "<span class=\"key kept\"></span> kept. Rows that keep_last and thin keep count as before the cutoff.</p>"
         return "<section aria-labelledby=\"ages\">\n<h2 id=\"ages\">Rows by age</h2>\n\(key)\n<div class=\"figures\">\n"
             + figures.joined(separator: "\n") + "\n</div>\n</section>"
     }

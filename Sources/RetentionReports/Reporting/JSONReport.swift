@@ -129,6 +129,12 @@ package struct JSONReport {
                         .object([.init("entity", .string($0.key)), .init("rows", .count($0.value))])
                     })),
             .init("archived", .optional(rule.archived)),
+            .init(
+                "kept_by_tier",
+                .array(
+                    rule.keptByTier.map {
+                        .object([.init("tier", .string($0.unit.tierName)), .init("rows", .count($0.rowCount))])
+                    })),
             .init("held", .count(rule.held)),
             .init(
                 "kept_by_hold",

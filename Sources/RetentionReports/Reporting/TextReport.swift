@@ -164,6 +164,16 @@ package struct TextReport {
 
     // MARK: Notes
 
+    /// What a rule itself keeps of the rows before the cutoff; nil: nothing.
+    private static func kept(_ rule: RunReport.RuleReport) -> String? {
+        guard rule.keptByRule > 0 else { return nil }
+        let rows = "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by"
+        guard !rule.keptByTier.isEmpty else { return rows + " keep_last" }
+        let tiers = rule.keptByTier.reversed().map { "\(Figures.grouped($0.rowCount)) \($0.unit.tierName)" }
+        let isMore = rule.keptByTier.reduce(0) { $0 + $1.rowCount } != rule.keptByRule
+        return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(tiers.joined(separator: ", "))"
+    }
+
     private func notes(_ rule: RunReport.RuleReport) -> [String] {
         let name = SafeText.line(rule.name)
         var lines: [String] = []
@@ -180,9 +190,7 @@ package struct TextReport {
             let count = Figures.count(rows.rowCount, "unreadable row")
             lines += note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
         }
-        if rule.keptByRule > 0 {
-            lines += note(name, "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by keep_last", .plain)
-        }
+        if let sentence = Self.kept(rule) { lines += note(name, sentence, .plain) }
         for kept in rule.keptByHold where kept.rowCount > 0 {
             lines += note(name, Self.kept(kept), .plain)
         }

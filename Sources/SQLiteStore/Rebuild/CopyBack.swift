@@ -76,6 +76,9 @@ extension SQLiteWriter {
                     message: "a copy cannot apply keep_last per group")
             }
         }
+        if fetch.predicate.isThinning {
+            throw StoreError(.methodUnfit, store: name, message: "a copy cannot apply thin")
+        }
     }
 
     /// Moves what is in the WAL to the file, which shrinks with it; waits for nobody.

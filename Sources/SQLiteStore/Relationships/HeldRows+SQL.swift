@@ -71,6 +71,7 @@ extension SQLiteFileConnection {
         guard temporaries.sparingMark != mark else { return }
         temporaries.sparingMark = mark
         for key in temporaries.sparingRows.keys { temporaries.sparingRows[key]?.version = nil }
+        for key in temporaries.thinnedRows.keys { temporaries.thinnedRows[key]?.version = nil }
     }
 }
 

@@ -64,6 +64,8 @@ extension SQLiteFileConnection {
         case .notKept(let keepLast):
             return try keptRows(keepLast, entity: scope, db)
                 .notKept(keepLast, dateSQL(keepLast.date, scope, db), scope, store: name)
+        case .notPicked(let thinning):
+            return try notPicked(thinning, scope, db)
         case .notHeld(let holds, let rule):
             return try notHeld(holds, by: rule, scope, db)
         case .key(let range):

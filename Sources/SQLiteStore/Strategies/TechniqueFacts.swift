@@ -21,6 +21,8 @@ extension SQLiteFileConnection {
         }
         if request.keepLast?.groupedBy.isEmpty == false {
             survey.techniqueObstacles[.rebuild] = "a copy cannot apply keep_last per group"
+        } else if request.thinning != nil {
+            survey.techniqueObstacles[.rebuild] = "a copy cannot apply thin"
         }
         if request.wantsObjectIDs {
             survey.techniqueObstacles[.rebuild] = "a copy does not report the deleted rows, which a digest needs"

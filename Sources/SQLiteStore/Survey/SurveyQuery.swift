@@ -46,6 +46,9 @@ extension SQLiteFile {
         } else {
             try surveyByScan(request, rows, into: &survey, db)
         }
+        if let thinning = request.thinningBeforeCutoff, survey.keptByRuleCount > 0 {
+            survey.keptByTier = try thinnedRows(thinning, scope, db).counts
+        }
         try chooseTechnique(request, rows, into: &survey, db)
         if access == nil { survey.indexObstacle = scope.table.indexObstacle(attribute) }
         if values != nil { survey.index = "primary key" }

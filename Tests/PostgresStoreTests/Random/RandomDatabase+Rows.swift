@@ -142,6 +142,11 @@ extension RandomDatabase {
     static func read(_ table: Table, _ connection: PostgresConnection) throws -> ReferenceStore.Table {
         let list = table.columns.map(\.name.quotedIdentifier).joined(separator: ", ")
         let result = try connection.execute("SELECT n, \(list) FROM \(table.name.quotedIdentifier) ORDER BY n")
+        let key = try connection.table(table.name)?.entity.primaryKey ?? []
+        let order = try connection.rows(
+            SQLFragment(
+                "SELECT n FROM \(table.name.quotedIdentifier) ORDER BY \((key + ["n"]).map(\.quotedIdentifier).joined(separator: ", "))"
+            ))
         return ReferenceStore.Table(
             attributes: table.columns.map { Attribute(name: $0.name, affinity: $0.kind, isRequired: $0.isRequired) },
             rows: result.rows.map { row in
@@ -151,6 +156,7 @@ extension RandomDatabase {
                         uniqueKeysWithValues: table.columns.enumerated().map { index, column in
                             (column.name, StoreValue(row[index + 1], type: result.types[index + 1]))
                         }))
-            })
+            },
+            keyOrder: order.compactMap { $0[0].flatMap { Int64($0) } })
     }
 }

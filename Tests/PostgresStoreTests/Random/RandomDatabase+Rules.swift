@@ -12,7 +12,12 @@ extension RandomDatabase {
                     ? [] : table.columns.filter { [.symbol, .volume, .up].contains($0.role) }.map(\.name),
                 filters: table.columns.filter { [.symbol, .volume].contains($0.role) }.map {
                     ($0.name, $0.role == .volume ? RuleTable.volumes : RuleTable.symbols)
-                })
+                },
+                // So is thinning, and that of rows that nothing distinguishes.
+                thins: layout?.isDistributed != true
+                    && (table.columns.contains { $0.rest.contains("PRIMARY KEY") }
+                        || table.constraints.contains { $0.contains("PRIMARY KEY") })
+            )
         }
     }
 

@@ -46,7 +46,7 @@ struct RandomDatabaseTests {
         let expected = [
             "refused", "expired", "counted before", "cascaded", "nullified", "kept", "held", "held with others",
             "empties",
-            "unreadable", "zone",
+            "unreadable", "zone", "thinned",
             "partitioned",
         ]
         #expect(seen.isSuperset(of: expected))

@@ -58,6 +58,18 @@ import Testing
         Change(
             "max_age: 30d, keep_last: { count: 3, per: [symbol, v] }",
             "max_age: 30d, keep_last: { count: 3, per: [v, symbol] }", .same),
+        Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d", .wider),
+        Change("max_age: 30d", "max_age: 30d, thin: { daily: 90d }", .narrower),
+        Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 60d }", .wider),
+        Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: forever }", .narrower),
+        Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 90d, monthly: 1y }", .narrower),
+        Change("max_age: 30d, thin: { daily: 90d, monthly: 1y }", "max_age: 30d, thin: { monthly: 1y }", .wider),
+        Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { weekly: 90d }", .wider),
+        Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 90d, pick: first }", .wider),
+        Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 90d, per: [symbol] }", .wider),
+        Change(
+            "max_age: 30d, thin: { daily: 12w, per: [symbol, v] }",
+            "max_age: 30d, thin: { per: [v, symbol], pick: last, daily: 84d }", .same),
         // What is a date.
         Change("max_age: 30d, earliest: 2026-01-01", "max_age: 30d, earliest: 2025-01-01", .wider),
         Change("max_age: 30d, earliest: 2025-01-01", "max_age: 30d, earliest: 2026-01-01", .narrower),
@@ -265,6 +277,13 @@ private struct RandomRules: Choosing {
         let conditions = ["symbol: XAU", "symbol: [XAU, EUR]", "v: { lt: 5 }", "v: { ge: 3 }", "v: { null: true }"]
         if chance(50) { text += ", where: { \(pick(conditions)) }" }
         if chance(30) { text += ", keep_last: { count: \(pick([1, 5, 20])), per: \(pick(["[]", "[symbol]"])) }" }
+        if chance(30) {
+            let tiers = [
+                "daily: 2y", "hourly: 400d, monthly: forever", "weekly: 13mo", "monthly: 3y", "daily: forever",
+            ]
+            text +=
+                ", thin: { \(pick(tiers)), per: \(pick(["[]", "[symbol]"])), pick: \(pick(["last", "last", "first"])) }"
+        }
         if chance(20) { text += ", earliest: \(pick(["2025-12-01", "2026-03-01"]))" }
         if chance(20) { text += ", latest: \(pick(["2026-06-01", "2026-08-01"]))" }
         if chance(20) { text += ", align: \(pick(["day", "week", "month"]))" }
@@ -315,10 +334,41 @@ private struct WidenedJudge {
                 kept.formUnion(sorted.filter { ($0.at ?? 0) >= last }.map(\.id))
             }
         }
+        if let thin = rule.thin { kept.formUnion(picks(thin, of: readable, align: rule.align)) }
         let expired = readable.filter { Instant(unixSeconds: $0.at ?? 0) < cutoff && !kept.contains($0.id) }
         if let limit = rule.limits.maxRows, expired.count > limit { return [] }
         if let limit = rule.limits.maxFraction, Double(expired.count) / Double(readable.count) > limit { return [] }
         return Set(expired.map(\.id))
+    }
+
+    private func picks(_ thin: Rule.ThinSetting, of rows: [Row], align: Rule.Alignment?) -> [Int64] {
+        func bucket(_ unit: CalendarUnit, _ instant: Instant) -> [Int] {
+            let civil = policy.timezone.civil(of: instant)
+            return switch unit {
+            case .hour: [civil.date.dayNumber, civil.hour]
+            case .day: [civil.date.dayNumber]
+            case .week: [(civil.date.dayNumber + 3) / 7]
+            case .month: [civil.year, civil.month]
+            case .quarter: [civil.year, (civil.month + 2) / 3]
+            case .year: [civil.year]
+            }
+        }
+        return thin.tiers.flatMap { tier -> [Int64] in
+            let buckets = Dictionary(grouping: rows) { row in
+                thin.per.map { $0 == "symbol" ? row.symbol ?? "-" : "" }
+                    + bucket(tier.unit, Instant(unixSeconds: row.at ?? 0)).map(String.init)
+            }
+            let picks = buckets.values.compactMap { rows in
+                let ordered = rows.sorted { ($0.at ?? 0, $0.id) < ($1.at ?? 0, $1.id) }
+                return thin.pick == .last ? ordered.last : ordered.first
+            }
+            guard let age = tier.age else { return picks.map(\.id) }
+            let since = Cutoff.instant(asOf: PriceFile.now, maxAge: age, align: align, zone: policy.timezone)
+            return picks.filter { pick in
+                let at = Instant(unixSeconds: pick.at ?? 0)
+                return at >= since || thin.pick == .first && bucket(tier.unit, at) == bucket(tier.unit, since)
+            }.map(\.id)
+        }
     }
 
     private func meets(_ row: Row, _ filter: StorePredicate) -> Bool {

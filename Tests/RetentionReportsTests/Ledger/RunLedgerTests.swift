@@ -26,6 +26,7 @@ struct RunLedgerTests {
         rule.deleted = 499_999
         rule.residue = 1
         rule.keptByRule = 3
+        rule.keptByTier = [.init(unit: .day, rowCount: 2), .init(unit: .year, rowCount: 1)]
         rule.cascaded = 4
         rule.nullified = 5
         rule.batches = 100
@@ -59,7 +60,9 @@ struct RunLedgerTests {
         #expect(read.warnings == ["no room"])
         let first = try #require(read.rules.first)
         #expect(first.rows == rule.rows && first.expired == rule.expired && first.deleted == 499_999)
-        #expect(first.residue == 1 && first.keptByRule == 3 && first.cascaded == 4 && first.nullified == 5)
+        #expect(
+            first.residue == 1 && first.keptByRule == 3 && first.keptByTier == rule.keptByTier && first.cascaded == 4
+                && first.nullified == 5)
         #expect(first.batches == 100 && first.elapsed == rule.elapsed && first.cutoff == rule.cutoff)
         #expect(first.oldest == rule.oldest && first.newest == rule.newest && first.newestExpired == rule.newestExpired)
         #expect(first.accepted == rule.accepted && first.advice == ["one\\nline", "two"])

@@ -125,6 +125,17 @@ struct TextReportTests {
         #expect(!text.contains(String(repeating: "z", count: 41)))
     }
 
+    @Test func tellsWhatEachTierKeeps() {
+        var rule = ReportSample.gold
+        rule.keptByRule = 1353
+        rule.keptByTier = [.init(unit: .hour, rowCount: 1312), .init(unit: .month, rowCount: 41)]
+        #expect(
+            TextReport(dryRun([rule]), width: 200, usesColour: false).text.contains(
+                ": 1,353 rows before the cutoff kept by thin: keeps 41 monthly, 1,312 hourly\n"))
+        rule.keptByRule = 1360
+        #expect(TextReport(dryRun([rule]), width: 200, usesColour: false).text.contains("by keep_last and thin: keeps"))
+    }
+
     @Test func spendsALineOnEverythingElseThatHappened() {
         var rule = ReportSample.gold
         rule.keptByRule = 12

@@ -142,6 +142,12 @@ extension RandomStore {
     static func read(_ table: Table, _ db: Database) throws -> ReferenceStore.Table {
         let list = table.columns.map { quoted($0.name) }.joined(separator: ", ")
         let rows = try Row.fetchAll(db, sql: "SELECT n, \(list) FROM \(quoted(table.name)) ORDER BY n")
+        // By the rowid, or the key of a table without one, whatever is named so.
+        let names = table.columns.map { $0.name.lowercased() }
+        let rowID = ["rowid", "oid", "_rowid_"].first { !names.contains($0) } ?? "rowid"
+        let key = try String.fetchAll(
+            db, sql: "SELECT name FROM pragma_table_info(?) WHERE pk > 0 ORDER BY pk", arguments: [table.name])
+        let order = table.options.contains("WITHOUT ROWID") ? key.map(quoted).joined(separator: ", ") : rowID
         return ReferenceStore.Table(
             attributes: table.columns.map {
                 Attribute(
@@ -158,6 +164,7 @@ extension RandomStore {
                         uniqueKeysWithValues: table.columns.enumerated().map { index, column in
                             (column.name, StoreValue(stored: row[index + 1]))
                         }))
-            })
+            },
+            keyOrder: try Int64.fetchAll(db, sql: "SELECT n FROM \(quoted(table.name)) ORDER BY \(order)"))
     }
 }

@@ -1,0 +1,120 @@
+/// The rows that a rule keeps of those before its cutoff: in each group, one of each bucket of the calendar.
+///
+/// A tier has buckets of one size, and an age. A row is kept if it is the pick of its bucket for one tier at least whose
+/// age it has not passed. Picks are chosen among all readable rows, those at or after the cutoff too.
+public struct Thinning: Hashable, Sendable {
+    /// Which row of a bucket is kept. Among rows of one date the highest key is the last, the lowest the first.
+    public enum Pick: String, Hashable, Sendable, CaseIterable { case last, first }
+
+    /// Buckets of one size.
+    public struct Tier: Hashable, Sendable {
+        /// The size of a bucket.
+        public var unit: CalendarUnit
+        /// Rows before it have passed the tier's age; the distant past: none ever does.
+        ///
+        /// With ``Pick/first`` a row passes it together with its bucket, at the bucket's end. Otherwise the next row of
+        /// the bucket, of which another run may have left none, would become the first.
+        public var since: Instant
+
+        /// Makes a tier.
+        public init(_ unit: CalendarUnit, since: Instant) {
+            self.unit = unit
+            self.since = since
+        }
+    }
+
+    /// The tiers, the smallest unit first.
+    public let tiers: [Tier]
+    /// Which row of a bucket is kept.
+    public let pick: Pick
+    /// The attributes of a group; empty: all rows are one group. NULL is a group of its own.
+    public let groupedBy: [String]
+    /// The rows among which picks are chosen: readable ones that match this.
+    public let among: StorePredicate
+    /// The date that puts a row into its bucket. Buckets follow the calendar in its zone.
+    public let date: DateAttribute
+    /// Rows at or after it stay anyway: which of them are picks matters only to the rows before it. A request sets its own.
+    package var cutoff = Instant.distantPast
+
+    /// Makes a description of the rows to keep.
+    public init(
+        tiers: [Tier], pick: Pick = .last, groupedBy: [String], among: StorePredicate, date: DateAttribute
+    ) {
+        self.tiers = tiers.sorted { $0.unit.size < $1.unit.size }
+        self.pick = pick
+        self.groupedBy = groupedBy
+        self.among = among
+        self.date = date
+    }
+}
+
+/// The stretches of time into which the buckets of all tiers divide the rows of a ``Thinning``, so that each bucket is a
+/// number of whole cells.
+package struct ThinningCells {
+    /// The start of each cell, in order, and the end of the last one.
+    package private(set) var starts: [Instant] = []
+    /// By tier, the number of the bucket that each cell is in; nil: in none that matters.
+    package private(set) var buckets: [[Int?]] = []
+    /// By tier, the number of the first bucket that ends after ``Thinning/Tier/since``.
+    package private(set) var firstLive: [Int] = []
+
+    /// The cells of the buckets that have rows before the cutoff and may have rows that their tier keeps; empty if there
+    /// is no such bucket.
+    ///
+    /// - Parameter oldest: the date of the oldest row.
+    package init(_ thinning: Thinning, oldest: Instant) {
+        let zone = thinning.date.zone
+        var bounds: [[Instant]] = []
+        for tier in thinning.tiers {
+            // A value that represents a span begins before it has passed an age.
+            let since = tier.since.advanced(byMicroseconds: -thinning.date.encoding.longestSpan)
+            let first = max(oldest, since)
+            let starts = zone.buckets(
+                of: tier.unit, from: first, through: max(first, thinning.cutoff.advanced(byMicroseconds: -1)))
+            guard starts[0] < thinning.cutoff else {
+                bounds.append([])
+                firstLive.append(0)
+                continue
+            }
+            bounds.append(starts)
+            firstLive.append(starts.dropFirst().firstIndex { $0 > tier.since }.map { $0 - 1 } ?? starts.count)
+        }
+        starts = Array(Set(bounds.joined())).sorted()
+        guard !starts.isEmpty else { return }
+        buckets = bounds.map { bounds in
+            var bucket = -1
+            return starts.dropLast().map { start in
+                while bucket + 1 < bounds.count, bounds[bucket + 1] <= start { bucket += 1 }
+                return bucket >= 0 && bucket + 1 < bounds.count ? bucket : nil
+            }
+        }
+    }
+}
+
+extension CalendarUnit {
+    fileprivate var size: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+}
+
+extension DateEncoding {
+    /// How long, in microseconds, the span of a value may be, with an hour for a change of the clock.
+    fileprivate var longestSpan: Int64 {
+        let day: Int64 = 86_400_000_000
+        return switch self {
+        case .iso8601: 367 * day
+        case .yyyymmdd, .unixDays, .native: 2 * day
+        default: 0
+        }
+    }
+}
+
+extension StorePredicate {
+    /// Whether the condition spares picks.
+    package var isThinning: Bool {
+        switch self {
+        case .notPicked: true
+        case .and(let parts), .or(let parts): parts.contains(where: \.isThinning)
+        case .not(let part), .notTrue(let part): part.isThinning
+        default: false
+        }
+    }
+}
