@@ -36,7 +36,7 @@ struct HeldRowsTests {
             "CREATE TABLE other (s TEXT PRIMARY KEY)", "CREATE TRIGGER gone AFTER DELETE ON p BEGIN \(statement); END",
             "INSERT INTO p VALUES (1, 1000, 'a')", "INSERT INTO held VALUES ('a'), ('b')")
         let request = Self.request("p", Self.hold("held", .all))
-        for connection in [try store.reader(), try store.writer()] as [any StoreReader] {
+        for connection in [try store.reader(), try store.writer()] as [any RetentionReader] {
             #expect(try connection.survey(request).unsupported?.contains("uses REPLACE") == true)
         }
         let error = #expect(throws: StoreError.self) {

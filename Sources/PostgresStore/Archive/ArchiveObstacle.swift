@@ -1,8 +1,8 @@
-public import PriceStore
+package import PriceStore
 
 extension PostgresDatabase {
     /// Why the rows of a request cannot be archived: what is deleted with them cannot be known, or could not be restored.
-    public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
+    package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") {
             guard let table = try table(request.entity) else { return nil }
             if table.aggregate != nil {

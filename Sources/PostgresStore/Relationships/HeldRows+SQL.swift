@@ -1,4 +1,4 @@
-public import PriceStore
+package import PriceStore
 
 /// The rows that must stay for the sake of holds: held ones, and those with which a held one would go by a cascade.
 extension PostgresConnection {
@@ -180,7 +180,7 @@ extension PostgresConnection {
 
 extension PostgresDatabase {
     /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
-    public func deletes(
+    package func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]
     ) throws(StoreError) -> Bool {

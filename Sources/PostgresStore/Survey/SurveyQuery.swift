@@ -1,8 +1,8 @@
-public import PriceStore
+package import PriceStore
 
 extension PostgresDatabase {
     /// What a rule would find and delete.
-    public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
+    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { try findings(of: request).survey }
     }
 

@@ -19,7 +19,7 @@ struct FormerRule {
     ///   - isHeld: whether the rule must not delete rows that an undo has restored: they are not late.
     init(
         _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, isHeld: Bool, planner: Planner,
-        reader: any StoreReader
+        reader: any RetentionReader
     ) throws {
         guard let request = step.surveyRequest else { return }
         let (rule, memory) = (step.rule, planner.memory)
@@ -90,12 +90,12 @@ extension Policy {
 
 extension RunMemory.CarriedOut {
     /// Whether rows of the entity may be rows of the rule: the same entity, or one that inherits from the other.
-    fileprivate func concerns(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
+    fileprivate func concerns(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         try includes(entity, reader) || entity.model?.subentities.contains(rule.rule.entity) == true
     }
 
     /// Whether every row of the entity is one of the rule's entity.
-    fileprivate func includes(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
+    fileprivate func includes(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         let own = rule.rule.entity
         if own == entity.name || own.lowercased() == entity.name.lowercased() { return true }
         // The newest rows of a whole entity are not those of a part of it.
@@ -115,7 +115,8 @@ extension RunMemory.CarriedOut {
     }
 
     /// How many rows before the former cutoff `keep_last` and holds keep now.
-    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any StoreReader) throws -> Int {
+    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
+    {
         guard let date = rule.rule.date(zone: rule.zone) else { return 0 }
         let found = try request.narrowed(to: rule.rule.filter && .date(DateRange(date, before: cutoff)), reader)
         return found.keptByRuleCount + found.heldCount
@@ -154,7 +155,7 @@ extension WidenedRule {
     /// - Parameter before: what the former rules of the entity would delete now.
     fileprivate init(
         former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], _ step: Plan.Step,
-        _ request: SurveyRequest, before: [StorePredicate], _ reader: any StoreReader
+        _ request: SurveyRequest, before: [StorePredicate], _ reader: any RetentionReader
     ) throws {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
         let survey = step.survey
@@ -203,7 +204,7 @@ package struct LateRows: Sendable {
 
     fileprivate init(
         _ former: RunMemory.CarriedOut, _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity,
-        memory: RunMemory, reader: any StoreReader
+        memory: RunMemory, reader: any RetentionReader
     ) throws {
         run = former.run
         cutoff = former.cutoff
@@ -236,7 +237,7 @@ package struct LateRows: Sendable {
     /// Late data are close to the cutoff of the run that had left none, imported rows have the highest keys, and a restore
     /// brings rows of the whole past.
     private func likelyCause(
-        _ rows: StoreFetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any StoreReader
+        _ rows: StoreFetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any RetentionReader
     ) throws -> Cause {
         let gap = max(memory.longestGap ?? .zero, .seconds(86_400))
         if let oldest, cutoff.since(oldest) <= gap * 2 { return .lateData }
@@ -253,7 +254,7 @@ package struct LateRows: Sendable {
 extension SurveyRequest {
     /// The survey of those of the rows that meet a condition too.
     fileprivate func narrowed(
-        to condition: StorePredicate, _ reader: any StoreReader, countsRelatedRows: Bool = false
+        to condition: StorePredicate, _ reader: any RetentionReader, countsRelatedRows: Bool = false
     ) throws(StoreError) -> Survey {
         var request = self
         request.filter = filter && condition

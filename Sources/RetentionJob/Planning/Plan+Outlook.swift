@@ -3,7 +3,7 @@ import RetentionPolicy
 
 extension Plan {
     /// The rows that a rule will delete soon and no rule deletes now; nil: the rule was not surveyed.
-    func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any StoreReader) throws -> Forecast? {
+    func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any RetentionReader) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
         /// What a rule will have deleted after some days.
         func deletion(_ step: Step, days: Int64) -> StorePredicate? {
@@ -28,7 +28,7 @@ extension Plan {
 extension Plan.Step {
     /// Up to `count` of the oldest and the newest rows that would be deleted, and of the first ones that stay; nil: the rule
     /// was not surveyed.
-    func sample(_ count: Int, before earlier: ArraySlice<Plan.Step>, reader: any StoreReader) throws -> RowSample? {
+    func sample(_ count: Int, before earlier: ArraySlice<Plan.Step>, reader: any RetentionReader) throws -> RowSample? {
         guard let request = surveyRequest, survey.unsupported == nil,
             let entity = try reader.entity(named: request.entity)
         else { return nil }

@@ -1,9 +1,9 @@
 import GRDB
-public import PriceStore
+package import PriceStore
 
 extension SQLiteFile {
     /// What a rule would find and delete, from one state of the store.
-    public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
+    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { db in
             let changesBefore = db.totalChangesCount
             defer { changes.temporaryRowCount += db.totalChangesCount - changesBefore }
