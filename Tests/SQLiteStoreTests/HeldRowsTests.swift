@@ -74,6 +74,22 @@ struct HeldRowsTests {
         #expect(try store.rows("SELECT count(*) FROM p") == ["1980"])
     }
 
+    /// A table that was read for another purpose is part of the plan.
+    @Test func aSchemaThatChangesBeforeTheSurveyEndsTheDelete() throws {
+        let store = try Self.prices("CREATE TABLE note (id INTEGER PRIMARY KEY); INSERT INTO note SELECT id FROM p")
+        let writer = try store.writer()
+        _ = try writer.entity(named: "p")
+        try store.change { try $0.execute(sql: "CREATE TRIGGER gone AFTER DELETE ON p BEGIN DELETE FROM note; END") }
+        var request = Self.request("p")
+        request.maxLock = .zero
+        _ = try writer.survey(request)
+        let error = #expect(throws: StoreError.self) {
+            try writer.deletion(of: request).deleteNext(DeletionBounds(rows: 10))
+        }
+        #expect(error?.message.contains("another program has changed the tables") == true)
+        #expect(try store.rows("SELECT count(*) FROM note") == ["2000"])
+    }
+
     // MARK: The rows of the rule
 
     /// 2,000 rows of two symbols, most of them expired.

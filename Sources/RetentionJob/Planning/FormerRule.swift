@@ -23,7 +23,11 @@ struct FormerRule {
     ) throws {
         guard let request = step.surveyRequest else { return }
         let (rule, memory) = (step.rule, planner.memory)
-        let record = RecordedRule(rule, entity: entity.name, date: request.date.name, zone: planner.policy.timezone)
+        func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
+        var named = rule
+        named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
+        let record = RecordedRule(
+            named, entity: entity.name, date: spelled(request.date.name), zone: planner.policy.timezone)
         self.record = record
         guard memory.damagedRules.isEmpty else {
             widened = WidenedRule(unreadableFor: step)
@@ -215,8 +219,10 @@ package struct LateRows: Sendable {
         let found = try request.narrowed(to: before, reader, countsRelatedRows: true)
         // `keep_last` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
         let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
-        rowCount = max(0, found.expiredCount - max(0, former.keptCount - kept))
-        if rowCount > 0 { rowCount += found.cascadedCount }
+        let released = max(0, former.keptCount - kept)
+        rowCount = max(0, found.expiredCount - released)
+        // Which of the related rows go with released rows is not known.
+        if rowCount > 0, released == 0 { rowCount += found.cascadedCount }
         (oldest, newest) = (found.oldest, found.newestExpired)
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {

@@ -14,9 +14,13 @@ extension Plan {
                 zone: zone)
             return request.deletion
         }
-        let siblings = steps[..<index].filter { $0.surveyRequest?.entity == request.entity }
+        // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the counts.
+        let related = steps.enumerated().filter {
+            $1.surveyRequest?.entity == request.entity && !request.filter.isDisjoint(from: $1.rule.filter)
+        }
+        let siblings = related.filter { $0.offset < index }.map(\.element)
         func count(from first: Int64, to last: Int64) throws -> Int {
-            let earlier = steps.filter { $0.surveyRequest?.entity == request.entity }.map { deletion($0, days: first) }
+            let earlier = related.map { deletion($0.element, days: first) }
             let others = earlier + siblings.map { deletion($0, days: last) }
             let rows = StoreFetchRequest(entity: request.entity, predicate: deletion(steps[index], days: last) ?? .all)
             return try reader.count(rows.besides(others.compactMap(\.self)))

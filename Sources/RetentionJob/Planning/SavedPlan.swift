@@ -188,7 +188,16 @@ extension Plan {
         let siblings = steps[..<index].compactMap(\.request).filter { $0.entity == request.entity }
         var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.deletion)))
         var digest = KeyDigest()
-        while step.survey.expiredCount > 0, let page = try pages.next(reader) { digest.add(page) }
+        while step.survey.expiredCount > 0, let page = try pages.next(reader) {
+            let isExact = page.allSatisfy { $0.key.allSatisfy { if case .real = $0 { false } else { true } } }
+            guard isExact else {
+                throw StoreError(
+                    .unsupported, store: reader.name,
+                    message:
+                        "a plan cannot hold keys of \(request.entity): they are numbers with decimals, or too large")
+            }
+            digest.add(page)
+        }
         var saved = SavedPlan.Step(name: step.rule.name)
         saved.entity = request.entity
         saved.cutoff = step.cutoff

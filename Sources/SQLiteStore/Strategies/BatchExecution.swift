@@ -29,14 +29,14 @@ extension SQLiteWriter {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.technique == .rebuild {
-            if request.isPlanned { try run("reading the schema") { try catalog.schema?.confirm(self, $0) } }
+            if request.isPlanned { try run("reading the schema") { try catalog.confirm($0) } }
             return try rebuild(request)
         }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             let counters = try DeleteCounters.of(request, self, db)
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
-                    if request.isPlanned { try catalog.schema?.confirm(self, db) }
+                    if request.isPlanned { try catalog.confirm(db) }
                     try archiver?.begin(request.request.withoutPlace, self, db)
                     var batch = try BatchDelete(request, self, db, archiver)
                     let continuation = try batch.run()

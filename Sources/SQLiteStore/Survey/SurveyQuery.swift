@@ -9,7 +9,6 @@ extension SQLiteFile {
             defer { changes.temporaryRowCount += db.totalChangesCount - changesBefore }
             let found = try snapshot(db) { () throws -> Findings in
                 let mark = try changeMark(db)
-                if catalog.schema == nil { catalog.schema = try KnownSchema(self, db) }
                 forgetSparingRows(unless: mark)
                 var found = try findings(of: request, db)
                 try found.survey.countHeld(request) { try count($0) }
