@@ -39,6 +39,9 @@ final class PostgresRestoration: Restoration {
                 // What refuses a row must be known with it, not at the end.
                 try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 for step in batch { try restore(step, &part) }
+                // A value would be changed to the type that a column has by now.
+                try writer.refuseChangedSchema(
+                    of: archive.tables.map(\.target), since: "the undo began: nothing of this batch is restored")
             }
         } catch {
             skipped = before

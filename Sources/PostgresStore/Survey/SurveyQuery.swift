@@ -78,6 +78,12 @@ extension PostgresDatabase {
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
                 + "predicted or counted"
         }
+        if !request.holds.isEmpty,
+            let reason = try changeBehind(
+                reach(of: table, request.relationships == .deny ? .asDeclared : request.relationships))
+        {
+            return "rows under a hold may not change unseen: " + reason
+        }
         return try hypertableObstacle(table, request) ?? identityObstacle(table)
     }
 
