@@ -100,4 +100,19 @@ struct SubentityTests {
             #expect(try reader.count(request) == count)
         }
     }
+
+    @Test func theSchemaOfAModelIsNotChanged() throws {
+        let store = try store()
+        let writer = try SQLiteWriter(path: store.path)
+        let before = try store.rows("SELECT sql FROM sqlite_schema ORDER BY name")
+        for entity in ["Car", "SportCar"] {
+            let wider = Entity(name: entity, attributes: [Attribute(name: "extra", affinity: .text)])
+            for change in [{ try writer.dropEntity(named: entity) }, { try writer.createEntity(wider) }] {
+                #expect { try change() } throws: {
+                    ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("belongs to its model")
+                }
+            }
+        }
+        #expect(try store.rows("SELECT sql FROM sqlite_schema ORDER BY name") == before)
+    }
 }
