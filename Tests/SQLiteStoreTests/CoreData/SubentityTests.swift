@@ -101,6 +101,27 @@ struct SubentityTests {
         }
     }
 
+    @Test(arguments: [MergePolicy.error, .storeWins]) func objectsOfASubentityHaveAllTheirAttributes(
+        policy: MergePolicy
+    ) throws {
+        let store = try store()
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        context.mergePolicy = policy
+        let expensive = try context.fetch(StoreFetchRequest(entity: "ExpensiveSportCar"))
+        let cars = try context.fetch(StoreFetchRequest(entity: "Car"))
+        #expect(cars.count == 125 && cars.allSatisfy { !$0.isFault })
+        for car in expensive { #expect(try !car.value(for: "isLimitedEdition").isNull) }
+        let other = StoreContext(try SQLiteWriter(path: store.path))
+        other.mergePolicy = policy
+        let read = try other.fetch(all).filter { $0.entity == "ExpensiveSportCar" }
+        #expect(try !read[0].value(for: "isLimitedEdition").isNull)
+        try read[0].setValue("Mine", for: "maker")
+        try other.delete(read[1])
+        try other.save()
+        #expect(try read[0].text(for: "maker") == "Mine")
+        #expect(try counts(store) == [115, 5, 4])
+    }
+
     @Test func theSchemaOfAModelIsNotChanged() throws {
         let store = try store()
         let writer = try SQLiteWriter(path: store.path)
