@@ -29,6 +29,7 @@ extension StoreContext {
         var total = BatchDeleteResult(deletedCount: 0)
         while true {
             try Task.checkCancellation()
+            try checkIsSaved(request)
             // In one transaction, so that a row is deleted only while it matches.
             let (ids, result) = try inserter.transaction(.normal) {
                 let ids = try inserter.fetchObjectIDs(next)
