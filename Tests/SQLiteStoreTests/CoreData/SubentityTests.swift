@@ -101,6 +101,30 @@ struct SubentityTests {
         }
     }
 
+    @Test func aRequestThatNamesAnEntityIsNotWidenedByItsIDs() throws {
+        let store = try store()
+        let writer = try SQLiteWriter(path: store.path)
+        let car = try writer.fetchObjectIDs(
+            StoreFetchRequest(entity: "Car", fetchLimit: 1, includesSubentities: false))
+        var request = BatchDeleteRequest(fetchRequest: all)
+        request.fetchRequest.predicate = .objectIDs(try writer.fetchObjectIDs(own) + car)
+        #expect(throws: StoreError.self) { try writer.count(request.fetchRequest) }
+        #expect(throws: StoreError.self) { try writer.execute(request) }
+        #expect(throws: StoreError.self) { try StoreContext(writer).execute(request, inBatchesOf: 10) }
+        #expect(try counts(store) == [115, 5, 5])
+    }
+
+    @Test(arguments: [false, true]) func mixedIDsCanBeDeletedInBatches(reversed: Bool) throws {
+        let store = try store()
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        let ids = try context.fetchObjectIDs(StoreFetchRequest(entity: "Car")).sorted {
+            ($0.entity < $1.entity) != reversed
+        }
+        #expect(try context.execute(BatchDeleteRequest(objectIDs: ids), inBatchesOf: 50).deletedCount == 125)
+        #expect(try context.execute(BatchDeleteRequest(objectIDs: []), inBatchesOf: 50).deletedCount == 0)
+        #expect(try counts(store) == [0, 0, 0])
+    }
+
     @Test(arguments: [MergePolicy.error, .storeWins]) func objectsOfASubentityHaveAllTheirAttributes(
         policy: MergePolicy
     ) throws {
