@@ -72,6 +72,8 @@ public protocol StoreWriter: StoreInserter {
     func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError)
 
     /// Drops an entity with its rows, if it exists.
+    ///
+    /// - Throws: ``StoreError``: of kind `unsupported` for an entity of a Core Data model, as the other changes of the schema.
     func dropEntity(named name: String) throws(StoreError)
 
     /// Gives unused room in the file back to the file system.

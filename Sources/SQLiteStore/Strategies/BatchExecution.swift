@@ -5,23 +5,7 @@ extension SQLiteWriter {
     /// Carries out a batch delete in one transaction of its own.
     @discardableResult
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
-        var request = request
-        if case .objectIDs(let ids) = request.fetchRequest.predicate {
-            request.fetchRequest.entity = try entity(of: ids, from: request.fetchRequest.entity)
-        }
-        return try execute(DeleteWork(request))
-    }
-
-    /// The entity of a request for IDs: the one that it names, or the nearest that this one inherits from and that has
-    /// all of them as rows of its own or of its sub-entities. So their order makes no difference.
-    private func entity(of ids: [ObjectID], from name: String) throws(StoreError) -> String {
-        let wanted = Set(ids.map(\.entity))
-        var next: String? = wanted.count > 1 ? name : nil
-        while let candidate = next, let model = try entity(named: candidate)?.model {
-            if wanted.isSubset(of: model.subentities + [candidate]) { return candidate }
-            next = model.parent
-        }
-        return name
+        try execute(DeleteWork(namingEntity(request)))
     }
 
     /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
