@@ -1,10 +1,10 @@
-public import PriceStore
+package import PriceStore
 
 /// Who else is at work, and whether batches should wait for them.
 extension PostgresConnection {
     /// Whether another session of this database was at work within the last second. Of sessions of other users a plain
     /// user sees only that they are there: they count. The sessions of a Citus cluster among its own servers do not.
-    public func isInUseByOthers() throws(StoreError) -> Bool {
+    package func isInUseByOthers() throws(StoreError) -> Bool {
         try run("looking for other processes on the store") {
             try exists(
                 SQLFragment(
@@ -20,7 +20,7 @@ extension PostgresConnection {
     ///
     /// A standby that is further behind than is allowed catches up first. While another transaction is older than
     /// five minutes, what is deleted cannot be cleaned up: batches go on, but not at full speed.
-    public func wantedPause() throws(StoreError) -> WantedPause? {
+    package func wantedPause() throws(StoreError) -> WantedPause? {
         try run("asking for the state of the server") {
             if let limit = options.maxReplicationLag, try replicationLag() > limit {
                 return WantedPause(

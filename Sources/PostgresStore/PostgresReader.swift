@@ -5,7 +5,7 @@ public import PriceStore
 /// Every transaction is read-only and sees one state of the database. New rows can still be rehearsed, for the entities
 /// that were named when it was opened: they are inserted into temporary tables of the session, with copies of the
 /// store's own constraints, and all counts are then as if they were in the store.
-public final class PostgresReader: PostgresDatabase, StoreInserter {
+public final class PostgresReader: PostgresDatabase, StoreInserter, RetentionReader {
     /// Opens a database for reading.
     ///
     /// - Parameters:

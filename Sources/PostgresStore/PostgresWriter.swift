@@ -2,7 +2,7 @@ public import PriceObjects
 public import PriceStore
 
 /// A PostgreSQL database that is read and changed.
-public final class PostgresWriter: PostgresDatabase, ObjectStore {
+public final class PostgresWriter: PostgresDatabase, ObjectStore, RetentionWriter {
     /// Opens a database for reading and writing.
     ///
     /// - Parameters:

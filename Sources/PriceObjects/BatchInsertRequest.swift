@@ -9,8 +9,9 @@ public struct BatchInsertRequest {
     public enum Source {
         /// All of them, as dictionaries.
         case objects([[String: StoreValue]])
-        /// A handler that makes one row at a time, so memory is bounded.
-        case handler(RowHandler)
+        /// A handler that makes one row at a time, so memory is bounded. The closure is called at the beginning of each
+        /// execution and returns its handler.
+        case handler(() -> RowHandler)
     }
 
     /// What happens with the row that a handler filled.
@@ -44,13 +45,14 @@ public struct BatchInsertRequest {
         self.resultType = resultType
     }
 
-    /// Makes a request that saves the rows that a handler fills, until it says stop.
+    /// Makes a request that saves the rows that a handler fills, until it says stop. If the request is executed again, the
+    /// handler goes on where it stopped.
     public init(
         entity: String, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly,
         handler: @escaping RowHandler
     ) {
         self.entity = entity
-        source = .handler(handler)
+        source = .handler { handler }
         self.onConflict = onConflict
         self.resultType = resultType
     }

@@ -46,13 +46,11 @@ public final class ManagedObject {
         state = .inserted
     }
 
-    /// A row of the store.
-    init(_ id: ObjectID, snapshot: [StoreValue]?, shape: EntityShape?, in context: StoreContext) {
+    /// A row of the store, whose values are not read yet.
+    init(_ id: ObjectID, in context: StoreContext) {
         entity = id.entity
         objectID = id
         self.context = context
-        self.snapshot = snapshot
-        self.shape = shape
         changedValues = [:]
         state = .saved
     }

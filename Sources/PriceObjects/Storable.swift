@@ -81,16 +81,20 @@ extension StoreContext {
 }
 
 extension BatchInsertRequest {
-    /// Makes a request that saves typed rows, one after the other.
+    /// Makes a request that saves typed rows, one after the other. Each execution goes through the rows from the beginning,
+    /// so a sequence that can be gone through only once is for one execution.
     public init<Rows: Sequence>(
         _ rows: Rows, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly
     ) where Rows.Element: Storable {
         let attributes = Rows.Element.attributes
-        var rest = rows.makeIterator()
-        self.init(entity: Rows.Element.entity, onConflict: onConflict, resultType: resultType) { row in
-            guard let next = rest.next() else { return .stop }
-            for (name, value) in zip(attributes, next.row) { row[name] = value }
-            return .insert
+        self.init(entity: Rows.Element.entity, objects: [], onConflict: onConflict, resultType: resultType)
+        source = .handler {
+            var rest = rows.makeIterator()
+            return { row in
+                guard let next = rest.next() else { return .stop }
+                for (name, value) in zip(attributes, next.row) { row[name] = value }
+                return .insert
+            }
         }
     }
 }

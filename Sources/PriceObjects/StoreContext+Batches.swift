@@ -18,6 +18,8 @@ extension StoreContext {
         _ request: BatchDeleteRequest, inBatchesOf rowCount: Int, mergingInto contexts: [StoreContext] = [],
         progress: (BatchDeleteResult) throws -> Void = { _ in }
     ) throws -> BatchDeleteResult {
+        if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
+        let request = try inserter.namingEntity(request)
         let fetch = request.fetchRequest
         guard rowCount > 0, fetch.sortDescriptors.isEmpty, fetch.fetchLimit == nil, fetch.fetchOffset == 0 else {
             throw StoreError(
@@ -29,6 +31,7 @@ extension StoreContext {
         var total = BatchDeleteResult(deletedCount: 0)
         while true {
             try Task.checkCancellation()
+            try checkIsSaved(request)
             // In one transaction, so that a row is deleted only while it matches.
             let (ids, result) = try inserter.transaction(.normal) {
                 let ids = try inserter.fetchObjectIDs(next)

@@ -1,4 +1,4 @@
-public import PriceStore
+package import PriceStore
 
 extension StoreContext {
     /// The deletion of the rows that a request names, part by part. A part throws if this context has unsaved changes
@@ -8,7 +8,7 @@ extension StoreContext {
     ///   - request: what to delete.
     ///   - contexts: other contexts of the same store and thread to update.
     /// - Throws: `StoreError`: of kind `unsupported` if the store is only a rehearsal, or its schema does not allow it.
-    public func deletion(
+    package func deletion(
         of request: SurveyRequest, mergingInto contexts: [StoreContext] = []
     ) throws(StoreError) -> any Deletion {
         var request = request
@@ -16,7 +16,10 @@ extension StoreContext {
         // Without objects in memory the IDs of deleted rows are not needed.
         let merges = contexts.contains { !$0.registry.objects.isEmpty || !$0.observers.isEmpty }
         if merges { request.wantsObjectIDs = true }
-        let deletion = try writer("a rehearsal deletes nothing").deletion(of: request)
+        guard let writer = inserter as? any RetentionWriter else {
+            throw StoreError(.unsupported, store: inserter.name, message: "a rehearsal deletes nothing")
+        }
+        let deletion = try writer.deletion(of: request)
         return ContextDeletion(deletion, entity: request.entity, context: self, merging: merges ? contexts : [])
     }
 }

@@ -16,9 +16,7 @@ extension StoreContext {
         _ request: Request, allowingUnsavedChanges: Bool = false
     ) throws -> Request.Result {
         let writer = try writer("a rehearsal carries out no batch requests")
-        if !allowingUnsavedChanges {
-            for entity in request.changedEntities.sorted() { try checkIsSaved(entity, Request.phrase) }
-        }
+        if !allowingUnsavedChanges { try checkIsSaved(request) }
         return try request.execute(in: writer)
     }
 
@@ -41,6 +39,11 @@ extension StoreContext {
         let result = try execute(request, allowingUnsavedChanges: allowingUnsavedChanges)
         try request.merge(result, into: contexts)
         return result
+    }
+
+    /// Throws if the context has unsaved changes that a request would not see.
+    func checkIsSaved<Request: BatchRequest>(_ request: Request) throws(StoreError) {
+        for entity in request.changedEntities.sorted() { try checkIsSaved(entity, Request.phrase) }
     }
 
     /// Throws if the context has unsaved changes of an entity or its sub-entities, which a request in the store would not

@@ -119,7 +119,7 @@ extension StoreContext {
     }
 
     /// Reads the rows of saved objects again and keeps their changes; returns the IDs of deleted rows.
-    private func readAgain(_ objects: [ManagedObject]) throws(StoreError) -> [ObjectID] {
+    func readAgain(_ objects: [ManagedObject]) throws(StoreError) -> [ObjectID] {
         var deleted: [ObjectID] = []
         for (entity, objects) in Dictionary(grouping: objects, by: \.entity) {
             let shape = try shape(entity)

@@ -63,25 +63,28 @@ public final class StoreContext {
     /// the row with. All others get the values that were just read. Objects that are marked deleted are left out, so
     /// there may be fewer than the limit.
     ///
-    /// It executes one statement and holds all objects in memory.
+    /// It executes one statement, and one for each 500 objects of a sub-entity. It holds all objects in memory.
     /// - Throws: `StoreError`.
     public func fetch(_ request: StoreFetchRequest) throws -> [ManagedObject] {
         let shape = try shape(request.entity)
         var objects: [ManagedObject] = []
+        // Objects of sub-entities may have more attributes than the entity of the request.
+        var ofSubentities: [ManagedObject] = []
         for row in try inserter.fetchRows(request, attributes: shape.names) {
-            guard let known = registry[row.objectID] else {
-                let object = ManagedObject(row.objectID, snapshot: row.values, shape: shape, in: self)
-                registry.add(object, row.objectID)
-                objects.append(object)
-                continue
+            let known = registry[row.objectID]
+            guard known?.state != .markedDeleted else { continue }
+            let object = known ?? ManagedObject(row.objectID, in: self)
+            if known == nil { registry.add(object, row.objectID) }
+            objects.append(object)
+            guard object.changedValues.isEmpty else { continue }
+            if object.entity == shape.entity.name {
+                object.snapshot = row.values
+                object.shape = shape
+            } else {
+                ofSubentities.append(object)
             }
-            guard known.state != .markedDeleted else { continue }
-            if known.changedValues.isEmpty {
-                known.snapshot = row.values
-                known.shape = shape
-            }
-            objects.append(known)
         }
+        if try !readAgain(ofSubentities).isEmpty { objects.removeAll(where: \.isDeleted) }
         return objects
     }
 
@@ -99,7 +102,7 @@ public final class StoreContext {
         if let known = registry[id] { return known }
         let id = canonical(id)
         if let known = registry[id] { return known }
-        let object = ManagedObject(id, snapshot: nil, shape: nil, in: self)
+        let object = ManagedObject(id, in: self)
         registry.add(object, id)
         return object
     }

@@ -1,6 +1,6 @@
 @preconcurrency import Glibc
 import GRDB
-public import PriceStore
+package import PriceStore
 
 /// How others who use a store are noticed.
 ///
@@ -60,7 +60,7 @@ struct OtherUsers {
 extension SQLiteFileConnection {
     /// Whether another process has the store open in WAL mode, or any other connection has written since this was
     /// last asked. In rollback-journal mode the answer is always yes.
-    public func isInUseByOthers() throws(StoreError) -> Bool {
+    package func isInUseByOthers() throws(StoreError) -> Bool {
         try run("looking for other processes on the store") { try otherUsers.areThere(storeIdentifier, $0) }
     }
 }

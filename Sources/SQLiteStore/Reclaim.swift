@@ -3,12 +3,12 @@ public import PriceStore
 
 extension SQLiteFile {
     /// The size of the main file in bytes, as the database itself counts it.
-    public func sizeBytes() throws(StoreError) -> Int64 {
+    package func sizeBytes() throws(StoreError) -> Int64 {
         try run("reading the size") { try Int64(pragma("page_count", $0)) * Int64(pragma("page_size", $0)) }
     }
 
     /// What has to be done once so that the file gives room back bit by bit; nil: it does, or with every commit.
-    public func reclaimAdvice() throws(StoreError) -> String? {
+    package func reclaimAdvice() throws(StoreError) -> String? {
         try run("reading the schema") { db in
             try isFull(db) || isIncremental(db)
                 ? nil : "run once, with all other programs stopped: PRAGMA auto_vacuum = INCREMENTAL; VACUUM;"

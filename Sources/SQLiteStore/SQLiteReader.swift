@@ -5,7 +5,7 @@ public import PriceStore
 /// The connection is read-only; no byte of the store or its WAL changes. New rows can still be rehearsed: they are
 /// inserted into temporary tables of the connection, with copies of the store's own constraints, and all counts are
 /// then as if they were in the store. Work inside ``transaction(_:_:)`` sees one state of the store.
-public final class SQLiteReader: SQLiteFile, StoreInserter {
+public final class SQLiteReader: SQLiteFile, StoreInserter, RetentionReader {
     /// Opens a file for reading.
     ///
     /// - Parameters:

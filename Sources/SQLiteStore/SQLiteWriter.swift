@@ -3,7 +3,7 @@ public import PriceObjects
 public import PriceStore
 
 /// A SQLite file that is read and changed.
-public final class SQLiteWriter: SQLiteFile, ObjectStore {
+public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
     let wal = WriteAheadLog()
     let historyRecorder = HistoryRecorder()
     /// Copies the rows that are deleted to the archive of the run; nil: no archive was begun.

@@ -1,12 +1,12 @@
 import GRDB
-public import PriceStore
+package import PriceStore
 
 extension SQLiteFile {
     /// Throws if the pages of an entity's table or indexes are damaged, or if an index does not match the table.
     ///
     /// `quick_check` would be cheaper, but it does not compare an index with its table, and rows are deleted by their
     /// dates in an index.
-    public func verify(entity: String) throws(StoreError) {
+    package func verify(entity: String) throws(StoreError) {
         try run("looking for damage in \(entity)") { db in
             guard let table = try catalog.table(entity, db), table.entity.kind == .table else { return }
             let found: [String]

@@ -3,7 +3,7 @@
 import SwiftOverlayShims
 import GRDB
 import GRDBSQLite
-public import PriceStore
+package import PriceStore
 
 /// The WAL of a connection that writes: how large it may grow, and what is done about it.
 ///
@@ -66,7 +66,7 @@ extension SQLiteWriter {
     ///
     /// - Returns: the process that prevents it; nil: none, or it was reported at about this size already.
     /// - Throws: `StoreError` of kind `busy` beyond the limit.
-    public func boundSideFiles() throws(StoreError) -> String? {
+    package func boundSideFiles() throws(StoreError) -> String? {
         try archiver?.file.boundWAL()
         if otherUsers.wereSeen, wal.pageCount >= WriteAheadLog.sharedPageCount {
             try run("moving the WAL to the store") { wal.moveToStore($0.sqliteConnection) }

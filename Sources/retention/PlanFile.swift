@@ -36,7 +36,7 @@ struct PlanFile {
     }
 
     /// Throws if the plan is of another store, was used, or was made after a record that the ledger does not have.
-    func check(_ reader: any StoreReader, _ ledger: LedgerHistory?) throws {
+    func check(_ reader: any RetentionReader, _ ledger: LedgerHistory?) throws {
         guard plan.store.utf8.elementsEqual(reader.storeIdentifier.utf8) else {
             throw Self.failure(path, "is of another store, \(SafeText.line(plan.store))")
         }

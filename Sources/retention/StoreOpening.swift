@@ -24,7 +24,7 @@ struct StoreOpening {
     /// - Parameters:
     ///   - name: a path, or the URL of a server.
     ///   - model: the compiled model of a Core Data store that lacks its own.
-    static func reader(ofStoreNamed name: String, model: String? = nil) throws -> any StoreReader {
+    static func reader(ofStoreNamed name: String, model: String? = nil) throws -> any RetentionReader {
         if PostgresAddress.isURL(name) { return try PostgresReader(try address(name)) }
         guard !name.contains("://") else {
             throw CommandFailure(
@@ -36,7 +36,7 @@ struct StoreOpening {
     }
 
     /// Opens the store for reading, and for rehearsing what a run would save.
-    func reader() throws -> any StoreInserter {
+    func reader() throws -> any RetentionInserter {
         if case .url(let url) = policy.store.address {
             let reader = try PostgresReader(
                 try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
@@ -52,7 +52,7 @@ struct StoreOpening {
     }
 
     /// Opens the store for writing. On a server the session takes the run lock; for a file ``lock()`` does.
-    func writer() throws -> any StoreWriter {
+    func writer() throws -> any RetentionWriter {
         if case .url(let url) = policy.store.address {
             let writer = try PostgresWriter(
                 try Self.address(url, passwordFile: policy.store.passwordFile), zone: policy.timezone,
@@ -109,7 +109,7 @@ struct StoreOpening {
     /// Opens the ledger for recording, and creates it if it does not exist; nil if the policy turns it off.
     ///
     /// - Throws: ``StoreError`` of kind `cannotCreate` if it can be neither opened nor created.
-    func ledgerWriter() throws -> (any StoreWriter)? {
+    func ledgerWriter() throws -> (any RetentionWriter)? {
         guard let path = try ledgerPath() else { return nil }
         do {
             return try SQLiteWriter(
@@ -129,7 +129,7 @@ struct StoreOpening {
     /// Opens the ledger for reading; nil if the policy turns it off or it does not exist.
     ///
     /// - Throws: ``StoreError`` if the file cannot be read, or is not a ledger.
-    func ledgerReader() throws -> (any StoreInserter)? {
+    func ledgerReader() throws -> (any RetentionInserter)? {
         guard let path = try ledgerPath() else { return nil }
         do {
             return try SQLiteReader(path: path, busyTimeout: policy.store.busyTimeout, owner: Self.ledgerOwner)
@@ -142,7 +142,7 @@ struct StoreOpening {
     /// Opens the file of an archive for reading.
     ///
     /// - Throws: ``StoreError`` if the file cannot be read, or is not an archive.
-    static func archiveReader(_ path: String) throws -> any StoreReader {
+    static func archiveReader(_ path: String) throws -> any RetentionReader {
         try SQLiteReader(path: path, owner: .archive)
     }
 

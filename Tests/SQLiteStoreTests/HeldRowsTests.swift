@@ -36,7 +36,7 @@ struct HeldRowsTests {
             "CREATE TABLE other (s TEXT PRIMARY KEY)", "CREATE TRIGGER gone AFTER DELETE ON p BEGIN \(statement); END",
             "INSERT INTO p VALUES (1, 1000, 'a')", "INSERT INTO held VALUES ('a'), ('b')")
         let request = Self.request("p", Self.hold("held", .all))
-        for connection in [try store.reader(), try store.writer()] as [any StoreReader] {
+        for connection in [try store.reader(), try store.writer()] as [any RetentionReader] {
             #expect(try connection.survey(request).unsupported?.contains("uses REPLACE") == true)
         }
         let error = #expect(throws: StoreError.self) {
@@ -72,6 +72,22 @@ struct HeldRowsTests {
         let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 10)) }
         #expect(error?.message.contains("another program has changed the tables") == true)
         #expect(try store.rows("SELECT count(*) FROM p") == ["1980"])
+    }
+
+    /// A table that was read for another purpose is part of the plan.
+    @Test func aSchemaThatChangesBeforeTheSurveyEndsTheDelete() throws {
+        let store = try Self.prices("CREATE TABLE note (id INTEGER PRIMARY KEY); INSERT INTO note SELECT id FROM p")
+        let writer = try store.writer()
+        _ = try writer.entity(named: "p")
+        try store.change { try $0.execute(sql: "CREATE TRIGGER gone AFTER DELETE ON p BEGIN DELETE FROM note; END") }
+        var request = Self.request("p")
+        request.maxLock = .zero
+        _ = try writer.survey(request)
+        let error = #expect(throws: StoreError.self) {
+            try writer.deletion(of: request).deleteNext(DeletionBounds(rows: 10))
+        }
+        #expect(error?.message.contains("another program has changed the tables") == true)
+        #expect(try store.rows("SELECT count(*) FROM note") == ["2000"])
     }
 
     // MARK: The rows of the rule

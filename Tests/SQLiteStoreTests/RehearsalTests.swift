@@ -60,7 +60,7 @@ struct RehearsalTests {
         }
     }
 
-    static func state(of store: some StoreReader) throws -> (survey: Survey, rows: [String]) {
+    static func state(of store: some RetentionReader) throws -> (survey: Survey, rows: [String]) {
         let date = DateAttribute(name: "at", encoding: .unixSeconds, earliest: Instant(unixSeconds: 1))
         let request = SurveyRequest(
             entity: "t", date: date, cutoff: Instant(unixSeconds: 500),

@@ -61,7 +61,7 @@ package enum Laws {
     ///   - batchCount: stop after so many batches; nil: go on to the end.
     package static func carryOut(
         _ request: SurveyRequest, technique: String? = nil, batchRows: Int?, stopAfter batchCount: Int? = nil,
-        on writer: any StoreWriter
+        on writer: any RetentionWriter
     ) throws -> Execution {
         var execution = Execution()
         var request = request

@@ -65,7 +65,7 @@ struct ParityTests {
     }
 
     /// The figures of all rules, and a digest of the keys that each leaves.
-    private func carryOut(_ zone: CalendarZone, on store: any ObjectStore) throws -> [String] {
+    private func carryOut(_ zone: CalendarZone, on store: any ObjectStore & RetentionWriter) throws -> [String] {
         try store.createEntity(Self.entity)
         _ = try store.execute(BatchInsertRequest(entity: "price", objects: Self.rows(3000, seed: 5, zone: zone)))
         return try Self.rules(zone).map { rule in

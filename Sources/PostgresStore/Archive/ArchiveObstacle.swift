@@ -1,8 +1,8 @@
-public import PriceStore
+package import PriceStore
 
 extension PostgresDatabase {
     /// Why the rows of a request cannot be archived: what is deleted with them cannot be known, or could not be restored.
-    public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
+    package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") {
             guard let table = try table(request.entity) else { return nil }
             if table.aggregate != nil {
@@ -14,12 +14,11 @@ extension PostgresDatabase {
                 if table.hasChildren, !table.isHypertable {
                     return "other tables inherit from \(table.name), and their rows could not be told apart"
                 }
-                if let reason = try ruleObstacle(table) { return reason }
                 if table.entity.attributes.count >= Self.mostColumns {
                     return "\(table.name) has \(Self.mostColumns) columns, and a table of the archive needs one more"
                 }
             }
-            if let reason = try overlap(reach) { return reason }
+            if let reason = try ruleObstacle(reach) ?? changeBehind(reach) ?? overlap(reach) { return reason }
             for cleared in try clearedReferences(reach) {
                 let (name, key) = (cleared.table.name, cleared.table.entity.primaryKey)
                 if key.isEmpty { return "rows of \(name), which has no primary key, lose a reference" }
@@ -34,10 +33,19 @@ extension PostgresDatabase {
     /// As many columns as a table can have. Source: PostgreSQL manual, "PostgreSQL Limits".
     private static let mostColumns = 1600
 
-    private func ruleObstacle(_ table: PostgresTable) throws -> String? {
-        try rows(
-            "SELECT rulename FROM pg_rewrite WHERE ev_type = '4' AND ev_class = " + .bound("\(table.number)", "oid")
-        ).first.map { "the rule \($0[0] ?? "") of \(table.name) says what a delete does" }
+    private static func list(_ tables: [PostgresTable]) -> SQLFragment {
+        .bound(ServerArray.text(tables.map { "\($0.number)" }), "oid[]")
+    }
+
+    private func ruleObstacle(_ reach: ReachOfDelete) throws -> String? {
+        let cleared = try clearedReferences(reach).map(\.table)
+        return try rows(
+            "SELECT rulename, ev_class::regclass, ev_type = '4' FROM pg_rewrite WHERE ev_type = '4' AND ev_class = ANY ("
+                + Self.list(reach.losing) + ") OR ev_type = '2' AND ev_class = ANY (" + Self.list(cleared)
+                + ") ORDER BY 1"
+        ).first.map {
+            "the rule \($0[0] ?? "") of \($0[1] ?? "") says what \($0[2] == "t" ? "a delete" : "a change") does"
+        }
     }
 
     /// Triggers that may delete rows themselves, or change rows before they are archived or references besides clearing them, by the
@@ -51,9 +59,6 @@ extension PostgresDatabase {
             return
                 "\(table.name) has compressed chunks, and what its triggers delete cannot be told from what the server does"
         }
-        func list(_ tables: [PostgresTable]) -> SQLFragment {
-            .bound(ServerArray.text(tables.map { "\($0.number)" }), "oid[]")
-        }
         let cleared = try clearedReferences(reach).map(\.table)
         let deletes = "\\mdelete\\s+from\\M|\\m(truncate|execute|perform|call|merge)\\M"
         let names = (reach.losing + cleared).map { $0.relation.regularExpression }.joined(separator: "|")
@@ -63,8 +68,9 @@ extension PostgresDatabase {
         let assigns =
             "\(column):=|(;|\\m(begin|then|else|loop)\\M)\\s*\(column)=|\\minto\\s+(strict\\s+)?new\\M"
         let found = try rows(
-            "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + list(reach.losing) + "), 8 UNION SELECT unnest("
-                + list(cleared)
+            "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + Self.list(reach.losing)
+                + "), 8 UNION SELECT unnest("
+                + Self.list(cleared)
                     + """
                     ), 16 UNION SELECT i.inhrelid, event FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
                     SELECT t.tgname, t.tgrelid::regclass, l.lanname <> 'plpgsql' OR p.prosrc ~*
@@ -75,7 +81,9 @@ extension PostgresDatabase {
                     JOIN pg_proc p ON p.oid = t.tgfoid JOIN pg_language l ON l.oid = p.prolang
                     WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & event <> 0
                     AND (event = 8 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_constraint f
-                        WHERE f.conrelid = t.tgrelid AND f.contype = 'f' AND f.conkey && t.tgattr::int2[]))
+                        WHERE f.conrelid = t.tgrelid AND f.contype = 'f' AND f.conkey && t.tgattr::int2[])
+                        OR EXISTS (SELECT 1 FROM pg_attribute a
+                        WHERE a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr::int2[]) AND a.attgenerated <> ''))
                     AND p.pronamespace <> 'pg_catalog'::regnamespace AND \(TimescaleSQL.isNotItsOwn("t.tgfoid"))
                     AND (l.lanname <> 'plpgsql' OR p.prosrc ~*
                     """
@@ -83,12 +91,18 @@ extension PostgresDatabase {
                 + " OR event = 16 AND t.tgtype & 2 <> 0 AND p.prosrc ~* "
                 + .bound(assigns, "text") + ") ORDER BY 1"
         ).first
-        return found.map {
-            "the trigger \($0[0] ?? "") of \($0[1] ?? "") "
-                + ($0[2] == "t"
-                    ? "may delete other rows, which cannot be seen"
-                    : "changes rows that are archived, so that they could not be restored as they were")
+        guard let found else {
+            // A row could be changed twice, and the server's counts would not tell by what.
+            let keys = Dictionary(grouping: reach.nullifying, by: \.source)
+            let losing = Set(reach.losing.map(\.name))
+            return keys.keys.sorted().first { losing.contains($0) || (keys[$0]?.count ?? 0) > 1 }.map {
+                "triggers fire, and rows of \($0) may lose several references, or one before they go: what triggers change there cannot be seen"
+            }
         }
+        return "the trigger \(found[0] ?? "") of \(found[1] ?? "") "
+            + (found[2] == "t"
+                ? "may delete other rows, which cannot be seen"
+                : "changes rows that are archived, so that they could not be restored as they were")
     }
 }
 

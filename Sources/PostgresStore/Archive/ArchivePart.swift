@@ -150,13 +150,13 @@ final class ArchivePart {
     }
 
     /// What the transaction has changed, as far as the server counts it: rows deleted from each of the tables that cascades reach. Where
-    /// triggers may act, also rows deleted from all tables, and rows changed in those of which no reference is cleared.
+    /// triggers may act, also rows deleted from all tables, rows changed in those that lose rows, and in each whose references are cleared.
     func changes(firesTriggers: Bool) throws -> [Int] {
         var counts = counted(firesTriggers).map { connection.changeCount("deleted", [$0]) }
         if firesTriggers {
-            let cleared = Set(reach.nullifying.map(\.source))
             counts.append("(SELECT coalesce(sum(n_tup_del), 0)::int8 FROM pg_stat_xact_user_tables)")
-            counts.append(connection.changeCount("updated", reach.losing.filter { !cleared.contains($0.name) }))
+            counts.append(connection.changeCount("updated", reach.losing))
+            counts += try connection.clearedReferences(reach).map { connection.changeCount("updated", [$0.table]) }
         }
         guard !counts.isEmpty else { return [] }
         return try connection.rows(SQLFragment("SELECT \(counts.joined(separator: ", "))")).first?.map {
@@ -175,7 +175,10 @@ final class ArchivePart {
     ///   - ownCount: deleted rows of the rule.
     func check(_ changes: [Int], ownCount: Int, firesTriggers: Bool) throws {
         let copied = try counted(firesTriggers).map { portions[try archiver.rows(of: $0).number]?.count ?? 0 }
-        guard changes == copied + (firesTriggers ? [rowCount, 0] : []),
+        let cleared = try connection.clearedReferences(reach).map {
+            portions[try archiver.references(of: $0.table, $0.columns).number]?.count ?? 0
+        }
+        guard changes == copied + (firesTriggers ? [rowCount, 0] + cleared : []),
             reach.leadsBack || firesTriggers || rowCount == copied.reduce(ownCount, +)
         else { throw mismatch }
     }

@@ -1,4 +1,4 @@
-public import PriceStore
+package import PriceStore
 
 /// Inserts the rows of an archive into the store again; see docs/undo.md.
 ///
@@ -39,6 +39,9 @@ final class PostgresRestoration: Restoration {
                 // What refuses a row must be known with it, not at the end.
                 try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
                 for step in batch { try restore(step, &part) }
+                // A value would be changed to the type that a column has by now.
+                try writer.refuseChangedSchema(
+                    of: archive.tables.map(\.target), since: "the undo began: nothing of this batch is restored")
             }
         } catch {
             skipped = before
@@ -438,14 +441,14 @@ extension ServerArchive {
 
 extension PostgresDatabase {
     /// What an archive holds for each table, compared with the store as it is.
-    public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
+    package func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
         try run("comparing the archive with the store") { try ServerArchive(request, self).counts(self) }
     }
 }
 
 extension PostgresWriter {
     /// The restoration of what a run deleted.
-    public func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
+    package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
         PostgresRestoration(try run("reading the archive") { try ServerArchive(request, self) }, self)
     }
 }

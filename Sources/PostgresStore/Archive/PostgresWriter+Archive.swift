@@ -1,13 +1,13 @@
-public import PriceStore
+package import PriceStore
 
 extension PostgresDatabase {
     /// Throws unless a schema can hold archives, and is this user's alone.
-    public func checkArchivePlace(_ name: String) throws(StoreError) {
+    package func checkArchivePlace(_ name: String) throws(StoreError) {
         try run("looking at the schema of the archives") { _ = try check(ArchivePlace(schema: name)) }
     }
 
     /// The archives in a schema, the oldest first.
-    public func archives(in place: String) throws(StoreError) -> [StoredArchive] {
+    package func archives(in place: String) throws(StoreError) -> [StoredArchive] {
         let place = ArchivePlace(schema: place)
         return try run("looking for archives") {
             guard try check(place) else { return [] }
@@ -20,7 +20,7 @@ extension PostgresDatabase {
 
 extension PostgresWriter {
     /// Begins the archive of a run, in the schema that the request names.
-    public func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
+    package func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
         let place = ArchivePlace(schema: request.place)
         let facts = request.facts.sorted { $0.key < $1.key }
         func list(_ values: [String]) -> SQLFragment { .bound(ServerArray.text(values), "text[]") }
@@ -49,7 +49,7 @@ extension PostgresWriter {
     }
 
     /// Checks that the archive has what its parts say, and completes it; one without rows is removed.
-    public func completeArchive() throws(StoreError) -> ArchiveResult? {
+    package func completeArchive() throws(StoreError) -> ArchiveResult? {
         guard let archiver else { return nil }
         self.archiver = nil
         guard archiver.partCount > 0 else {
@@ -84,7 +84,7 @@ extension PostgresWriter {
     }
 
     /// Removes the tables of an archive and what is said of it. A table in the place of one of them stays, with all of it.
-    public func removeArchive(of run: String, in place: String) throws(StoreError) {
+    package func removeArchive(of run: String, in place: String) throws(StoreError) {
         let place = ArchivePlace(schema: place)
         try batch("removing the archive of run \(run)") {
             guard try check(place) else { return }

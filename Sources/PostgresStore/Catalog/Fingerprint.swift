@@ -24,13 +24,13 @@ extension PostgresConnection {
                     FROM pg_class c JOIN tree USING (oid) WHERE c.relrowsecurity
                     UNION ALL SELECT concat_ws(' ', 'child', i.inhrelid, i.inhparent) FROM pg_inherits i JOIN tree ON tree.oid = i.inhrelid
                     JOIN pg_class c ON c.oid = i.inhrelid WHERE NOT c.relispartition AND i.inhrelid <> root
-                    UNION ALL SELECT concat_ws(' ', 'key', f.oid, f.conrelid, f.confdeltype, f.conkey)
+                    UNION ALL SELECT concat_ws(' ', 'key', f.oid, f.conrelid, f.confdeltype, f.confupdtype, f.conkey, to_jsonb(f) -> 'confdelsetcols')
                     FROM pg_constraint f JOIN tree ON tree.oid = f.confrelid WHERE f.contype = 'f' AND f.conparentid = 0
                     UNION ALL SELECT concat_ws(' ', 'trigger', g.oid, g.tgenabled, g.tgtype, g.tgattr, p.oid, p.xmin)
                     FROM pg_trigger g JOIN tree ON tree.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
-                    WHERE NOT g.tgisinternal AND g.tgparentid = 0 AND g.tgtype & 24 <> 0
+                    WHERE NOT g.tgisinternal AND g.tgparentid = 0 AND g.tgtype & 28 <> 0
                     UNION ALL SELECT concat_ws(' ', 'rule', w.oid, w.ev_enabled, w.xmin)
-                    FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class WHERE w.ev_type = '4'
+                    FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class WHERE w.ev_type IN ('2', '4')
                 ) AS facts GROUP BY name
                 """
         return try execute(query, isRepeated: true).rows.map { ($0[0] ?? "", $0[1] ?? "") }
@@ -45,15 +45,22 @@ extension PostgresConnection {
     /// Throws if a table that a delete reaches is not what it was when the plan was made. The transaction has locks on the tables, so
     /// that none changes before it ends.
     func refuseChangedSchema(_ reach: ReachOfDelete) throws {
-        let tables = try changed(reach)
-        let now = Dictionary(try fingerprints(of: tables.map(\.sql)).map { ($0.table, $0.fingerprint) }) { first, _ in
+        try refuseChangedSchema(
+            of: changed(reach), since: "the plan was made: nothing of this batch is deleted")
+    }
+
+    /// Throws if one of some tables is not what it was when it was first read.
+    ///
+    /// - Parameter moment: when that was, and what the error means, for its message.
+    func refuseChangedSchema(of tables: [PostgresTable], since moment: String) throws {
+        let now = Dictionary(try fingerprints(of: Set(tables.map(\.sql)).sorted()).map { ($0.table, $0.fingerprint) }) {
+            first, _ in
             first
         }
         for table in tables where catalog.fingerprints[table.sql] != now[table.sql] {
             throw StoreError(
                 .unsupported, store: name,
-                message:
-                    "the schema of \(table.name) has changed since the plan was made: nothing of this batch is deleted",
+                message: "the schema of \(table.name) has changed since \(moment)",
                 hint: "run it again")
         }
     }

@@ -71,23 +71,30 @@ extension PostgresConnection {
         return table
     }
 
-    /// The triggers of a table and its parts that run when rows are deleted (8) or changed (16): the columns whose change sets them
-    /// off, and whether they may keep a row or refuse. Foreign keys and TimescaleDB's own are left out.
+    /// The triggers and rules of a table and its parts that act when rows are deleted (8) or changed (16): the columns whose change sets
+    /// them off, and whether they may keep a row or refuse. Foreign keys and TimescaleDB's own are left out.
     ///
-    /// Source: PostgreSQL manual, "System Catalogs": bits 3 and 4 of a trigger's type say that it is for DELETE and for UPDATE, bits 0
-    /// and 1 that it is asked for each row before.
-    private func triggers(_ number: Int, on event: Int) throws -> [(name: String, mayRefuse: Bool, columns: [String])] {
-        try rows(
+    /// A change can move a row to another partition, which is a delete and an insert there. A generated column changes with others.
+    /// Source: PostgreSQL manual, "System Catalogs": bits 2, 3 and 4 of a trigger's type say that it is for INSERT, DELETE and UPDATE,
+    /// bits 0 and 1 that it is asked for each row before; the events 2 and 4 of a rule are UPDATE and DELETE.
+    private func triggers(
+        _ number: Int, on event: Int, isPartitioned: Bool
+    ) throws -> [(name: String, mayRefuse: Bool, columns: [String])] {
+        let events = isPartitioned && event == 16 ? 28 : event
+        return try rows(
             SQLFragment(
                 """
                 WITH RECURSIVE tree (oid) AS (SELECT \(number)::oid
                     UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
                 SELECT t.tgname, bool_or(t.tgtype & 3 = 3 OR p.prosrc ~* '\\mraise\\M'),
-                    CASE WHEN bool_and(t.tgattr <> '') THEN array_agg(lower(a.attname)) FILTER (WHERE a.attname IS NOT NULL) END
+                    CASE WHEN bool_and(t.tgattr <> '' AND t.tgtype & \(events) = 16 AND a.attgenerated IS NOT DISTINCT FROM '')
+                        THEN array_agg(lower(a.attname)) FILTER (WHERE a.attname IS NOT NULL) END
                 FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_proc p ON p.oid = t.tgfoid
                 LEFT JOIN pg_attribute a ON a.attrelid = t.tgrelid AND a.attnum = ANY (t.tgattr)
-                WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(event) <> 0
-                AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) GROUP BY 1 ORDER BY 1
+                WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
+                AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) GROUP BY 1
+                UNION ALL SELECT w.rulename, bool_or(w.is_instead), NULL FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class
+                WHERE w.ev_type = '\(event == 8 ? 4 : 2)' AND w.ev_enabled IN ('O', 'A') GROUP BY 1 ORDER BY 1
                 """)
         ).map { ($0[0] ?? "", $0[1] == "t", ServerArray.elements($0[2] ?? "{}").compactMap { $0 }) }
     }
@@ -130,8 +137,8 @@ extension PostgresConnection {
         let isPartition = row[6] == "t"
         let kinds: [String: Entity.Kind] = ["r": .table, "p": .table, "v": .view, "m": .view, "f": .virtual]
         let incoming = try relationships("confrelid", number, isPartition: isPartition)
-        let triggers = try triggers(number, on: 8)
-        let updateTriggers = try self.triggers(number, on: 16)
+        let triggers = try triggers(number, on: 8, isPartitioned: row[4] == "p")
+        let updateTriggers = try self.triggers(number, on: 16, isPartitioned: row[4] == "p")
         let entity = Entity(
             name: row[3] ?? name, kind: kinds[row[4] ?? ""] ?? .view, attributes: columns.map(\.attribute),
             primaryKey: try primaryKey(number),

@@ -1,15 +1,15 @@
-public import PriceStore
+package import PriceStore
 
 extension PostgresDatabase {
     /// The size of the database in bytes.
-    public func sizeBytes() throws(StoreError) -> Int64 {
+    package func sizeBytes() throws(StoreError) -> Int64 {
         try run("reading the size") {
             try rows(SQLFragment("SELECT pg_database_size(current_database())")).first?[0].flatMap { Int64($0) } ?? 0
         }
     }
 
     /// The room that a table, its indexes and all of its parts take, in bytes, on all servers; nil for a view.
-    public func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {
+    package func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {
         try run("reading the size of \(entity)") {
             guard let table = try table(entity), table.entity.kind == .table else { return nil }
             let function =
@@ -24,7 +24,7 @@ extension PostgresDatabase {
     }
 
     /// How a table is divided, by whom, and what the server does with it by itself; nil: it is a plain table.
-    public func layout(ofEntity entity: String) throws(StoreError) -> String? {
+    package func layout(ofEntity entity: String) throws(StoreError) -> String? {
         try run("reading the layout of \(entity)") {
             guard let table = try table(entity), table.entity.kind == .table else { return nil }
             var parts: [String] = []

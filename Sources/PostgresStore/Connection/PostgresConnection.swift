@@ -94,7 +94,8 @@ public class PostgresConnection {
     /// The settings that our statements and readings rest on.
     private static func setup(_ options: Options) -> String {
         var settings = [
-            "TimeZone = \(options.zone.identifier.quotedLiteral)", "DateStyle = 'ISO, MDY'", "extra_float_digits = 1",
+            "TimeZone = \(options.zone.identifier.quotedLiteral)", "DateStyle = 'ISO, MDY'",
+            "IntervalStyle = 'postgres'", "extra_float_digits = 1",
             "bytea_output = 'hex'",
             "client_min_messages = 'error'", "standard_conforming_strings = on", "statement_timeout = 0",
             "lock_timeout = \(max(1, options.lockTimeout.milliseconds))", "idle_in_transaction_session_timeout = 0",

@@ -49,7 +49,8 @@ extension PostgresWriter {
             return try transaction(.normal) {
                 switch request.source {
                 case .objects(let objects): try save(objects)
-                case .handler(let handler):
+                case .handler(let make):
+                    let handler = make()
                     var rows: [[String: StoreValue]] = []
                     var row: [String: StoreValue] = [:]
                     while try fill(&row, by: handler, entity: request.entity) == .insert {

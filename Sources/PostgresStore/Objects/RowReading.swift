@@ -56,7 +56,7 @@ extension PostgresDatabase {
     }
 
     /// Some different values of an attribute, from the first rows and, by the key, the last ones.
-    public func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
+    package func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") {
             let scope = try scope(entity)
             let column = scope.column(try scope.attribute(attribute, store: name).name)

@@ -1,4 +1,4 @@
-public import PriceStore
+package import PriceStore
 
 /// The rows that must stay for the sake of holds: held ones, and those with which a held one would go by a cascade.
 extension PostgresConnection {
@@ -21,7 +21,10 @@ extension PostgresConnection {
         case .same, .ancestor: return try condition(hold.rows, scope)
         case .descendant(let numbers):
             let list = SQLFragment.bound(ServerArray.text(numbers.map { "\($0)" }), "oid[]")
-            return .all(["\(RowScope.alias).tableoid = ANY (" + list + ")", try condition(hold.rows, scope)])
+            let isPart = "\(RowScope.alias).tableoid = ANY (" + list + ")"
+            // What only the part's own columns say is unknown here, and unknown is held.
+            let isKnown = hold.rows.allAttributeNames.allSatisfy { scope.table.entity.attribute(named: $0) != nil }
+            return isKnown ? .all([isPart, try condition(hold.rows, scope)]) : isPart
         }
     }
 
@@ -122,7 +125,7 @@ extension PostgresConnection {
         }
     }
 
-    /// Whether triggers of the store run when rows are deleted or references cleared.
+    /// Whether triggers or rules of the store act when rows are deleted or references cleared.
     func firesTriggers(_ reach: ReachOfDelete) throws -> Bool {
         if reach.losing.contains(where: { !$0.entity.deleteTriggers.isEmpty }) { return true }
         return try reach.nullifying.contains { key in
@@ -139,11 +142,11 @@ extension PostgresConnection {
         var count = 0
         /// A digest of their keys, in any order.
         var keys: String?
-        /// Rows that the transaction has deleted from their table.
-        var deletedCount = 0
+        /// What the transaction has done to rows of their table besides adding some.
+        var changes: String?
     }
 
-    /// Marks of the rows of each hold, where the store's own triggers may delete some; empty: none fires.
+    /// Marks of the rows of each hold, where the store's own triggers and rules may delete some; empty: none acts.
     func heldMarks(_ request: DeleteWork, _ reach: ReachOfDelete) throws -> [HeldMark] {
         let holds = request.fetchRequest.predicate.holds
         guard !holds.isEmpty, try firesTriggers(reach) else { return [] }
@@ -151,12 +154,18 @@ extension PostgresConnection {
             let scope = RowScope(try requireTable(hold.entity))
             let key = scope.key.isEmpty ? "\(RowScope.alias)::text" : "ROW(\(scope.key.joined(separator: ", ")))::text"
             let row = try rows(
-                "SELECT count(*), sum(hashtextextended(\(key), 0)), \(changeCount("deleted", [scope.table])) "
-                    + "FROM \(scope.from) WHERE (" + (try condition(hold.rows, scope)) + ") IS NOT FALSE"
+                "SELECT count(*), sum(hashtextextended(\(key), 0)), \(changeCount("deleted", [scope.table])) || ' ' || "
+                    + "\(changeCount("updated", [scope.table])) || ' ' || \(Self.files(scope.table)) FROM \(scope.from) WHERE ("
+                    + (try condition(hold.rows, scope)) + ") IS NOT FALSE"
             ).first
-            return HeldMark(
-                count: row?[0].flatMap { Int($0) } ?? 0, keys: row?[1], deletedCount: row?[2].flatMap { Int($0) } ?? 0)
+            return HeldMark(count: row?[0].flatMap { Int($0) } ?? 0, keys: row?[1], changes: row?[2])
         }
+    }
+
+    /// The files of a table's rows, in SQL: it has others once it is truncated.
+    private static func files(_ table: PostgresTable) -> String {
+        "(WITH RECURSIVE tree (oid) AS (SELECT \(table.number)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree "
+            + "ON i.inhparent = tree.oid) SELECT sum(c.relfilenode::int8) FROM pg_class c JOIN tree ON tree.oid = c.oid)"
     }
 
     /// Throws if a hold has not the rows that it had before: a trigger of the store has deleted or changed some, or put others in their
@@ -166,13 +175,13 @@ extension PostgresConnection {
         for (hold, (before, after)) in zip(
             request.fetchRequest.predicate.holds, zip(before, try heldMarks(request, reach)))
         {
-            // The server does not count what it has deleted on others.
-            let isDeletedFrom = try after.deletedCount > before.deletedCount || requireTable(hold.entity).isDistributed
-            guard after.count < before.count || isDeletedFrom && after.keys != before.keys else { continue }
+            // The server does not count what it has changed on others.
+            let isChanged = try after.changes != before.changes || requireTable(hold.entity).isDistributed
+            guard after.count < before.count || isChanged && after.keys != before.keys else { continue }
             throw StoreError(
                 .constraint, store: name,
                 message:
-                    "a trigger of the store deletes or changes rows of \(hold.entity) that the hold \(hold.name) keeps: nothing of "
+                    "a trigger or rule of the store deletes or changes rows of \(hold.entity) that the hold \(hold.name) keeps: nothing of "
                     + "this batch is deleted")
         }
     }
@@ -180,7 +189,7 @@ extension PostgresConnection {
 
 extension PostgresDatabase {
     /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
-    public func deletes(
+    package func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]
     ) throws(StoreError) -> Bool {
@@ -191,7 +200,8 @@ extension PostgresDatabase {
             let isReached = try reach.losing.contains {
                 if case .none = try kinship(of: table, to: $0) { false } else { true }
             }
-            return try isReached || changes(table, attributes, reach)
+            // What a key changes behind a cleared reference is not followed.
+            return try isReached || changes(table, attributes, reach) || changeBehind(reach) != nil
         }
     }
 }

@@ -58,6 +58,28 @@ extension PostgresConnection {
         return reach
     }
 
+    /// A key that changes rows when a reference is cleared, as a clause; nil: there is none. The rows behind it are not followed.
+    func changeBehind(_ reach: ReachOfDelete) throws -> String? {
+        for cleared in try clearedReferences(reach) {
+            let found = try rows(
+                "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(cleared.table.number)", "oid")
+                    + """
+                     UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+                    SELECT f.conname, f.conrelid::regclass FROM pg_constraint f JOIN tree ON tree.oid = f.confrelid
+                    WHERE f.contype = 'f' AND f.confupdtype NOT IN ('a', 'r') AND EXISTS (SELECT 1 FROM pg_attribute a
+                        WHERE a.attrelid = f.confrelid AND a.attnum = ANY (f.confkey) AND (a.attgenerated <> '' OR a.attname = ANY (
+                    """
+                    + .bound(ServerArray.text(cleared.columns), "text[]") + "))) ORDER BY f.oid"
+            ).first
+            if let found {
+                return
+                    "a reference of \(cleared.table.name) is cleared, to which the key \(found[0] ?? "") of \(found[1] ?? "") refers: what "
+                    + "its ON UPDATE changes is not known"
+            }
+        }
+        return nil
+    }
+
     /// Whether a foreign key refers to one of these tables.
     func reachByKeys(_ entities: [String]) throws -> Bool {
         try entities.contains { try !requireTable($0).entity.incomingRelationships.isEmpty }

@@ -200,7 +200,7 @@ extension PostgresConnection {
             let counted: String
             switch key.deleteRule {
             case .restrict, .noAction: counted = stays
-            case .nullify where try !isNullable(key): counted = isThere
+            case .nullify where try !isNullable(key, reach): counted = isThere
             case .setDefault where try !hasDefault(key, removed): counted = isThere
             case .cascade, .nullify, .setDefault:
                 guard rule == .deny else { continue }
@@ -239,9 +239,22 @@ extension PostgresConnection {
         return counts
     }
 
-    private func isNullable(_ key: Relationship) throws -> Bool {
+    private func isNullable(_ key: Relationship, _ reach: ReachOfDelete) throws -> Bool {
         guard let child = try table(key.source) else { return true }
-        return key.sourceAttributes.allSatisfy { child.entity.attribute(named: $0)?.isRequired != true }
+        let required = key.sourceAttributes.filter { child.entity.attribute(named: $0)?.isRequired == true }
+        guard !required.isEmpty else { return true }
+        guard reach.override == nil || key.destination != reach.losing[0].name else { return false }
+        // ON DELETE SET NULL (column) leaves the other columns as they are. Before version 15 there is none.
+        let names = try rows(
+            "SELECT a.attname FROM pg_constraint f, jsonb_array_elements_text(nullif(to_jsonb(f) -> 'confdelsetcols', 'null')) AS c (n) "
+                + "JOIN pg_attribute a ON a.attnum = c.n::int2 WHERE f.contype = 'f' AND f.confdeltype = 'n' AND a.attrelid = f.conrelid "
+                + "AND f.conrelid = " + .bound("\(child.number)", "oid") + " AND f.confrelid = "
+                + .bound("\(try requireTable(key.destination).number)", "oid")
+                + " AND (SELECT array_agg(k.attname::text ORDER BY p.place) FROM unnest(f.conkey) WITH ORDINALITY AS p (n, place) "
+                + "JOIN pg_attribute k ON k.attrelid = f.conrelid AND k.attnum = p.n) = "
+                + .bound(ServerArray.text(key.sourceAttributes), "text[]")
+        ).compactMap { $0[0] }
+        return !names.isEmpty && Set(names).isDisjoint(with: required)
     }
 
     /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.

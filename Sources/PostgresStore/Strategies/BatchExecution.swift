@@ -4,7 +4,7 @@ extension PostgresWriter {
     /// Executes a batch delete in one transaction. A deadlock, a serialization failure, a lock timeout and a lost
     /// connection are tried again.
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
-        try execute(DeleteWork(request))
+        try execute(DeleteWork(namingEntity(request)))
     }
 
     /// Executes a batch of a deletion, or all of it, in one transaction.

@@ -1,4 +1,4 @@
-public import PriceStore
+package import PriceStore
 
 /// The deletion of a surveyed rule's rows at work on a server.
 final class PostgresDeletion: Deletion {
@@ -56,14 +56,14 @@ final class PostgresDeletion: Deletion {
 
 extension PostgresWriter {
     /// The deletion of the rows that a request names.
-    public func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+    package func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
         try PostgresDeletion(request, self)
     }
 }
 
 extension PostgresDatabase {
     /// How the rows of a request would be deleted now.
-    public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
+    package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try knownFindings(of: request)
         try requirePrivileges(request.entity)
         return findings.outline

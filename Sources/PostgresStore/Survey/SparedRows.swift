@@ -1,8 +1,8 @@
-public import PriceStore
+package import PriceStore
 
 extension PostgresDatabase {
     /// How many readable rows of an entity stay after several deletes, their cascades followed.
-    public func countSpared(
+    package func countSpared(
         _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {
         try run("counting the rows of \(entity) that stay") {

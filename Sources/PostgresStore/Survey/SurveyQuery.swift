@@ -1,8 +1,8 @@
-public import PriceStore
+package import PriceStore
 
 extension PostgresDatabase {
     /// What a rule would find and delete.
-    public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
+    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { try findings(of: request).survey }
     }
 
@@ -86,6 +86,12 @@ extension PostgresDatabase {
             return
                 "\(key.source) refers to \(table.name), which is distributed: what its foreign keys cascade to cannot be "
                 + "predicted or counted"
+        }
+        if !request.holds.isEmpty,
+            let reason = try changeBehind(
+                reach(of: table, request.relationships == .deny ? .asDeclared : request.relationships))
+        {
+            return "rows under a hold may not change unseen: " + reason
         }
         return try hypertableObstacle(table, request) ?? identityObstacle(table)
     }

@@ -1,16 +1,16 @@
 /// An archive to make: copies of all rows that a run deletes, in a file or schema of its own.
-public struct ArchiveRequest: Hashable, Sendable {
+package struct ArchiveRequest: Hashable, Sendable {
     /// A rule whose rows are archived.
-    public struct Rule: Hashable, Sendable {
+    package struct Rule: Hashable, Sendable {
         /// The rule's name; a ``SurveyRequest/archiveRule`` names it.
-        public var name: String
+        package var name: String
         /// The entity that it deletes from.
-        public var entity: String
+        package var entity: String
         /// Rows before it are deleted.
-        public var cutoff: Instant
+        package var cutoff: Instant
 
         /// Makes a rule.
-        public init(name: String, entity: String, cutoff: Instant) {
+        package init(name: String, entity: String, cutoff: Instant) {
             self.name = name
             self.entity = entity
             self.cutoff = cutoff
@@ -18,16 +18,16 @@ public struct ArchiveRequest: Hashable, Sendable {
     }
 
     /// Where the archive is made: an existing folder for a store that is a file, a schema for a server.
-    public var place: String
+    package var place: String
     /// The identifier of the run, which names the archive.
-    public var run: String
+    package var run: String
     /// Facts about the run that the archive records under these names, such as `policy_sha256`.
-    public var facts: [String: String]
+    package var facts: [String: String]
     /// The rules whose rows are archived.
-    public var rules: [Rule]
+    package var rules: [Rule]
 
     /// Makes a request.
-    public init(place: String, run: String, facts: [String: String] = [:], rules: [Rule]) {
+    package init(place: String, run: String, facts: [String: String] = [:], rules: [Rule]) {
         self.place = place
         self.run = run
         self.facts = facts
@@ -36,18 +36,18 @@ public struct ArchiveRequest: Hashable, Sendable {
 }
 
 /// A complete archive.
-public struct ArchiveResult: Hashable, Sendable {
+package struct ArchiveResult: Hashable, Sendable {
     /// The path of the file, or the name of the schema.
-    public var path: String
+    package var path: String
     /// Rows in it, of all tables.
-    public var rowCount: Int
+    package var rowCount: Int
     /// Old values of references that were cleared.
-    public var referenceCount: Int
+    package var referenceCount: Int
     /// The size of the file in bytes; nil for a server.
-    public var sizeBytes: Int64?
+    package var sizeBytes: Int64?
 
     /// Makes a result; engines do.
-    public init(path: String, rowCount: Int, referenceCount: Int, sizeBytes: Int64? = nil) {
+    package init(path: String, rowCount: Int, referenceCount: Int, sizeBytes: Int64? = nil) {
         self.path = path
         self.rowCount = rowCount
         self.referenceCount = referenceCount
@@ -56,14 +56,14 @@ public struct ArchiveResult: Hashable, Sendable {
 }
 
 /// An archive that the store itself holds.
-public struct StoredArchive: Hashable, Sendable {
+package struct StoredArchive: Hashable, Sendable {
     /// The run that made it.
-    public var run: String
+    package var run: String
     /// Whether the run has completed it.
-    public var isComplete: Bool
+    package var isComplete: Bool
 
     /// Makes a description; engines do.
-    public init(run: String, isComplete: Bool) {
+    package init(run: String, isComplete: Bool) {
         self.run = run
         self.isComplete = isComplete
     }

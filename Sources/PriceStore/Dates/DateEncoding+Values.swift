@@ -6,7 +6,7 @@ extension DateEncoding {
     /// - Parameters:
     ///   - value: the stored value.
     ///   - zone: the zone of texts without an offset, and of calendar dates.
-    public func read(_ value: StoreValue, zone: CalendarZone) -> DateReading {
+    package func read(_ value: StoreValue, zone: CalendarZone) -> DateReading {
         if value.isNull { return .unreadable(.null) }
         if let scale {
             return switch value {

@@ -1,5 +1,5 @@
 /// What a stored value says as a date.
-public enum DateReading: Hashable, Sendable {
+package enum DateReading: Hashable, Sendable {
     /// The interval that the value represents: start inclusive, end exclusive and later than the start. An instant is a
     /// microsecond long. At the very end of the range of ``Instant`` start and end are equal.
     case span(start: Instant, end: Instant)
@@ -8,7 +8,7 @@ public enum DateReading: Hashable, Sendable {
     case unreadable(Survey.Unreadable)
 
     /// The first instant of the stretch; nil: the value is no date.
-    public var start: Instant? {
+    package var start: Instant? {
         if case .span(let start, _) = self { start } else { nil }
     }
 }

@@ -58,9 +58,34 @@ public struct BatchDeleteRequest: Hashable, Sendable {
     public init(
         objectIDs: [ObjectID], resultType: ResultType = .statusOnly, relationships: RelationshipRule = .asDeclared
     ) {
+        let entities = Set(objectIDs.map(\.entity))
+        // The store finds the entity of IDs of several.
+        let entity = entities.count == 1 ? objectIDs[0].entity : ""
         self.init(
-            fetchRequest: StoreFetchRequest(entity: objectIDs.first?.entity ?? "", predicate: .objectIDs(objectIDs)),
-            resultType: resultType, relationships: relationships)
+            fetchRequest: StoreFetchRequest(entity: entity, predicate: .objectIDs(objectIDs)), resultType: resultType,
+            relationships: relationships)
+    }
+}
+
+extension StoreReader {
+    /// The request with an entity. IDs of several entities get the nearest one that has all of them as rows of its own or
+    /// of its sub-entities, so their order makes no difference. An entity that the request names is not changed.
+    package func namingEntity(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteRequest {
+        guard request.fetchRequest.entity.isEmpty, case .objectIDs(let ids) = request.fetchRequest.predicate,
+            let first = ids.first?.entity
+        else { return request }
+        let wanted = Set(ids.map(\.entity))
+        var request = request
+        request.fetchRequest.entity = first
+        var next: String? = first
+        while let candidate = next, let model = try entity(named: candidate)?.model {
+            if wanted.isSubset(of: model.subentities + [candidate]) {
+                request.fetchRequest.entity = candidate
+                break
+            }
+            next = model.parent
+        }
+        return request
     }
 }
 

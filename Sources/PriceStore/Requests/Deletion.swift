@@ -3,7 +3,7 @@
 ///
 /// A deletion processes the entity in passes. A pass ends when no more rows are found, or with
 /// ``remainingCount(besides:)``. The next pass starts from the beginning, because rows may have arrived anywhere.
-public protocol Deletion: AnyObject {
+package protocol Deletion: AnyObject {
     /// How the rows are deleted from now on. It changes if the engine has to switch to another method.
     var outline: DeletionOutline { get }
 
@@ -19,49 +19,49 @@ public protocol Deletion: AnyObject {
 }
 
 /// How an engine deletes the rows of a request, in words for people and figures for the loop that drives it.
-public struct DeletionOutline: Hashable, Sendable {
+package struct DeletionOutline: Hashable, Sendable {
     /// The engine's method, as a noun: `range batches`.
-    public var method: String
+    package var method: String
     /// Why it is used, as a phrase; nil: it is the ordinary one.
-    public var reason: String?
+    package var reason: String?
     /// How long one transaction for all rows is expected to lock the store; nil: rows are deleted in short batches.
-    public var expectedLock: Duration?
+    package var expectedLock: Duration?
     /// Whether a part is bounded by a number of rows; false: all rows are deleted in one part.
-    public var isInBatches: Bool
+    package var isInBatches: Bool
     /// Whether rows must be deleted together, so that a limit on the lock time does not shorten it.
-    public var isIndivisible = false
+    package var isIndivisible = false
     /// Whether each part deletes the oldest rows that are left.
-    public var isOldestFirst = false
+    package var isOldestFirst = false
     /// Whether the store's file is smaller afterwards.
-    public var shrinksStore = false
+    package var shrinksStore = false
     /// The index that finds the rows by their dates; nil if none is used.
-    public var index: String?
+    package var index: String?
     /// The rows of the first batch, if the rule does not set it; nil: the caller's default.
-    public var firstBatchRows: Int?
+    package var firstBatchRows: Int?
     /// How long a batch should take, if the rule does not set it; nil: the caller's default.
-    public var batchTarget: Duration?
+    package var batchTarget: Duration?
     /// How long a batch should take while nothing else uses the store; nil: ``batchTarget``.
-    public var batchTargetAlone: Duration?
+    package var batchTargetAlone: Duration?
 
     /// Makes an outline; engines do.
-    public init(method: String, isInBatches: Bool) {
+    package init(method: String, isInBatches: Bool) {
         self.method = method
         self.isInBatches = isInBatches
     }
 }
 
 /// How much a part of a deletion may delete.
-public struct DeletionBounds: Hashable, Sendable {
+package struct DeletionBounds: Hashable, Sendable {
     /// The most rows that the request names; nil: no limit. Rows that are deleted with them do not count.
-    public var rows: Int?
+    package var rows: Int?
     /// Whether ``rows`` is all that a limit still allows, so that no later part may delete more.
-    public var isRest: Bool
+    package var isRest: Bool
     /// Only rows of the request that meet this too, in one part whatever the engine's method is; it names no more than
     /// ``rows``. Nil: any.
-    public var only: StorePredicate?
+    package var only: StorePredicate?
 
     /// Makes bounds.
-    public init(rows: Int? = nil, isRest: Bool = false, only: StorePredicate? = nil) {
+    package init(rows: Int? = nil, isRest: Bool = false, only: StorePredicate? = nil) {
         self.rows = rows
         self.isRest = isRest
         self.only = only
@@ -69,14 +69,14 @@ public struct DeletionBounds: Hashable, Sendable {
 }
 
 /// What a part of a deletion did.
-public struct DeletionPart: Hashable, Sendable {
+package struct DeletionPart: Hashable, Sendable {
     /// What was deleted.
-    public var result: BatchDeleteResult
+    package var result: BatchDeleteResult
     /// Whether the pass continues: there may be more rows, and another part makes progress.
-    public var hasMore: Bool
+    package var hasMore: Bool
 
     /// Makes a part; engines do.
-    public init(_ result: BatchDeleteResult, hasMore: Bool) {
+    package init(_ result: BatchDeleteResult, hasMore: Bool) {
         self.result = result
         self.hasMore = hasMore
     }

@@ -41,7 +41,7 @@ extension StorePredicate {
 
 extension SurveyRequest {
     /// The condition that ``holds`` add; nil without them.
-    public var notHeld: StorePredicate? { holds.isEmpty ? nil : notHeld(by: holds) }
+    package var notHeld: StorePredicate? { holds.isEmpty ? nil : notHeld(by: holds) }
 
     /// The condition that a row is not held by some holds, nor goes with it a row that is.
     ///
@@ -61,16 +61,16 @@ extension SurveyRequest {
 
 extension Survey {
     /// What holds keep of a rule's rows.
-    public struct HeldCount: Hashable, Sendable {
+    package struct HeldCount: Hashable, Sendable {
         /// The hold's name.
-        public var hold: String
+        package var hold: String
         /// Rows that the rule would delete if there were no hold, and that this one keeps. A row under two holds counts for both.
-        public var rowCount: Int
+        package var rowCount: Int
         /// Those of them that are kept because a row under the hold would go with them.
-        public var relatedCount: Int
+        package var relatedCount: Int
 
         /// Makes a count; engines do.
-        public init(hold: String, rowCount: Int, relatedCount: Int = 0) {
+        package init(hold: String, rowCount: Int, relatedCount: Int = 0) {
             self.hold = hold
             self.rowCount = rowCount
             self.relatedCount = relatedCount

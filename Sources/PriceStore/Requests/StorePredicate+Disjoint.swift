@@ -17,11 +17,11 @@ extension StorePredicate {
         .dateCompare(date, .greaterOrEqual, date.earliest)
     }
 
-    /// The values that attributes must have one of, by lower-cased name.
+    /// The values that attributes must have one of. Names that differ in case may be of one attribute, or of two.
     private var demandedValues: [(name: String, values: [StoreValue])] {
         switch self {
-        case .compare(let name, .equal, let value): [(name.lowercased(), [value])]
-        case .isIn(let name, let values): [(name.lowercased(), values)]
+        case .compare(let name, .equal, let value): [(name, [value])]
+        case .isIn(let name, let values): [(name, values)]
         case .and(let parts): parts.flatMap(\.demandedValues)
         default: []
         }
@@ -40,26 +40,34 @@ extension StoreFetchRequest {
 }
 
 extension StoreValue {
-    /// Whether the two values differ under every collation and column affinity of SQLite, regardless of letter case,
-    /// trailing blanks and numbers written as text.
+    /// Whether the two values differ under every collation and column type, regardless of letter case, blanks, punctuation, leading
+    /// zeros and numbers written as text.
     fileprivate func isCertainlyOther(than other: StoreValue) -> Bool {
         switch (self, other) {
         case (.integer(let a), .integer(let b)):
             // A column for doubles holds larger ones inexactly.
             a != b && max(a.magnitude, b.magnitude) < 1 << 53
-        case (.text(let a), .text(let b)): a.isPlainName && b.isPlainName && a.lowercased() != b.lowercased()
+        case (.text(let a), .text(let b)): a.plainForm.flatMap { a in b.plainForm.map { a != $0 } } ?? false
         default: false
         }
     }
 }
 
 extension String {
-    /// Whether the text begins with an ASCII letter, followed by ASCII letters, digits, `_`, `.`, `:` and `-`.
-    fileprivate var isPlainName: Bool {
-        func isLetter(_ byte: UInt8) -> Bool { UInt8(ascii: "a")...UInt8(ascii: "z") ~= byte | 0x20 }
-        guard let first = utf8.first, isLetter(first) else { return false }
-        return utf8.allSatisfy {
-            isLetter($0) || UInt8(ascii: "0")...UInt8(ascii: ":") ~= $0 || "_.-".utf8.contains($0)
+    /// The ASCII letters and digits of a name, in lower case and without zeros that begin a number; nil: it does not begin with
+    /// a letter, or has characters besides these and `_`, `.`, `:`, `-`.
+    fileprivate var plainForm: [UInt8]? {
+        var form: [UInt8] = []
+        for byte in utf8 {
+            switch byte {
+            case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"): form.append(byte | 0x20)
+            case UInt8(ascii: "0")...UInt8(ascii: "9") where form.isEmpty: return nil
+            case UInt8(ascii: "0") where form.last.map { $0 > UInt8(ascii: "9") } ?? true: continue
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): form.append(byte)
+            case _ where !form.isEmpty && "_.:-".utf8.contains(byte): continue
+            default: return nil
+            }
         }
+        return form.isEmpty ? nil : form
     }
 }

@@ -1,54 +1,54 @@
 /// A question to a store: what would a rule find and delete?
-public struct SurveyRequest: Hashable, Sendable {
+package struct SurveyRequest: Hashable, Sendable {
     /// The entity's name.
-    public var entity: String
+    package var entity: String
     /// Whether rows of sub-entities are included; see ``StoreFetchRequest/includesSubentities``.
-    public var includesSubentities = true
+    package var includesSubentities = true
     /// The date attribute and how it is read.
-    public var date: DateAttribute
+    package var date: DateAttribute
     /// Rows before it are expired.
-    public var cutoff: Instant
+    package var cutoff: Instant
     /// The rows that the rule considers.
-    public var filter: StorePredicate
+    package var filter: StorePredicate
     /// The newest rows that the rule keeps, if any.
-    public var keepLast: KeepLast?
+    package var keepLast: KeepLast?
     /// The rows of each bucket of the calendar that the rule keeps, if any.
-    public var thinning: Thinning?
+    package var thinning: Thinning?
     /// Rows that must stay: no row goes that one of these holds, nor one with which such a row would go.
-    public var holds: [HeldRows] = []
+    package var holds: [HeldRows] = []
     /// What the rules before this one delete, in order: their rows are counted there and not here.
-    public var preceding: [BatchDeleteRequest]
+    package var preceding: [BatchDeleteRequest]
     /// What happens to rows that refer to deleted rows.
-    public var relationships: BatchDeleteRequest.RelationshipRule
+    package var relationships: BatchDeleteRequest.RelationshipRule
     /// How long the store may be locked by one rebuild or statement; zero: rows are deleted in short batches only.
-    public var maxLock = Self.defaultMaxLock
+    package var maxLock = Self.defaultMaxLock
     /// The engine's name of a technique to use, for tests and measurements. Nil: the engine chooses.
-    public var technique: String?
+    package var technique: String?
     /// The most rows that the deletion deletes, all parts together; nil: no limit. A method that cannot keep to it is not used.
-    public var maxRows: Int?
+    package var maxRows: Int?
     /// Whether a history of a Core Data store that cannot be continued is left unchanged; see
     /// ``BatchDeleteRequest/ignoresUnknownHistory``.
-    public var ignoresUnknownHistory = false
+    package var ignoresUnknownHistory = false
     /// Whether the deletion reports the ID of each deleted row.
-    public var wantsObjectIDs = false
+    package var wantsObjectIDs = false
     /// The rule under whose name the deletion archives each row before it deletes it; nil: rows are not archived. See
     /// ``StoreWriter/beginArchive(_:)``.
-    public var archiveRule: String?
+    package var archiveRule: String?
     /// An earlier deletion of the same rows has deleted those before this instant; nil: none is known.
-    public var deletedBefore: Instant?
+    package var deletedBefore: Instant?
     /// Whether all rows are counted even if an index shows that none is expired.
-    public var countsAllRows: Bool
+    package var countsAllRows: Bool
     /// Whether the remaining rows are counted if some rows are expired, as for a limit that is a share of all rows.
     /// They are always counted if that costs nothing.
-    public var countsKeptRows: Bool
+    package var countsKeptRows: Bool
     /// Whether the rows that relationships would delete or change are counted even if no decision depends on it.
-    public var countsRelatedRows: Bool
+    package var countsRelatedRows: Bool
 
     /// How long the store may be locked by default.
     package static let defaultMaxLock = Duration.seconds(2)
 
     /// Makes a question.
-    public init(
+    package init(
         entity: String, date: DateAttribute, cutoff: Instant, filter: StorePredicate = .all, keepLast: KeepLast? = nil,
         preceding: [BatchDeleteRequest] = [], relationships: BatchDeleteRequest.RelationshipRule = .asDeclared,
         countsAllRows: Bool = true, countsKeptRows: Bool = true, countsRelatedRows: Bool = true
@@ -66,13 +66,13 @@ public struct SurveyRequest: Hashable, Sendable {
     }
 
     /// What the rule deletes: readable rows before the cutoff that match the filter and are not spared.
-    public var deletion: StorePredicate {
+    package var deletion: StorePredicate {
         let expired = StorePredicate.date(DateRange(date, before: cutoff)) && filter
         return notSpared.map { expired && $0 } ?? expired
     }
 
     /// The condition that ``keepLast``, ``thinning`` and ``holds`` add; nil without them.
-    public var notSpared: StorePredicate? {
+    package var notSpared: StorePredicate? {
         let parts = [notKept, thinningBeforeCutoff.map(StorePredicate.notPicked), notHeld].compactMap(\.self)
         return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
     }
@@ -95,9 +95,9 @@ public struct SurveyRequest: Hashable, Sendable {
 /// The answer to a ``SurveyRequest``: exact counts, never estimates.
 ///
 /// Rows are those that match the rule's filter, unless a member says otherwise.
-public struct Survey: Hashable, Sendable {
+package struct Survey: Hashable, Sendable {
     /// Why a row's date cannot be used.
-    public enum Unreadable: String, Hashable, Sendable, CaseIterable {
+    package enum Unreadable: String, Hashable, Sendable, CaseIterable {
         /// NULL.
         case null
         /// A value of a kind that the format does not have, as text among numbers.
@@ -113,16 +113,16 @@ public struct Survey: Hashable, Sendable {
     }
 
     /// A number of unreadable rows of one kind, and one of their values.
-    public struct UnreadableRows: Hashable, Sendable {
+    package struct UnreadableRows: Hashable, Sendable {
         /// Why they cannot be read.
-        public var reason: Unreadable
+        package var reason: Unreadable
         /// How many there are; at least 1.
-        public var rowCount: Int
+        package var rowCount: Int
         /// The value of one of them.
-        public var example: StoreValue
+        package var example: StoreValue
 
         /// Makes a count of unreadable rows.
-        public init(reason: Unreadable, rowCount: Int, example: StoreValue) {
+        package init(reason: Unreadable, rowCount: Int, example: StoreValue) {
             self.reason = reason
             self.rowCount = rowCount
             self.example = example
@@ -130,23 +130,23 @@ public struct Survey: Hashable, Sendable {
     }
 
     /// The rows that a tier keeps.
-    public struct TierCount: Hashable, Sendable {
+    package struct TierCount: Hashable, Sendable {
         /// The size of the tier's buckets.
-        public var unit: CalendarUnit
+        package var unit: CalendarUnit
         /// How many rows there are; at least 1.
-        public var rowCount: Int
+        package var rowCount: Int
 
         /// Makes a count of kept rows.
-        public init(unit: CalendarUnit, rowCount: Int) {
+        package init(unit: CalendarUnit, rowCount: Int) {
             self.unit = unit
             self.rowCount = rowCount
         }
     }
 
     /// Rows that prevent a delete.
-    public struct Obstacle: Hashable, Sendable {
+    package struct Obstacle: Hashable, Sendable {
         /// What makes a relationship an obstacle.
-        public enum Objection: Hashable, Sendable {
+        package enum Objection: Hashable, Sendable {
             /// The source rows point at rows that would be deleted, and their key, or the request, forbids it.
             case pointing
             /// The source rows would lose a reference, and a constraint, an index or another reference does not allow
@@ -163,16 +163,16 @@ public struct Survey: Hashable, Sendable {
         }
 
         /// The relationship that forbids it; for a model's relationship the source is the entity that declares it.
-        public var relationship: Relationship
+        package var relationship: Relationship
         /// How many rows prevent the delete: source rows, or for a deny rule or an inverse, rows at the other end.
-        public var rowCount: Int
+        package var rowCount: Int
         /// What makes it an obstacle.
-        public var objection: Objection
+        package var objection: Objection
         /// Whether the source has an attribute that may hold a date, so that a rule could delete its rows.
-        public var sourceHasDates = true
+        package var sourceHasDates = true
 
         /// Makes an obstacle.
-        public init(relationship: Relationship, rowCount: Int, objection: Objection = .pointing) {
+        package init(relationship: Relationship, rowCount: Int, objection: Objection = .pointing) {
             self.relationship = relationship
             self.rowCount = rowCount
             self.objection = objection
@@ -180,70 +180,70 @@ public struct Survey: Hashable, Sendable {
     }
 
     /// All rows that match the filter; nil if they were not counted.
-    public var rowCount: Int?
+    package var rowCount: Int?
     /// Rows whose date can be read; nil if they were not counted.
-    public var readableCount: Int?
+    package var readableCount: Int?
     /// Rows that the rule deletes and no rule before it does.
-    public var expiredCount = 0
+    package var expiredCount = 0
     /// Rows that the rule would delete if it were the only one.
-    public var expiredAloneCount = 0
+    package var expiredAloneCount = 0
     /// Rows before the cutoff that `keepLast` or `thinning` spares.
-    public var keptByRuleCount = 0
+    package var keptByRuleCount = 0
     /// How many rows before the cutoff `thinning` spares, for each tier with one at least; a row of several tiers counts for
     /// the one with the largest unit.
-    public var keptByTier: [TierCount] = []
+    package var keptByTier: [TierCount] = []
     /// Rows before the cutoff that holds keep and the rule itself does not, each once.
-    public var heldCount = 0
+    package var heldCount = 0
     /// The same for each hold of the request, in its order.
-    public var keptByHold: [HeldCount] = []
+    package var keptByHold: [HeldCount] = []
     /// Unreadable rows, by kind.
-    public var unreadable: [UnreadableRows] = []
+    package var unreadable: [UnreadableRows] = []
     /// The oldest readable date.
-    public var oldest: Instant?
+    package var oldest: Instant?
     /// The newest readable date.
-    public var newest: Instant?
+    package var newest: Instant?
     /// The newest date among the rows that the rule deletes.
-    public var newestExpired: Instant?
+    package var newestExpired: Instant?
     /// The newest readable date of the whole entity, whatever the filter.
-    public var newestOfEntity: Instant?
+    package var newestOfEntity: Instant?
     /// The largest value of the whole entity that the format's kind of storage has, before `earliest` is applied.
-    public var newestValue: StoreValue?
+    package var newestValue: StoreValue?
     /// Whether readable rows of the entity, inside or outside the filter, remain after this rule alone; true if it
     /// deletes nothing.
-    public var leavesReadableRows = true
+    package var leavesReadableRows = true
     /// Rows that a cascade deletes.
-    public var cascadedCount = 0
+    package var cascadedCount = 0
     /// The same by the name of their table, where the engine knows it; in lower case where letter case does not matter.
-    public var cascadedCounts: [String: Int] = [:]
+    package var cascadedCounts: [String: Int] = [:]
     /// Rows that lose a reference.
-    public var nullifiedCount = 0
+    package var nullifiedCount = 0
     /// Relationships that forbid the delete.
-    public var obstacles: [Obstacle] = []
+    package var obstacles: [Obstacle] = []
     /// The names of files beside a Core Data store to which only expired rows refer. They are deleted with the rows.
-    public var externalFiles: [String] = []
+    package var externalFiles: [String] = []
     /// Whether ``index`` gives all rows in the order of their dates, not only those of each group.
-    public var isInDateOrder = false
+    package var isInDateOrder = false
     /// The index that gives the rows in the order of their dates; nil: none.
-    public var index: String?
+    package var index: String?
     /// Why an index that begins with the date does not give the rows in the order of their dates, as a clause; nil if
     /// there is no such index, or it does.
-    public var indexObstacle: String?
+    package var indexObstacle: String?
     /// Whether all texts of a text format have one shape, so that an index on them would be in date order; false if
     /// that was not checked.
-    public var hasUniformText = false
+    package var hasUniformText = false
     /// Why the history of the store cannot be continued; nil if it can, or if there is none.
-    public var historyObstacle: String?
+    package var historyObstacle: String?
     /// Why summaries that the store keeps of the rows would lose them, as a clause; nil: they would not, or there are none.
-    public var rollupObstacle: String?
+    package var rollupObstacle: String?
     /// What else the store does with the rows, and the rule's user should know; sentences without a full stop.
-    public var notes: [String] = []
+    package var notes: [String] = []
     /// Why the delete cannot be done at all in this schema; nil: it can.
-    public var unsupported: String?
+    package var unsupported: String?
     /// What makes an ``unsupported`` delete possible, as an imperative; nil: nothing but another schema.
-    public var remedy: String?
+    package var remedy: String?
 
     /// Makes an empty survey; engines fill it.
-    public init() {}
+    package init() {}
 
     /// The rows of a table that go by a cascade.
     package func cascadedCount(of table: String) -> Int {
@@ -251,5 +251,5 @@ public struct Survey: Hashable, Sendable {
     }
 
     /// The number of unreadable rows of every kind.
-    public var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
+    package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
 }

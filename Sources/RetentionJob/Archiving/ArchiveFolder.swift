@@ -66,7 +66,7 @@ package struct ArchiveFolder {
     }
 
     /// Why archives cannot be made in the store itself now, at the position of their place; empty if they are elsewhere.
-    package static func troubles(of policy: Policy, in reader: any StoreReader) -> [Diagnostic] {
+    package static func troubles(of policy: Policy, in reader: any RetentionReader) -> [Diagnostic] {
         guard case .schema(let name)? = policy.archive?.place else { return [] }
         do throws(StoreError) {
             try reader.checkArchivePlace(name)
@@ -141,7 +141,7 @@ package struct ArchiveFolder {
     /// entity. Rows that triggers delete are not counted before the run.
     ///
     /// - Throws: ``StoreError`` of kind `inputOutput` if there is not enough room.
-    package func requireSpace(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
+    package func requireSpace(for plan: Plan, in reader: any RetentionReader) throws(StoreError) {
         guard let free = freeBytes, try reader.sizeBytes() > free / 2 else { return }
         var rows: Int64 = 0
         var waiting: Int64 = 0
@@ -163,7 +163,7 @@ package struct ArchiveFolder {
     private static let mostWaitingBytes: Int64 = 64 << 20
 
     /// The space that the rows of a step take, and those that go with them, in bytes.
-    private static func estimate(_ step: Plan.Step, _ reader: any StoreReader) throws(StoreError) -> Int64 {
+    private static func estimate(_ step: Plan.Step, _ reader: any RetentionReader) throws(StoreError) -> Int64 {
         let entity = step.surveyRequest?.entity ?? step.rule.entity
         var size = try estimate(step.survey.expiredCount, of: entity, reader)
         for (entity, count) in step.survey.cascadedCounts where count > 0 {
@@ -173,7 +173,8 @@ package struct ArchiveFolder {
     }
 
     /// The part of an entity's space that some of its rows take. Tables that are no entities count as the whole store.
-    private static func estimate(_ count: Int, of entity: String, _ reader: any StoreReader) throws(StoreError) -> Int64
+    private static func estimate(_ count: Int, of entity: String, _ reader: any RetentionReader) throws(StoreError)
+        -> Int64
     {
         let isEntity = try reader.entity(named: entity) != nil
         var size = isEntity ? try reader.sizeBytes(ofEntity: entity) : nil

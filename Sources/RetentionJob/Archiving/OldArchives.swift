@@ -91,18 +91,18 @@ package struct OldArchives {
     private let folder: String
     private let age: ArchiveAge
     private let store: String
-    private let open: (String) throws -> any StoreReader
+    private let open: (String) throws -> any RetentionReader
 
     /// Makes the archives of a store.
     ///
     /// - Parameters:
     ///   - folder: the folder, which was checked.
     ///   - age: how long they are kept.
-    ///   - store: the store's ``StoreReader/storeIdentifier``.
+    ///   - store: the store's ``RetentionReader/storeIdentifier``.
     ///   - open: opens a file for reading if it carries the application id of archives; otherwise throws.
     package init(
         folder: ArchiveFolder, age: ArchiveAge, store: String,
-        open: @escaping (String) throws -> any StoreReader
+        open: @escaping (String) throws -> any RetentionReader
     ) {
         self.folder = folder.path
         self.age = age

@@ -95,7 +95,7 @@ package struct DateRecognition: Hashable, Sendable {
 
     /// A sample of a rule's date attribute; empty if the store declares the format.
     static func samples(
-        rule: Rule, _ date: DateAttribute, _ entity: Entity, _ reader: any StoreReader
+        rule: Rule, _ date: DateAttribute, _ entity: Entity, _ reader: any RetentionReader
     ) throws(StoreError) -> [StoreValue] {
         guard !rule.isFormatStored, date.encoding != .native else { return [] }
         return try reader.sample(entity: entity.name, attribute: date.name, limit: sampleCount)

@@ -22,7 +22,7 @@ package struct UndeclaredReference: Hashable, Sendable {
     ///
     /// - Parameter entities: all entities of the store.
     package static func found(
-        to destination: Entity, among entities: [Entity], in reader: any StoreReader
+        to destination: Entity, among entities: [Entity], in reader: any RetentionReader
     ) throws(StoreError) -> [UndeclaredReference] {
         guard destination.kind == .table, destination.model == nil, destination.primaryKey.count == 1,
             let key = destination.attribute(named: destination.primaryKey[0])
@@ -52,7 +52,7 @@ package struct UndeclaredReference: Hashable, Sendable {
     /// were not counted.
     ///
     /// - Parameter deletion: the deleted rows of the destination.
-    package func danglingCount(_ deletion: StorePredicate, in reader: any StoreReader) throws(StoreError) -> Int? {
+    package func danglingCount(_ deletion: StorePredicate, in reader: any RetentionReader) throws(StoreError) -> Int? {
         let deleted = StoreFetchRequest(
             entity: destination, predicate: deletion && .isNotNull(destinationAttribute), fetchLimit: Self.limit + 1)
         let pointing = StoreFetchRequest(

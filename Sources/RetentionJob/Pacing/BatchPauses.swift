@@ -23,7 +23,7 @@ struct BatchPauses {
 
     /// Waits as long as the store asks for, for example for a standby that is behind; false: the run was stopped
     /// meanwhile.
-    func waitForStore(_ writer: any StoreWriter) throws(StoreError) -> Bool {
+    func waitForStore(_ writer: any RetentionWriter) throws(StoreError) -> Bool {
         while mayContinue(), let pause = try writer.wantedPause() {
             didBeginWaiting(pause.reason)
             wait(pause.length)

@@ -7,7 +7,7 @@ extension PendingFolder {
     /// rules are judged as in a run.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
-    package func warnings(rehearsal: any StoreInserter, now: Instant) throws -> [Diagnostic] {
+    package func warnings(rehearsal: any RetentionInserter, now: Instant) throws -> [Diagnostic] {
         guard let first = sources.first else { return [] }
         let logger = Logger(label: "retention") { _ in SwiftLogNoOpLogHandler() }
         var sentences: [String] = []
@@ -27,7 +27,7 @@ extension PendingFolder {
     /// The mistakes in the `pending` part of a policy that only the store shows. Nothing is changed.
     ///
     /// - Throws: `StoreError` if the store cannot be read.
-    package static func diagnostics(policy: Policy, reader: any StoreReader) throws -> [Diagnostic] {
+    package static func diagnostics(policy: Policy, reader: any RetentionReader) throws -> [Diagnostic] {
         let dates = PendingDates(policy)
         var diagnostics: [Diagnostic] = []
         for source in policy.pending {

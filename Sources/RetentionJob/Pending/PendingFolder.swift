@@ -41,7 +41,8 @@ package struct PendingFolder {
     /// - Returns: What happened to the files. Lines in `rejected` and files in `problems` are for exit status 65.
     /// - Throws: `StoreError`. Earlier batches stay committed, as the message says; the next run continues after them.
     package func save(
-        into inserter: any StoreInserter, now: Instant, logger: Logger, uptime: @escaping () -> Duration = { .zero },
+        into inserter: any RetentionInserter, now: Instant, logger: Logger,
+        uptime: @escaping () -> Duration = { .zero },
         sleep: @escaping (Duration) -> Void = { _ in },
         mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {

@@ -22,9 +22,9 @@ struct PendingImport {
     /// What the operator should know about the store's files, if anything.
     private(set) var warning: String?
 
-    private let inserter: any StoreInserter
+    private let inserter: any RetentionInserter
     /// Nil in a dry run.
-    private let writer: (any StoreWriter)?
+    private let writer: (any RetentionWriter)?
     private let bytes: PendingFile
     private let mapping: RowMapping
     private var reader: any PendingRecordReader
@@ -46,11 +46,11 @@ struct PendingImport {
     init(
         _ file: PendingPattern.File, _ bytes: PendingFile, from progress: TakenFiles.Entry,
         _ reader: any PendingRecordReader, _ mapping: RowMapping, _ onConflict: ConflictPolicy,
-        into inserter: any StoreInserter, pauses: BatchPauses, now: Instant
+        into inserter: any RetentionInserter, pauses: BatchPauses, now: Instant
     ) throws {
         self.progress = progress
         self.inserter = inserter
-        writer = inserter as? any StoreWriter
+        writer = inserter as? any RetentionWriter
         self.bytes = bytes
         self.mapping = mapping
         self.reader = reader

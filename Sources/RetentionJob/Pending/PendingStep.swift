@@ -8,10 +8,10 @@ import RetentionPolicy
 
 /// The pending step of one run: imports files one by one and counts rows.
 final class PendingStep {
-    let inserter: any StoreInserter
+    let inserter: any RetentionInserter
     private(set) var report = RunReport.Pending()
     /// Nil in a dry run.
-    let writer: (any StoreWriter)?
+    let writer: (any RetentionWriter)?
     private let now: Instant
     private let dates: PendingDates
     let pauses: BatchPauses
@@ -25,11 +25,11 @@ final class PendingStep {
     private var seen: Set<String> = []
 
     init(
-        inserter: any StoreInserter, now: Instant, dates: PendingDates, pauses: BatchPauses, logger: Logger,
+        inserter: any RetentionInserter, now: Instant, dates: PendingDates, pauses: BatchPauses, logger: Logger,
         note: @escaping (String) -> Void
     ) {
         self.inserter = inserter
-        writer = inserter as? any StoreWriter
+        writer = inserter as? any RetentionWriter
         self.now = now
         self.dates = dates
         self.pauses = pauses

@@ -60,7 +60,7 @@ struct TakenFiles {
         primaryKey: ["path"])
 
     /// What a store knows; empty if it has no such record.
-    static func entries(in reader: any StoreReader) throws -> [Entry] {
+    static func entries(in reader: any RetentionReader) throws -> [Entry] {
         guard try reader.entity(named: entityName) != nil else { return [] }
         let names = ["path", "size", "sha256", "taken_at", "saved", "rejected", "entity"]
         return try reader.fetch(StoreFetchRequest(entity: entityName), attributes: names).map { row in
@@ -82,7 +82,7 @@ struct TakenFiles {
     }
 
     /// Adds or changes an entry, in the transaction that saves rows of the file.
-    static func put(_ entry: Entry, to writer: any StoreWriter) throws {
+    static func put(_ entry: Entry, to writer: any RetentionWriter) throws {
         if try writer.entity(named: entityName) == nil { try writer.createEntity(entity) }
         let context = StoreContext(writer)
         context.insert(
@@ -98,7 +98,7 @@ struct TakenFiles {
     }
 
     /// Records that a file has moved to `done/`, where `keep_done` will look for it.
-    static func note(path: String, movedTo target: String, in writer: any StoreWriter) throws {
+    static func note(path: String, movedTo target: String, in writer: any RetentionWriter) throws {
         try writer.transaction(.full) {
             // An entry of that path belongs to a file that was removed from there.
             try delete([target], from: writer)
@@ -108,7 +108,7 @@ struct TakenFiles {
     }
 
     /// Puts an entry in the place of another one, in one step.
-    static func replace(_ path: String, with entry: Entry, in writer: any StoreWriter) throws {
+    static func replace(_ path: String, with entry: Entry, in writer: any RetentionWriter) throws {
         try writer.transaction(.full) {
             try delete([path], from: writer)
             try put(entry, to: writer)
@@ -116,7 +116,7 @@ struct TakenFiles {
     }
 
     /// Removes the entries of files, and the whole record with the last one.
-    static func remove(paths: [String], from writer: any StoreWriter) throws {
+    static func remove(paths: [String], from writer: any RetentionWriter) throws {
         // Surely on disk: an entry that came back after a power failure would pass off a new file for the taken one.
         try writer.transaction(.full) {
             try delete(paths, from: writer)
@@ -124,7 +124,7 @@ struct TakenFiles {
         }
     }
 
-    private static func delete(_ paths: [String], from writer: any StoreWriter) throws {
+    private static func delete(_ paths: [String], from writer: any RetentionWriter) throws {
         for path in paths {
             let request = StoreFetchRequest(entity: entityName, predicate: .compare("path", .equal, .text(path)))
             _ = try StoreContext(writer).execute(BatchDeleteRequest(fetchRequest: request))
@@ -132,7 +132,7 @@ struct TakenFiles {
     }
 
     /// Removes the record if it names no file; a run can have died just before it would have.
-    static func dropIfEmpty(from writer: any StoreWriter) throws {
+    static func dropIfEmpty(from writer: any RetentionWriter) throws {
         guard try writer.entity(named: entityName) != nil,
             try writer.count(StoreFetchRequest(entity: entityName)) == 0
         else { return }

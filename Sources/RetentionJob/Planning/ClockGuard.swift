@@ -25,7 +25,7 @@ package enum ClockGuard {
     /// It fetches one row. A date that represents a day counts with its first instant: a row of the day of the last run
     /// is not newer than that run.
     package static func hasRows(
-        of entity: String, date: DateAttribute, since lastRun: Instant, clock: Instant, in reader: any StoreReader
+        of entity: String, date: DateAttribute, since lastRun: Instant, clock: Instant, in reader: any RetentionReader
     ) throws(StoreError) -> Bool {
         let soon = clock.advanced(byMicroseconds: day)
         let request = StoreFetchRequest(

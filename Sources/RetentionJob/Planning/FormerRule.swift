@@ -19,11 +19,15 @@ struct FormerRule {
     ///   - isHeld: whether the rule must not delete rows that an undo has restored: they are not late.
     init(
         _ step: Plan.Step, _ entity: Entity, hasTriggers: Bool, isHeld: Bool, planner: Planner,
-        reader: any StoreReader
+        reader: any RetentionReader
     ) throws {
         guard let request = step.surveyRequest else { return }
         let (rule, memory) = (step.rule, planner.memory)
-        let record = RecordedRule(rule, entity: entity.name, date: request.date.name, zone: planner.policy.timezone)
+        func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
+        var named = rule
+        named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
+        let record = RecordedRule(
+            named, entity: entity.name, date: spelled(request.date.name), zone: planner.policy.timezone)
         self.record = record
         guard memory.damagedRules.isEmpty else {
             widened = WidenedRule(unreadableFor: step)
@@ -90,12 +94,12 @@ extension Policy {
 
 extension RunMemory.CarriedOut {
     /// Whether rows of the entity may be rows of the rule: the same entity, or one that inherits from the other.
-    fileprivate func concerns(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
+    fileprivate func concerns(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         try includes(entity, reader) || entity.model?.subentities.contains(rule.rule.entity) == true
     }
 
     /// Whether every row of the entity is one of the rule's entity.
-    fileprivate func includes(_ entity: Entity, _ reader: any StoreReader) throws -> Bool {
+    fileprivate func includes(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         let own = rule.rule.entity
         if own == entity.name || own.lowercased() == entity.name.lowercased() { return true }
         // The rows that a rule keeps of a whole entity are not those that it would keep of a part of it.
@@ -115,7 +119,8 @@ extension RunMemory.CarriedOut {
     }
 
     /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
-    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any StoreReader) throws -> Int {
+    fileprivate func keptCount(_ request: SurveyRequest, _ entity: Entity, _ reader: any RetentionReader) throws -> Int
+    {
         guard let date = rule.rule.date(zone: rule.zone) else { return 0 }
         let found = try request.narrowed(to: rule.rule.filter && .date(DateRange(date, before: cutoff)), reader)
         return found.keptByRuleCount + found.heldCount
@@ -156,7 +161,7 @@ extension WidenedRule {
     /// - Parameter before: what the former rules of the entity would delete now.
     fileprivate init(
         former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], _ step: Plan.Step,
-        _ request: SurveyRequest, before: [StorePredicate], _ reader: any StoreReader
+        _ request: SurveyRequest, before: [StorePredicate], _ reader: any RetentionReader
     ) throws {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
         let survey = step.survey
@@ -205,7 +210,7 @@ package struct LateRows: Sendable {
 
     fileprivate init(
         _ former: RunMemory.CarriedOut, _ step: Plan.Step, _ request: SurveyRequest, _ entity: Entity, asOf: Instant,
-        memory: RunMemory, reader: any StoreReader
+        memory: RunMemory, reader: any RetentionReader
     ) throws {
         run = former.run
         cutoff = former.cutoff
@@ -217,8 +222,10 @@ package struct LateRows: Sendable {
         let found = try request.narrowed(to: before, reader, countsRelatedRows: true)
         // `keep_last`, `thin` and holds kept some that may be expired by now: as many as they kept and do not keep any more.
         let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
-        rowCount = max(0, found.expiredCount - max(0, former.keptCount - kept))
-        if rowCount > 0 { rowCount += found.cascadedCount }
+        let released = max(0, former.keptCount - kept)
+        rowCount = max(0, found.expiredCount - released)
+        // Which of the related rows go with released rows is not known.
+        if rowCount > 0, released == 0 { rowCount += found.cascadedCount }
         (oldest, newest) = (found.oldest, found.newestExpired)
         guard rowCount > 0 else { return }
         if let own = step.rule.limits.maxLateRows {
@@ -239,7 +246,7 @@ package struct LateRows: Sendable {
     /// Late data are close to the cutoff of the run that had left none, imported rows have the highest keys, and a restore
     /// brings rows of the whole past.
     private func likelyCause(
-        _ rows: StoreFetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any StoreReader
+        _ rows: StoreFetchRequest, _ entity: Entity, _ memory: RunMemory, _ reader: any RetentionReader
     ) throws -> Cause {
         let gap = max(memory.longestGap ?? .zero, .seconds(86_400))
         if let oldest, cutoff.since(oldest) <= gap * 2 { return .lateData }
@@ -256,7 +263,7 @@ package struct LateRows: Sendable {
 extension SurveyRequest {
     /// The survey of those of the rows that meet a condition too.
     fileprivate func narrowed(
-        to condition: StorePredicate, _ reader: any StoreReader, countsRelatedRows: Bool = false
+        to condition: StorePredicate, _ reader: any RetentionReader, countsRelatedRows: Bool = false
     ) throws(StoreError) -> Survey {
         var request = self
         request.filter = filter && condition

@@ -36,7 +36,7 @@ package struct HoldPlan: Sendable {
     /// Looks the holds of a policy up in its store.
     ///
     /// - Parameter clock: the system clock; `--as-of` ends no hold.
-    package init(_ policy: Policy, clock: Instant, reader: any StoreReader) throws(StoreError) {
+    package init(_ policy: Policy, clock: Instant, reader: any RetentionReader) throws(StoreError) {
         for hold in policy.holds {
             if hold.hasEnded(at: clock), let expires = hold.expires {
                 ended.append(hold)
@@ -72,7 +72,9 @@ package struct HoldPlan: Sendable {
         case failure(Unusable)
     }
 
-    private static func look(for hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> Found {
+    private static func look(for hold: Hold, _ policy: Policy, _ reader: any RetentionReader) throws(StoreError)
+        -> Found
+    {
         guard let entity = try reader.entity(named: hold.entity) else {
             let hint = NearestName.suggestion(for: hold.entity, in: try reader.entityNames(), otherwise: "")
             return .failure(
@@ -113,7 +115,7 @@ package struct HoldPlan: Sendable {
 
     /// The date attributes by which rules delete rows of an entity, each as its rule reads it.
     private static func dates(
-        of entity: Entity, _ policy: Policy, _ reader: any StoreReader
+        of entity: Entity, _ policy: Policy, _ reader: any RetentionReader
     ) throws(StoreError) -> [DateAttribute] {
         var found: [DateAttribute] = []
         for rule in policy.rules {
@@ -131,7 +133,9 @@ package struct HoldPlan: Sendable {
     }
 
     /// What a hold of another policy covers, as the rules of this one read dates; nil: that cannot be evaluated.
-    package static func find(_ hold: Hold, _ policy: Policy, _ reader: any StoreReader) throws(StoreError) -> InForce? {
+    package static func find(_ hold: Hold, _ policy: Policy, _ reader: any RetentionReader) throws(StoreError)
+        -> InForce?
+    {
         guard case .success(let found) = try look(for: hold, policy, reader) else { return nil }
         return found
     }
@@ -140,7 +144,7 @@ package struct HoldPlan: Sendable {
 
     /// Why a rule cannot run, if a hold that may concern it cannot be evaluated.
     package func refusal(
-        of rule: Rule, _ entity: Entity, in reader: any StoreReader
+        of rule: Rule, _ entity: Entity, in reader: any RetentionReader
     ) throws(StoreError) -> Refusal? {
         for found in unusable {
             if let other = found.entity,
@@ -164,14 +168,14 @@ package struct HoldPlan: Sendable {
     ///
     /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
     package func holds(
-        on rule: Rule, _ entity: Entity, hasTriggers: Bool, in reader: any StoreReader
+        on rule: Rule, _ entity: Entity, hasTriggers: Bool, in reader: any RetentionReader
     ) throws(StoreError) -> [HeldRows] {
         try reachable(inForce.map(\.rows), from: rule, entity, hasTriggers, in: reader)
     }
 
     /// Those of some holds that may keep rows from a rule.
     func reachable(
-        _ holds: [HeldRows], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, in reader: any StoreReader
+        _ holds: [HeldRows], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, in reader: any RetentionReader
     ) throws(StoreError) -> [HeldRows] {
         var found: [HeldRows] = []
         for held in holds {

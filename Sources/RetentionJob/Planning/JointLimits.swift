@@ -10,7 +10,7 @@ struct JointLimits {
     let plan: Plan
     let zone: CalendarZone
     let accepted: Set<RefusalCode>
-    let reader: any StoreReader
+    let reader: any RetentionReader
 
     /// The rule to refuse, by its index, and why; nil if the rules pass together.
     func violation() throws -> (index: Int, refusal: Refusal)? {

@@ -45,7 +45,7 @@ package struct MisreadRows: Hashable, Sendable {
     /// Checks rows that a rule would delete: those in a sample of all rows, or, if the sample has few of them or the
     /// rule chooses only some rows, a sample of the rule's rows.
     static func find(
-        rule: Rule, _ request: SurveyRequest, samples: [StoreValue], _ reader: any StoreReader, clock: Instant
+        rule: Rule, _ request: SurveyRequest, samples: [StoreValue], _ reader: any RetentionReader, clock: Instant
     ) throws(StoreError) -> MisreadRows? {
         let (date, cutoff) = (request.date, request.cutoff)
         guard !rule.isFormatStored, date.encoding.isNumeric else { return nil }

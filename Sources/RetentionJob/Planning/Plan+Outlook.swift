@@ -3,7 +3,7 @@ import RetentionPolicy
 
 extension Plan {
     /// The rows that a rule will delete soon and no rule deletes now; nil: the rule was not surveyed.
-    func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any StoreReader) throws -> Forecast? {
+    func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any RetentionReader) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
         /// What a rule will have deleted after some days.
         func deletion(_ step: Step, days: Int64) -> StorePredicate? {
@@ -15,9 +15,13 @@ extension Plan {
             request.keepRows(of: step.rule, asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000))
             return request.deletion
         }
-        let siblings = steps[..<index].filter { $0.surveyRequest?.entity == request.entity }
+        // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the counts.
+        let related = steps.enumerated().filter {
+            $1.surveyRequest?.entity == request.entity && !request.filter.isDisjoint(from: $1.rule.filter)
+        }
+        let siblings = related.filter { $0.offset < index }.map(\.element)
         func count(from first: Int64, to last: Int64) throws -> Int {
-            let earlier = steps.filter { $0.surveyRequest?.entity == request.entity }.map { deletion($0, days: first) }
+            let earlier = related.map { deletion($0.element, days: first) }
             let others = earlier + siblings.map { deletion($0, days: last) }
             let rows = StoreFetchRequest(entity: request.entity, predicate: deletion(steps[index], days: last) ?? .all)
             return try reader.count(rows.besides(others.compactMap(\.self)))
@@ -29,7 +33,7 @@ extension Plan {
 extension Plan.Step {
     /// Up to `count` of the oldest and the newest rows that would be deleted, and of the first ones that stay; nil: the rule
     /// was not surveyed.
-    func sample(_ count: Int, before earlier: ArraySlice<Plan.Step>, reader: any StoreReader) throws -> RowSample? {
+    func sample(_ count: Int, before earlier: ArraySlice<Plan.Step>, reader: any RetentionReader) throws -> RowSample? {
         guard let request = surveyRequest, survey.unsupported == nil,
             let entity = try reader.entity(named: request.entity)
         else { return nil }

@@ -55,7 +55,7 @@ package struct Planner {
     ///
     /// - Parameter uptime: a monotonic clock, to measure each survey.
     /// - Throws: ``StoreError`` if the store cannot be read, or has no such technique. Nothing is changed then.
-    package func plan(reader: any StoreReader, uptime: () -> Duration = { .zero }) throws -> Plan {
+    package func plan(reader: any RetentionReader, uptime: () -> Duration = { .zero }) throws -> Plan {
         let rules = policy.rules.filter { options.ruleNames.isEmpty || options.ruleNames.contains($0.name) }
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
@@ -85,7 +85,7 @@ package struct Planner {
 
     /// The holds with which the policy was last carried out that are no longer in force, with the rows that the rules expire for that reason, those of
     /// refused rules too: such a rule may be refused for the number of these rows.
-    private func releasedHolds(_ plan: Plan, reader: any StoreReader) throws -> [ReleasedHold] {
+    private func releasedHolds(_ plan: Plan, reader: any RetentionReader) throws -> [ReleasedHold] {
         let lines = Set(policy.holds.filter { !$0.hasEnded(at: clock) }.map(\.canonical))
         var seen = lines
         let released = memory.rules(of: policy).flatMap(\.holds).filter { seen.insert($0.canonical).inserted }
@@ -115,7 +115,7 @@ package struct Planner {
     /// The holds with which a rule was carried out that keep less now, although they have not ended by themselves, and what they
     /// covered; nil: that cannot be evaluated any more. One that covers no row, or none of the rule, is left out.
     func removed(
-        _ holds: [Hold], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, _ reader: any StoreReader
+        _ holds: [Hold], from rule: Rule, _ entity: Entity, _ hasTriggers: Bool, _ reader: any RetentionReader
     ) throws -> [(name: String, rows: HeldRows?)] {
         let current = policy.holds.filter { !$0.hasEnded(at: clock) }
         // The dates of a hold are those of the rules, with those that were removed.
@@ -142,7 +142,7 @@ package struct Planner {
 
     private func step(
         for rule: Rule, preceding: [BatchDeleteRequest], withheld: Refusal?, hasRowsSinceLastRun: Bool,
-        holds: HoldPlan, reader: any StoreReader
+        holds: HoldPlan, reader: any RetentionReader
     ) throws -> Plan.Step {
         let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
         var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
@@ -248,7 +248,7 @@ package struct Planner {
     }
 
     /// An unsupported schema is an answer, not an error: the other rules run.
-    private func answer(_ request: SurveyRequest, _ reader: any StoreReader) throws(StoreError) -> Survey {
+    private func answer(_ request: SurveyRequest, _ reader: any RetentionReader) throws(StoreError) -> Survey {
         do {
             var survey = try reader.survey(request)
             for index in survey.obstacles.indices {
@@ -265,14 +265,14 @@ package struct Planner {
 
     /// Why the rows of an archived rule cannot be archived; nil: they can, or need not be.
     private func archiveObstacle(
-        of request: SurveyRequest, _ survey: Survey, _ reader: any StoreReader
+        of request: SurveyRequest, _ survey: Survey, _ reader: any RetentionReader
     ) throws(StoreError) -> String? {
         guard request.archiveRule != nil, survey.unsupported == nil else { return nil }
         return try reader.archiveObstacle(of: request)
     }
 
     /// Whether an entity has an attribute that a rule could use as a date, judged by a few of its values.
-    private func hasDates(_ name: String, _ reader: any StoreReader) throws(StoreError) -> Bool {
+    private func hasDates(_ name: String, _ reader: any RetentionReader) throws(StoreError) -> Bool {
         guard let entity = try reader.entity(named: name), entity.kind == .table else { return false }
         let references = entity.relationships.flatMap(\.sourceAttributes)
         for attribute in entity.attributes
@@ -285,7 +285,7 @@ package struct Planner {
 
     /// Whether rows show that time has passed since the last run. Asks the store only if the clock looks as if it had
     /// jumped.
-    private func hasRowsSinceLastRun(of rules: [Rule], reader: any StoreReader) throws -> Bool {
+    private func hasRowsSinceLastRun(of rules: [Rule], reader: any RetentionReader) throws -> Bool {
         guard let lastRun = memory.lastRun, ClockGuard.isJump(clock: clock, memory: memory) else { return true }
         for rule in rules where rule.isEnabled {
             guard let date = rule.date(zone: policy.timezone), try reader.entity(named: rule.entity)?.kind == .table

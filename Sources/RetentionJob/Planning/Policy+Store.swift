@@ -5,7 +5,7 @@ extension Policy {
     /// The policy with what its rules leave to the store to say: the formats of dates, and what a `column` holds.
     ///
     /// A Core Data model, or a column's type in a server, says how a date is read; a plain SQLite file does not.
-    package func completed(from reader: any StoreReader) throws(StoreError) -> Policy {
+    package func completed(from reader: any RetentionReader) throws(StoreError) -> Policy {
         var policy = self
         for index in rules.indices {
             let rule = rules[index]

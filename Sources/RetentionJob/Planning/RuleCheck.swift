@@ -7,7 +7,7 @@ struct RuleCheck {
     let zone: CalendarZone
     let asOf: Instant
     let clock: Instant
-    let reader: any StoreReader
+    let reader: any RetentionReader
     let entityNames: [String]
     var diagnostics: [Diagnostic] = []
 

@@ -158,7 +158,7 @@ extension RunMemory {
     ///
     /// A rule that the run did not carry out stays as it was. Of the rules that the policy does not have any more, one for
     /// each entity stays once the run has carried out all others, so that a new rule of the entity is noticed. Rules of other
-    /// policies stay as long as their files are there.
+    /// policies stay, wherever their files are now; but not those of the file that has become this one.
     func ruleLines(after plan: Plan, _ report: RunReport, policy: Policy, clock: Instant) -> [String] {
         let file = Self.file(of: policy)
         let holds = policy.holds.filter { !$0.hasEnded(at: clock) }
@@ -210,8 +210,9 @@ extension RunMemory {
             found.append(rule)
         }
         for index in found.indices { found[index].policy = file }
-        let others = Set(rules.map(\.policy)).filter { $0 != file && FilePlace($0).facts != nil }
-        found += rules.filter { others.contains($0.policy) }
+        let moved = rules(of: policy).first?.policy
+        let isMoved = moved.map { $0 != file && FilePlace($0).facts == nil } ?? false
+        found += rules.filter { $0.policy != file && !(isMoved && $0.policy == moved) }
         return found.map(\.line) + (isWhole ? [] : damagedRules)
     }
 }

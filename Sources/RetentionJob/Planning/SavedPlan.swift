@@ -19,7 +19,7 @@ package struct SavedPlan: Hashable, Sendable {
     }
 
     package var policySHA256: String
-    /// ``StoreReader/storeIdentifier`` of the store.
+    /// ``RetentionReader/storeIdentifier`` of the store.
     package var store: String
     package var asOf: Instant
     package var made: Instant
@@ -182,13 +182,22 @@ extension Plan {
     /// What a rule is about to delete, with the keys of all rows; nil: it is refused or disabled.
     ///
     /// - Throws: ``StoreError``; of kind `unsupported` if rows of the entity have no key.
-    func saved(_ index: Int, reader: any StoreReader) throws(StoreError) -> SavedPlan.Step? {
+    func saved(_ index: Int, reader: any RetentionReader) throws(StoreError) -> SavedPlan.Step? {
         let step = steps[index]
         guard let request = step.request else { return nil }
         let siblings = steps[..<index].compactMap(\.request).filter { $0.entity == request.entity }
         var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.deletion)))
         var digest = KeyDigest()
-        while step.survey.expiredCount > 0, let page = try pages.next(reader) { digest.add(page) }
+        while step.survey.expiredCount > 0, let page = try pages.next(reader) {
+            let isExact = page.allSatisfy { $0.key.allSatisfy { if case .real = $0 { false } else { true } } }
+            guard isExact else {
+                throw StoreError(
+                    .unsupported, store: reader.name,
+                    message:
+                        "a plan cannot hold keys of \(request.entity): they are numbers with decimals, or too large")
+            }
+            digest.add(page)
+        }
         var saved = SavedPlan.Step(name: step.rule.name)
         saved.entity = request.entity
         saved.cutoff = step.cutoff
@@ -208,7 +217,7 @@ extension Plan {
     }
 
     /// The first rule that would delete other rows than a saved plan has; nil: all would delete the same.
-    func drift(from saved: SavedPlan, reader: any StoreReader) throws -> (index: Int, refusal: Refusal)? {
+    func drift(from saved: SavedPlan, reader: any RetentionReader) throws -> (index: Int, refusal: Refusal)? {
         for index in steps.indices {
             guard let now = try self.saved(index, reader: reader) else { continue }
             let before = saved.steps.first { $0.name == now.name } ?? SavedPlan.Step(name: now.name)

@@ -6,7 +6,7 @@ package enum SchemaAdvice {
     ///
     /// - Parameter incoming: the relationships that a delete of the entity's rows follows, with cascades.
     package static func sentences(
-        entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship], in reader: any StoreReader
+        entity: Entity, date: DateAttribute, survey: Survey, incoming: [Relationship], in reader: any RetentionReader
     ) throws(StoreError) -> [String] {
         var advice = survey.notes
         // Text of mixed shapes is left out: no index on it is in the order of the dates.
@@ -32,7 +32,7 @@ package enum SchemaAdvice {
 
     /// The relationships that refer to an entity, and to the entities whose rows are deleted with it, each once.
     package static func incomingRelationships(
-        of entity: Entity, in reader: any StoreReader
+        of entity: Entity, in reader: any RetentionReader
     ) throws(StoreError) -> [Relationship] {
         var found: [Relationship] = []
         var seen: Set<String> = [entity.name]

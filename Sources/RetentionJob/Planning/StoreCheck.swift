@@ -15,7 +15,7 @@ package enum StoreCheck {
     ///     its plan finds the same.
     /// - Throws: ``StoreError`` if the store cannot be read.
     package static func diagnostics(
-        policy: Policy, reader: any StoreReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true
+        policy: Policy, reader: any RetentionReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true
     ) throws -> [Diagnostic] {
         let entityNames = try reader.entityNames()
         var found = try PendingFolder.diagnostics(policy: policy, reader: reader)
@@ -33,7 +33,7 @@ package enum StoreCheck {
 
     /// What is wrong with holds, when they end, and which of them concern which rule. A run refuses the rules that an
     /// unusable hold may concern, and carries the others out.
-    private static func holds(_ policy: Policy, _ reader: any StoreReader, clock: Instant) throws -> [Diagnostic] {
+    private static func holds(_ policy: Policy, _ reader: any RetentionReader, clock: Instant) throws -> [Diagnostic] {
         let holds = try HoldPlan(policy, clock: clock, reader: reader)
         var found = holds.unusable.map { unusable in
             Diagnostic(
@@ -85,7 +85,7 @@ package enum StoreCheck {
     /// The rules that a run would refuse: errors if they cannot be accepted, otherwise warnings. Reported ones are left
     /// out. The plan is made like that of a dry run, without the memory of past runs.
     package static func refusals(
-        policy: Policy, reader: any StoreReader, asOf: Instant, clock: Instant, reported: [Diagnostic]
+        policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, reported: [Diagnostic]
     ) throws -> [Diagnostic] {
         let plan = try Planner(policy: policy, asOf: asOf, clock: clock, countsAllRows: false).plan(reader: reader)
         return plan.steps.compactMap { step in
@@ -102,7 +102,9 @@ package enum StoreCheck {
 
     /// Advice about a file that keeps the space of deleted rows although a rule may reclaim it; none if the next run
     /// makes the file smaller anyway.
-    package static func reclaimAdvice(policy: Policy, reader: any StoreReader, clock: Instant) throws -> [Diagnostic] {
+    package static func reclaimAdvice(policy: Policy, reader: any RetentionReader, clock: Instant) throws
+        -> [Diagnostic]
+    {
         guard let advice = try reader.reclaimAdvice() else { return [] }
         let asksForIt = policy.rules.first { $0.isEnabled && $0.reclaim == .incremental }
         guard asksForIt != nil || policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .auto }) else {
@@ -125,7 +127,7 @@ package enum StoreCheck {
     }
 
     /// Whether a run at this instant rewrites the file, so that the space of deleted rows is reclaimed.
-    private static func shrinks(policy: Policy, reader: any StoreReader, clock: Instant) -> Bool {
+    private static func shrinks(policy: Policy, reader: any RetentionReader, clock: Instant) -> Bool {
         if policy.rules.contains(where: { $0.isEnabled && $0.reclaim == .vacuum }) { return true }
         // Mistakes in the policy are reported elsewhere.
         let plan = try? Planner(policy: policy, asOf: clock, clock: clock, countsAllRows: false).plan(reader: reader)
@@ -133,7 +135,7 @@ package enum StoreCheck {
     }
 
     static func unknownEntity(
-        _ name: String, at mark: Mark, _ reader: any StoreReader, _ entityNames: [String]
+        _ name: String, at mark: Mark, _ reader: any RetentionReader, _ entityNames: [String]
     ) -> Diagnostic {
         let known = entityNames.isEmpty ? "; the store has no entities" : ""
         let hint = NearestName.suggestion(for: name, in: entityNames, otherwise: known)

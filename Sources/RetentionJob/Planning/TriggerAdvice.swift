@@ -5,7 +5,7 @@ package enum TriggerAdvice {
     /// The triggers of an entity and of those whose rows are deleted or changed with it, each with its entity: `audit
     /// of Price`, `guard of Price (may refuse the delete)`.
     package static func names(
-        of entity: Entity, _ rule: BatchDeleteRequest.RelationshipRule, in reader: any StoreReader
+        of entity: Entity, _ rule: BatchDeleteRequest.RelationshipRule, in reader: any RetentionReader
     ) throws(StoreError) -> [String] {
         var found: [String] = []
         var seen: Set<String> = [entity.name.lowercased()]

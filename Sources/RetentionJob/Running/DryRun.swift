@@ -29,13 +29,13 @@ package struct DryRun {
 
     /// Predicts what a run at this instant would import and delete.
     ///
-    /// - Parameter rehearsal: the store as it would be after the pending files, see ``StoreInserter``; it must not
+    /// - Parameter rehearsal: the store as it would be after the pending files, see ``RetentionInserter``; it must not
     ///   change a byte.
     /// - Returns: the report. If the store cannot be read, or if the effects of the pending files cannot be counted, it
     ///   has a `failure`, an exit status and no rules.
     /// - Throws: ``UnplannableRule`` if a plan is to be saved and a rule cannot be in it; ``StoreError`` if the schema cannot be read, ``PolicyError/invalid(_:_:)`` if the policy does not fit
     ///   the store.
-    package func perform(rehearsal: any StoreInserter) throws -> RunReport {
+    package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
         var status = RunStatus()

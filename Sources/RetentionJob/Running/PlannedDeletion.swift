@@ -9,7 +9,7 @@ struct KeyPages {
     init(_ request: StoreFetchRequest) { self.request = request }
 
     /// The next keys; nil: there are no more.
-    mutating func next(_ reader: any StoreReader) throws(StoreError) -> [ObjectID]? {
+    mutating func next(_ reader: any RetentionReader) throws(StoreError) -> [ObjectID]? {
         guard !isAtEnd else { return nil }
         var page = request
         page.sortDescriptors = []
@@ -28,14 +28,14 @@ final class PlannedDeletion: Deletion {
     private let deletion: any Deletion
     private let request: StoreFetchRequest
     private let keys: KeyList
-    private let reader: any StoreReader
+    private let reader: any RetentionReader
     private var pages: KeyPages
     /// Rows of the plan that are read and not deleted yet.
     private var rows: ArraySlice<ObjectID> = []
     /// The key of the last row of the batch before.
     private var place: [StoreValue]?
 
-    init(_ deletion: any Deletion, of request: SurveyRequest, keys: KeyList, reader: any StoreReader) {
+    init(_ deletion: any Deletion, of request: SurveyRequest, keys: KeyList, reader: any RetentionReader) {
         self.deletion = deletion
         self.request = BatchDeleteRequest(request).fetchRequest
         self.keys = keys

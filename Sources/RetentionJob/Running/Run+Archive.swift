@@ -143,7 +143,7 @@ extension Run {
 
 extension RunSetup {
     /// Throws ``StoreError`` unless the archive of a plan can be made. Nothing is checked if nothing is archived.
-    func checkArchive(for plan: Plan, in reader: any StoreReader) throws(StoreError) {
+    func checkArchive(for plan: Plan, in reader: any RetentionReader) throws(StoreError) {
         guard let place = policy.archive?.place, !plan.archivedSteps.isEmpty else { return }
         switch place {
         case .folder(let path):

@@ -8,7 +8,7 @@ import RetentionPolicy
 /// The caller, who knows the engines, opens the lock, the ledger and the store. Everything else is ordered here.
 package final class Run {
     let setup: RunSetup
-    let writer: any StoreWriter
+    let writer: any RetentionWriter
     /// Every batch is executed by a context, as in any program that uses the library.
     let context: StoreContext
     let logger: Logger
@@ -30,7 +30,7 @@ package final class Run {
     ///   - recorder: the ledger; nil: the run is not recorded and the guards remember nothing.
     ///   - signal: the number of the signal that asks the run to stop, once one came.
     package init(
-        setup: RunSetup, writer: any StoreWriter, recorder: (any RunRecorder)?, logger: Logger,
+        setup: RunSetup, writer: any RetentionWriter, recorder: (any RunRecorder)?, logger: Logger,
         signal: @escaping () -> Int32?
     ) {
         self.setup = setup

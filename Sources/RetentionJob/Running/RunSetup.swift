@@ -23,7 +23,7 @@ package struct RunSetup {
     package var planSHA256: String?
     /// Opens an archive's file for reading, and throws if it does not carry the application id of archives; nil: old archives
     /// are not looked for.
-    package var openArchive: ((String) throws -> any StoreReader)?
+    package var openArchive: ((String) throws -> any RetentionReader)?
 
     package init(
         policy: Policy, runID: String, asOf: Instant, options: Planner.Options = Planner.Options(),
@@ -53,7 +53,7 @@ package struct RunSetup {
     }
 
     /// Throws every mistake of the policy that only the store shows.
-    func check(_ reader: any StoreReader) throws {
+    func check(_ reader: any RetentionReader) throws {
         let mistakes = try StoreCheck.diagnostics(
             policy: policy, reader: reader, clock: clock(), includingAdvice: false
         ).filter { $0.severity == .error }
@@ -64,7 +64,7 @@ package struct RunSetup {
     ///
     /// - Parameter note: called with notes for the operator that are not errors, each a sentence.
     func importPending(
-        into inserter: any StoreInserter, logger: Logger, mayContinue: @escaping () -> Bool,
+        into inserter: any RetentionInserter, logger: Logger, mayContinue: @escaping () -> Bool,
         note: @escaping (String) -> Void
     ) throws -> RunReport.Pending {
         guard !policy.pending.isEmpty else { return RunReport.Pending() }
@@ -78,7 +78,7 @@ package struct RunSetup {
     /// Whether the time budget of what began then, by `uptime`, is spent.
     func isBudgetSpent(since began: Duration) -> Bool { maxRuntime.map { uptime() - began >= $0 } ?? false }
 
-    func plan(_ reader: any StoreReader, memory: RunMemory, countsAllRows: Bool) throws -> Plan {
+    func plan(_ reader: any RetentionReader, memory: RunMemory, countsAllRows: Bool) throws -> Plan {
         observer?.runDidBegin(stage: "counting")
         defer { observer?.runDidEnd() }
         return try Planner(

@@ -64,7 +64,7 @@ package final class Undo {
 
     private let request: Request
     private let setup: RunSetup
-    private let writer: any StoreWriter
+    private let writer: any RetentionWriter
     private let recorder: (any RunRecorder)?
     private let logger: Logger
     private let signal: () -> Int32?
@@ -75,7 +75,7 @@ package final class Undo {
 
     /// Makes an undo; nothing happens before ``perform()``.
     package init(
-        _ request: Request, setup: RunSetup, writer: any StoreWriter, recorder: (any RunRecorder)?, logger: Logger,
+        _ request: Request, setup: RunSetup, writer: any RetentionWriter, recorder: (any RunRecorder)?, logger: Logger,
         signal: @escaping () -> Int32?
     ) {
         self.request = request
@@ -90,7 +90,7 @@ package final class Undo {
     }
 
     /// Tells what an undo would restore. Nothing is changed.
-    package static func predict(_ request: Request, setup: RunSetup, reader: any StoreReader) throws -> RunReport {
+    package static func predict(_ request: Request, setup: RunSetup, reader: any RetentionReader) throws -> RunReport {
         var report = setup.report(mode: .undoDryRun, engine: reader.engine)
         try request.verify()
         report.warnings = request.warnings

@@ -52,7 +52,7 @@ package struct StoreInspection: Hashable, Sendable {
     ///
     /// - Parameter clock: the time to which dates are compared to decide whether they are plausible.
     /// - Throws: ``StoreError`` if the store as a whole cannot be read.
-    package static func read(_ reader: any StoreReader, clock: Instant) throws(StoreError) -> StoreInspection {
+    package static func read(_ reader: any RetentionReader, clock: Instant) throws(StoreError) -> StoreInspection {
         var inspection = StoreInspection(
             store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(), entities: [])
         for name in try reader.entityNames() {
@@ -76,7 +76,7 @@ package struct StoreInspection: Hashable, Sendable {
 
 extension StoreInspection.EntityInspection {
     fileprivate static func read(
-        _ entity: Entity, _ reader: any StoreReader, clock: Instant
+        _ entity: Entity, _ reader: any RetentionReader, clock: Instant
     ) throws(StoreError) -> Self {
         var inspection = Self(entity: entity)
         do {
@@ -99,7 +99,7 @@ extension StoreInspection.EntityInspection {
 
 extension StoreInspection.DateInspection {
     fileprivate static func read(
-        _ attribute: Attribute, _ recognition: DateRecognition, of entity: Entity, _ reader: any StoreReader
+        _ attribute: Attribute, _ recognition: DateRecognition, of entity: Entity, _ reader: any RetentionReader
     ) throws(StoreError) -> Self {
         var inspection = Self(attribute: attribute, recognition: recognition)
         guard let encoding = recognition.encoding else { return inspection }

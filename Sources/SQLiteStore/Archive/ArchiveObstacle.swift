@@ -1,9 +1,9 @@
 import GRDB
-public import PriceStore
+package import PriceStore
 
 extension SQLiteFile {
     /// Why rows of a request cannot be archived: what is deleted with them cannot be seen, or could not be restored.
-    public func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
+    package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in
             guard let table = try catalog.table(request.entity, db) else { return nil }
             if table.managed != nil, let schema = try catalog.coreData(db) {

@@ -1,9 +1,9 @@
 import GRDB
-public import PriceStore
+package import PriceStore
 
 extension SQLiteFile {
     /// What an archive holds for each table, compared with the store as it is.
-    public func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
+    package func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
         let archive = try AttachedArchive(request, self)
         return try run("comparing the archive with the store") { db in
             try snapshot(db) {
@@ -17,7 +17,7 @@ extension SQLiteFile {
 
 extension SQLiteWriter {
     /// The restoration of what a run deleted.
-    public func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
+    package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
         try SQLiteRestoration(request, self)
     }
 }

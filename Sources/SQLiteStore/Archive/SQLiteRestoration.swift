@@ -349,7 +349,7 @@ final class SQLiteRestoration: Restoration {
         let hasRow = try db.cachedStatement(sql: table.hasRow)
         let updates = try table.referenceUpdates.map { update in
             (
-                statement: try db.cachedStatement(sql: update.sql),
+                sql: update.sql,
                 isBlocked: try condition(blocks(table, update.relationship), table).map {
                     try db.cachedStatement(sql: $0)
                 }
@@ -368,7 +368,8 @@ final class SQLiteRestoration: Restoration {
                 var count = 0
                 failure = nil
                 let isDone = try inSavepoint(db) {
-                    try update.statement.execute(arguments: [row])
+                    // From the cache each time: a statement that has failed is not reused.
+                    try db.cachedStatement(sql: update.sql).execute(arguments: [row])
                     count = db.changesCount
                     return !hasOpenReferences(db)
                 }

@@ -1,9 +1,9 @@
 import GRDB
-public import PriceStore
+package import PriceStore
 
 extension SQLiteWriter {
     /// Begins the archive of a run: a file in the folder that the request names.
-    public func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
+    package func beginArchive(_ request: ArchiveRequest) throws(StoreError) {
         let encoding = try run("reading the store's settings") {
             try String.fetchOne($0, sql: "PRAGMA main.encoding") ?? "UTF-8"
         }
@@ -13,7 +13,7 @@ extension SQLiteWriter {
     }
 
     /// Checks the archive, brings it to disk and ends it.
-    public func completeArchive() throws(StoreError) -> ArchiveResult? {
+    package func completeArchive() throws(StoreError) -> ArchiveResult? {
         guard let archiver else { return nil }
         self.archiver = nil
         try run("ending the archive") { try archiver.remove($0) }

@@ -1,15 +1,15 @@
 import GRDB
 import PriceStore
 
-/// The schema that a plan rests on, to notice that another connection has changed it.
+/// The schema as it was before anything of it was read, to notice that another connection has changed it.
 struct KnownSchema {
     private var version: Int
     private let triggers: Set<SchemaEntry>
     /// The definitions of the tables, by name.
     private let tables: [String: String]
 
-    init(_ connection: SQLiteFileConnection, _ db: Database) throws {
-        version = try connection.pragma("schema_version", db)
+    init(_ db: Database) throws {
+        version = try Self.version(db)
         let entries = try SchemaEntry.all(db)
         triggers = Set(entries.filter { $0.type == "trigger" })
         // Statistics are no part of the plan.
@@ -19,18 +19,22 @@ struct KnownSchema {
 
     /// Throws if a delete can have another effect than when the schema was read: a trigger is new or gone, a table has changed, or
     /// a new one refers to others.
-    mutating func confirm(_ connection: SQLiteFileConnection, _ db: Database) throws {
-        guard try connection.pragma("schema_version", db) != version else { return }
-        let now = try KnownSchema(connection, db)
+    mutating func confirm(store: String, _ db: Database) throws {
+        guard try Self.version(db) != version else { return }
+        let now = try KnownSchema(db)
         let isSame =
             now.triggers == triggers && tables.allSatisfy { now.tables[$0] == $1 }
             && now.tables.allSatisfy { tables[$0] != nil || !$1.uppercased().contains("REFERENCES") }
         guard isSame else {
             throw StoreError(
-                .unsupported, store: connection.name,
+                .unsupported, store: store,
                 message: "another program has changed the tables or triggers of the store since the plan was made",
                 hint: "nothing of this transaction is deleted; the next run makes a new plan")
         }
         version = now.version
+    }
+
+    private static func version(_ db: Database) throws -> Int {
+        try Int.fetchOne(db, sql: "PRAGMA main.schema_version") ?? 0
     }
 }

@@ -108,8 +108,7 @@ struct SQLiteCatalog {
     private var tables: [String: SQLiteTable] = [:]
     private var incoming: [String: [Relationship]]?
     private var coreDataSchema: CoreDataSchema??
-    /// The schema as the first survey found it; nil: there was none.
-    var schema: KnownSchema?
+    private var schema: KnownSchema?
 
     init(store: String, modelPath: String?) {
         self.store = store
@@ -122,11 +121,16 @@ struct SQLiteCatalog {
     /// What the tables and the model of a Core Data store say; nil: the store is none.
     mutating func coreData(_ db: Database) throws -> CoreDataSchema? {
         if let coreDataSchema { return coreDataSchema }
+        // Before anything is read: a change that comes after it is noticed.
+        if self.schema == nil { self.schema = try KnownSchema(db) }
         let schema = try CoreDataSchema.read(modelPath: modelPath, store: store, db)
         if schema != nil { try CoreDataFunctions.add(db) }
         coreDataSchema = .some(schema)
         return schema
     }
+
+    /// Throws if another connection has changed the schema since it was read, so that a delete can have another effect.
+    mutating func confirm(_ db: Database) throws { try schema?.confirm(store: store, db) }
 
     /// The names of all entities: those of a Core Data store, and all tables, views and virtual tables that are not its
     /// own or SQLite's.

@@ -15,7 +15,8 @@ extension SQLiteWriter {
                 switch request.source {
                 case .objects(let objects):
                     for object in objects { try insert.add(object) }
-                case .handler(let handler):
+                case .handler(let make):
+                    let handler = make()
                     var row: [String: StoreValue] = [:]
                     while try insert.fill(&row, by: handler) == .insert { try insert.add(row) }
                 }

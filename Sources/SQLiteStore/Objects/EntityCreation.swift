@@ -8,6 +8,7 @@ extension SQLiteWriter {
         try entity.checkIsCreatable(in: name)
         try change("creating the table \(entity.name)") { db in
             if let existing = try catalog.table(entity.name, db) {
+                try requireNoModel(existing)
                 if let difference = entity.difference(from: existing.entity) {
                     throw StoreError(
                         .unsupported, store: name, message: "\(existing.name) is there already, with \(difference)")
@@ -38,10 +39,10 @@ extension SQLiteWriter {
     public func createIndex(on entity: String, attributes: [String], isUnique: Bool) throws(StoreError) {
         try change("creating an index of \(entity)") { db in
             let scope = try tableScope(entity, db)
-            guard scope.table.managed == nil, !attributes.isEmpty else {
+            try requireNoModel(scope.table)
+            guard !attributes.isEmpty else {
                 throw StoreError(
-                    .unsupported, store: name, message: "\(scope.table.name) cannot have such an index",
-                    hint: "an index has attributes, and the schema of a Core Data store belongs to its model")
+                    .unsupported, store: name, message: "an index of \(scope.table.name) has no attributes")
             }
             let columns = try attributes.map { try scope.attribute($0, store: name).name }
             let isThere = scope.table.indexes.contains {
@@ -58,11 +59,20 @@ extension SQLiteWriter {
 
     /// Removes an entity and its rows.
     public func dropEntity(named name: String) throws(StoreError) {
-        try run("removing the table \(name)") { db in
+        try change("removing the table \(name)") { db in
             guard let table = try catalog.table(name, db) else { return }
+            try requireNoModel(table)
             try db.execute(sql: "DROP TABLE \(table.sql)")
             try didChangeSchema(db)
         }
+    }
+
+    /// Throws if the schema of an entity belongs to a Core Data model. Entities of a family share one table.
+    private func requireNoModel(_ table: SQLiteTable) throws(StoreError) {
+        guard table.managed != nil else { return }
+        throw StoreError(
+            .unsupported, store: name,
+            message: "\(table.name) stays as it is: the schema of a Core Data store belongs to its model")
     }
 
     /// Forgets what was known of the schema, and watches new tables for the history.

@@ -56,7 +56,7 @@ extension SQLiteFile {
     }
 
     /// Some different values of an attribute, from the first rows, the last ones and between.
-    public func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
+    package func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try run("sampling \(entity)") { db in
             let scope = try scope(entity, db)
             let attribute = try scope.attribute(attribute, store: name)

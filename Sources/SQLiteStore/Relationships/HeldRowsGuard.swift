@@ -1,6 +1,6 @@
 import GRDB
 import GRDBSQLite
-public import PriceStore
+package import PriceStore
 
 /// Refuses to let held rows go, whatever deletes them: temporary triggers on tables from which cascades take rows, or the store's own
 /// triggers may.
@@ -110,7 +110,7 @@ extension SQLiteFileConnection {
 
 extension SQLiteFile {
     /// Whether a delete of rows of an entity can delete rows of another one, or the same rows, or change attributes of them.
-    public func deletes(
+    package func deletes(
         from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
         changing attributes: [String]
     ) throws(StoreError) -> Bool {

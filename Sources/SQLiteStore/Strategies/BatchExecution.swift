@@ -5,23 +5,7 @@ extension SQLiteWriter {
     /// Carries out a batch delete in one transaction of its own.
     @discardableResult
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
-        var request = request
-        if case .objectIDs(let ids) = request.fetchRequest.predicate {
-            request.fetchRequest.entity = try entity(of: ids, from: request.fetchRequest.entity)
-        }
-        return try execute(DeleteWork(request))
-    }
-
-    /// The entity of a request for IDs: the one that it names, or the nearest that this one inherits from and that has
-    /// all of them as rows of its own or of its sub-entities. So their order makes no difference.
-    private func entity(of ids: [ObjectID], from name: String) throws(StoreError) -> String {
-        let wanted = Set(ids.map(\.entity))
-        var next: String? = wanted.count > 1 ? name : nil
-        while let candidate = next, let model = try entity(named: candidate)?.model {
-            if wanted.isSubset(of: model.subentities + [candidate]) { return candidate }
-            next = model.parent
-        }
-        return name
+        try execute(DeleteWork(namingEntity(request)))
     }
 
     /// Carries out a batch of a deletion, or all of it, in one transaction of its own.
@@ -29,14 +13,14 @@ extension SQLiteWriter {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.technique == .rebuild {
-            if request.isPlanned { try run("reading the schema") { try catalog.schema?.confirm(self, $0) } }
+            if request.isPlanned { try run("reading the schema") { try catalog.confirm($0) } }
             return try rebuild(request)
         }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             let counters = try DeleteCounters.of(request, self, db)
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
-                    if request.isPlanned { try catalog.schema?.confirm(self, db) }
+                    if request.isPlanned { try catalog.confirm(db) }
                     try archiver?.begin(request.request.withoutPlace, self, db)
                     var batch = try BatchDelete(request, self, db, archiver)
                     let continuation = try batch.run()

@@ -1,5 +1,5 @@
 import GRDB
-public import PriceStore
+package import PriceStore
 
 /// The deletion of a surveyed rule's rows at work on a SQLite file.
 final class SQLiteDeletion: Deletion {
@@ -100,14 +100,14 @@ final class SQLiteDeletion: Deletion {
 
 extension SQLiteWriter {
     /// The deletion of the rows that a request names.
-    public func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
+    package func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion {
         try SQLiteDeletion(request, self)
     }
 }
 
 extension SQLiteFile {
     /// How the rows of a request would be deleted now.
-    public func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
+    package func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline {
         let findings = try findings(of: request)
         return DeletionOutline(findings.technique, findings, of: request)
     }

@@ -1,15 +1,14 @@
 import GRDB
-public import PriceStore
+package import PriceStore
 
 extension SQLiteFile {
     /// What a rule would find and delete, from one state of the store.
-    public func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
+    package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { db in
             let changesBefore = db.totalChangesCount
             defer { changes.temporaryRowCount += db.totalChangesCount - changesBefore }
             let found = try snapshot(db) { () throws -> Findings in
                 let mark = try changeMark(db)
-                if catalog.schema == nil { catalog.schema = try KnownSchema(self, db) }
                 forgetSparingRows(unless: mark)
                 var found = try findings(of: request, db)
                 try found.survey.countHeld(request) { try count($0) }

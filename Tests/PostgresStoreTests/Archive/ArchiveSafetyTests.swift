@@ -81,6 +81,26 @@ struct ArchiveSafetyTests {
         #expect(try archived.database.run("SELECT count(*) FROM s.note") == ["5"])
     }
 
+    /// The columns that ON DELETE SET NULL does not name stay as they are, and need not be NULL.
+    @Test func aKeyThatClearsOneOfItsColumnsIsCarriedOut() throws {
+        let archived = try ArchivedDatabase(
+            """
+            CREATE TABLE t (ten int, id int, at timestamptz, PRIMARY KEY (ten, id));
+            CREATE TABLE c (id int PRIMARY KEY, ten int NOT NULL, t int, FOREIGN KEY (ten, t) REFERENCES t ON DELETE SET NULL (t));
+            INSERT INTO t SELECT 1, n, '2025-01-01' FROM generate_series(1, 5) n; INSERT INTO t VALUES (1, 9, '2026-06-01');
+            INSERT INTO c SELECT n, 1, n FROM generate_series(1, 5) n;
+            """)
+        let before = try archived.contents()
+        #expect(try archived.database.reader().survey(Self.request()).obstacles.isEmpty)
+        #expect(try archived.delete("t")?.referenceCount == 5)
+        #expect(try archived.database.run("SELECT count(ten), count(t) FROM c") == ["5|0"])
+        #expect(try archived.undo().total.referenceCount == 5)
+        #expect(try archived.contents() == before)
+        var request = Self.request()
+        request.relationships = .nullify
+        #expect(try archived.database.reader().survey(request).obstacles.map(\.rowCount) == [5])
+    }
+
     // MARK: A schema that changes
 
     private static let function =
@@ -94,7 +114,7 @@ struct ArchiveSafetyTests {
         function + "CREATE TRIGGER tr AFTER DELETE ON t FOR EACH ROW EXECUTE FUNCTION f()",
         "CREATE TABLE kid (secret text) INHERITS (t)", "ALTER TABLE t ENABLE TRIGGER known",
         "CREATE OR REPLACE FUNCTION g() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN DELETE FROM note; RETURN OLD; END'",
-        "ALTER TABLE t ENABLE ROW LEVEL SECURITY",
+        "ALTER TABLE t ENABLE ROW LEVEL SECURITY", "CREATE RULE ru AS ON UPDATE TO t DO ALSO DELETE FROM note",
         "ALTER TABLE t RENAME TO t_was; CREATE TABLE t AS SELECT id, at FROM t_was",
     ])
     func aSchemaThatChangesDuringTheRunEndsIt(_ change: String) throws {
@@ -188,6 +208,28 @@ struct ArchiveSafetyTests {
     }
 
     // MARK: Undo
+
+    /// Values would be rounded to the type that a column has now.
+    @Test(arguments: ["ALTER TABLE t ALTER n TYPE int", "ALTER TABLE c ALTER t TYPE bigint"])
+    func aSchemaThatChangesDuringAnUndoEndsIt(_ change: String) throws {
+        let archived = try ArchivedDatabase(
+            Self.table
+                + "ALTER TABLE t ADD n numeric; UPDATE t SET n = id + 0.5; CREATE TABLE c (id int PRIMARY KEY, t int REFERENCES t ON DELETE SET NULL);"
+                + "INSERT INTO c SELECT n, n FROM generate_series(1, 5) n")
+        let before = try archived.contents()
+        try archived.delete("t")
+        let restoration = try archived.database.writer().restoration(of: archived.request())
+        #expect(try restoration.restoreNext(rows: 2).hasMore)
+        let part = try archived.contents()
+        try archived.database.run(change)
+        let told = storeError { _ = try restoration.restoreNext(rows: 2) }
+        #expect(
+            told?.kind == .unsupported && told?.message.contains("has changed since the undo began") == true,
+            "\(told as Any)")
+        try archived.database.run("ALTER TABLE t ALTER n TYPE numeric")
+        try archived.database.run("ALTER TABLE c ALTER t TYPE int")
+        #expect(try archived.contents()["c"] == part["c"] && part["c"] != before["c"])
+    }
 
     /// A state of the trigger's own is about the row.
     @Test func aRowThatATriggerRefusesIsSkipped() throws {

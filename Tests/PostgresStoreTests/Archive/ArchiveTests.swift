@@ -217,6 +217,7 @@ struct ArchiveTests {
             (touched("BEFORE UPDATE OF at", "NEW.at := now()"), nil),
             ("ALTER TABLE t " + (1...1598).map { "ADD c\($0) bool" }.joined(separator: ", "), "1600 columns"),
             ("CREATE RULE ru AS ON DELETE TO t DO INSTEAD NOTHING", "the rule ru of t"),
+            ("CREATE RULE ru AS ON UPDATE TO t DO ALSO SELECT 1", nil),
             ("CREATE TABLE kid (x int) INHERITS (t)", "other tables inherit from t"),
             ("CREATE TABLE kid (t int REFERENCES t ON DELETE SET NULL)", "kid, which has no primary key"),
             ("CREATE TABLE kid (t int PRIMARY KEY DEFAULT 9 REFERENCES t ON DELETE SET DEFAULT)", "t of kid"),

@@ -29,6 +29,15 @@ struct ExecuteTests {
         #expect(try store.column("SELECT note FROM item WHERE id = 1") == ["mine"])
     }
 
+    @Test func unsavedChangesHoldADeleteInBatchesBackEvenIfNoSavedRowMatches() throws {
+        let done = BatchDeleteRequest(
+            fetchRequest: StoreFetchRequest(entity: "item", predicate: Attribute("done") == true))
+        try context.all("item")[0].setValue(true, for: "done")
+        #expect { try context.execute(done, inBatchesOf: 100) } throws: { "\($0)".contains("unsaved item objects") }
+        try context.save()
+        #expect(try context.execute(done, inBatchesOf: 100).deletedCount == 1)
+    }
+
     @Test func aBatchUpdateOfKeysLeavesNoObjectWithAFormerKey() throws {
         let items = try context.all("item")
         try context.executeAndMergeChanges(

@@ -48,6 +48,18 @@ struct StorableTests {
         #expect(latest == [prices[1]])
     }
 
+    @Test func aRequestOfTypedRowsCanBeExecutedAgain() throws {
+        try store.change("CREATE UNIQUE INDEX time ON GoldPrice (time)")
+        try context.execute(BatchInsertRequest([GoldPrice(time: 2, dollars: nil)]))
+        let request = BatchInsertRequest((1...3).map { GoldPrice(time: $0, dollars: 1) })
+        #expect(throws: StoreError.self) { try context.execute(request) }
+        try context.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "GoldPrice")))
+        for _ in 1...2 {
+            #expect(try context.execute(request).insertedCount == 3)
+            try context.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "GoldPrice")))
+        }
+    }
+
     @Test func aValueOfAnotherTypeNamesItsAttribute() throws {
         try store.change("INSERT INTO GoldPrice (time, dollars) VALUES ('soon', 1)")
         let error = try #require(throws: ManagedObjectError.self) { try context.fetch(GoldPrice.self) }

@@ -3,13 +3,13 @@ import PriceStore
 
 /// A real store that tells before each change what it is about to do, so that a test can change a file, or break the
 /// run off, at that instant.
-final class HookedWriter: ObjectStore {
+final class HookedWriter: ObjectStore, RetentionWriter {
     enum Change: Equatable { case begin, insert, commit, delete, create, drop }
 
-    private let writer: any ObjectStore
+    private let writer: any ObjectStore & RetentionWriter
     private let willChange: (Change) throws(StoreError) -> Void
 
-    init(_ writer: any ObjectStore, willChange: @escaping (Change) throws(StoreError) -> Void) {
+    init(_ writer: any ObjectStore & RetentionWriter, willChange: @escaping (Change) throws(StoreError) -> Void) {
         self.writer = writer
         self.willChange = willChange
     }
@@ -33,6 +33,35 @@ final class HookedWriter: ObjectStore {
         try writer.sample(entity: entity, attribute: attribute, limit: limit)
     }
     func sizeBytes() throws(StoreError) -> Int64 { try writer.sizeBytes() }
+    func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { try writer.sizeBytes(ofEntity: entity) }
+
+    func deletes(
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
+        changing attributes: [String]
+    ) throws(StoreError) -> Bool {
+        try writer.deletes(from: entity, relationships, canReach: other, changing: attributes)
+    }
+
+    func countSpared(
+        _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) throws(StoreError) -> Int {
+        try writer.countSpared(entity, date: date, filter: filter, by: deletes, limit: limit)
+    }
+
+    func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
+        try writer.archiveObstacle(of: request)
+    }
+
+    func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
+        try writer.restorable(request)
+    }
+
+    func beginArchive(_ request: ArchiveRequest) throws(StoreError) { try writer.beginArchive(request) }
+    func completeArchive() throws(StoreError) -> ArchiveResult? { try writer.completeArchive() }
+
+    func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
+        try writer.restoration(of: request)
+    }
 
     func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy

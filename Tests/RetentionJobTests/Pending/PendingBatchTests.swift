@@ -134,7 +134,7 @@ struct PendingBatchTests {
         let saved = try fixture.dates()
         #expect(!saved.isEmpty)
         try fixture.folder.write("pending/a.csv", replacement.text)
-        for inserter in [try SQLiteReader(path: fixture.storePath), nil] as [(any StoreInserter)?] {
+        for inserter in [try SQLiteReader(path: fixture.storePath), nil] as [(any RetentionInserter)?] {
             let report = try fixture.save(into: inserter)
             #expect(report.problems.count == 1 && report.problems[0].contains("was replaced or changed after"))
         }

@@ -133,7 +133,7 @@ struct PendingRenameTests {
         var policy = fixture.policy()
         policy.pending[0].entity = "Other"
         policy.rules[0].entity = "Other"
-        for inserter: any StoreInserter in [try SQLiteReader(path: fixture.storePath), writer] {
+        for inserter: any RetentionInserter in [try SQLiteReader(path: fixture.storePath), writer] {
             let report = try fixture.save(into: inserter, policy: policy)
             #expect(report.saved == 0 && report.problems.count == 1, "\(report)")
             #expect(report.problems.first?.contains("write entity: Price until a run has saved the rest") == true)

@@ -45,7 +45,7 @@ final class PendingStoreFixture {
 
     @discardableResult
     func save(
-        into inserter: (any StoreInserter)? = nil, policy: Policy? = nil, now: Instant = PendingStoreFixture.now,
+        into inserter: (any RetentionInserter)? = nil, policy: Policy? = nil, now: Instant = PendingStoreFixture.now,
         mayContinue: @escaping () -> Bool = { true }, note: @escaping (String) -> Void = { _ in }
     ) throws -> RunReport.Pending {
         let quiet = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }

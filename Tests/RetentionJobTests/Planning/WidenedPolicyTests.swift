@@ -305,7 +305,7 @@ private struct WidenedJudge {
 
     init(_ file: PriceFile, _ policy: Policy) throws {
         self.policy = policy
-        let reader: any StoreReader = try file.reader()
+        let reader: any RetentionReader = try file.reader()
         rows = try reader.fetch(StoreFetchRequest(entity: "price"), attributes: ["id", "at", "symbol", "v"]).map {
             Row(id: $0[0].number ?? 0, at: $0[1].number, symbol: $0[2].word, v: $0[3].number)
         }

@@ -158,6 +158,20 @@ struct RestorationTests {
         #expect(try archived.store.rows("SELECT price FROM note") == ["9", "2", "9", "NULL"])
     }
 
+    @Test(arguments: [20, 21]) func aRefusedReferenceKeepsNoOtherFromBeingRestored(_ refused: Int) throws {
+        let archived = try ArchivedStore(Self.family)
+        try archived.delete("price")
+        try archived.store.change {
+            try $0.execute(
+                sql:
+                    "CREATE TRIGGER no BEFORE UPDATE OF price ON note WHEN new.id = \(refused) BEGIN SELECT RAISE(ABORT, 'no'); END"
+            )
+        }
+        let found = try archived.undo().tables["note"]
+        #expect(found?.referenceCount == 1 && found?.skippedReferenceCount == 1)
+        #expect(try archived.store.rows("SELECT id FROM note WHERE price IS NULL AND id < 22") == ["\(refused)"])
+    }
+
     @Test func childrenOfASkippedRowAreNotGivenToTheRowThatHasItsKey() throws {
         let archived = try ArchivedStore(Self.family)
         try archived.delete("price")

@@ -100,4 +100,64 @@ struct SubentityTests {
             #expect(try reader.count(request) == count)
         }
     }
+
+    @Test func aRequestThatNamesAnEntityIsNotWidenedByItsIDs() throws {
+        let store = try store()
+        let writer = try SQLiteWriter(path: store.path)
+        let car = try writer.fetchObjectIDs(
+            StoreFetchRequest(entity: "Car", fetchLimit: 1, includesSubentities: false))
+        var request = BatchDeleteRequest(fetchRequest: all)
+        request.fetchRequest.predicate = .objectIDs(try writer.fetchObjectIDs(own) + car)
+        #expect(throws: StoreError.self) { try writer.count(request.fetchRequest) }
+        #expect(throws: StoreError.self) { try writer.execute(request) }
+        #expect(throws: StoreError.self) { try StoreContext(writer).execute(request, inBatchesOf: 10) }
+        #expect(try counts(store) == [115, 5, 5])
+    }
+
+    @Test(arguments: [false, true]) func mixedIDsCanBeDeletedInBatches(reversed: Bool) throws {
+        let store = try store()
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        let ids = try context.fetchObjectIDs(StoreFetchRequest(entity: "Car")).sorted {
+            ($0.entity < $1.entity) != reversed
+        }
+        #expect(try context.execute(BatchDeleteRequest(objectIDs: ids), inBatchesOf: 50).deletedCount == 125)
+        #expect(try context.execute(BatchDeleteRequest(objectIDs: []), inBatchesOf: 50).deletedCount == 0)
+        #expect(try counts(store) == [0, 0, 0])
+    }
+
+    @Test(arguments: [MergePolicy.error, .storeWins]) func objectsOfASubentityHaveAllTheirAttributes(
+        policy: MergePolicy
+    ) throws {
+        let store = try store()
+        let context = StoreContext(try SQLiteWriter(path: store.path))
+        context.mergePolicy = policy
+        let expensive = try context.fetch(StoreFetchRequest(entity: "ExpensiveSportCar"))
+        let cars = try context.fetch(StoreFetchRequest(entity: "Car"))
+        #expect(cars.count == 125 && cars.allSatisfy { !$0.isFault })
+        for car in expensive { #expect(try !car.value(for: "isLimitedEdition").isNull) }
+        let other = StoreContext(try SQLiteWriter(path: store.path))
+        other.mergePolicy = policy
+        let read = try other.fetch(all).filter { $0.entity == "ExpensiveSportCar" }
+        #expect(try !read[0].value(for: "isLimitedEdition").isNull)
+        try read[0].setValue("Mine", for: "maker")
+        try other.delete(read[1])
+        try other.save()
+        #expect(try read[0].text(for: "maker") == "Mine")
+        #expect(try counts(store) == [115, 5, 4])
+    }
+
+    @Test func theSchemaOfAModelIsNotChanged() throws {
+        let store = try store()
+        let writer = try SQLiteWriter(path: store.path)
+        let before = try store.rows("SELECT sql FROM sqlite_schema ORDER BY name")
+        for entity in ["Car", "SportCar"] {
+            let wider = Entity(name: entity, attributes: [Attribute(name: "extra", affinity: .text)])
+            for change in [{ try writer.dropEntity(named: entity) }, { try writer.createEntity(wider) }] {
+                #expect { try change() } throws: {
+                    ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("belongs to its model")
+                }
+            }
+        }
+        #expect(try store.rows("SELECT sql FROM sqlite_schema ORDER BY name") == before)
+    }
 }

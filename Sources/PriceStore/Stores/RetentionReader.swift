@@ -1,0 +1,168 @@
+/// What a retention job asks of a store besides what any program does: what its rules would find, how rows would be deleted, and
+/// what archives hold.
+package protocol RetentionReader: StoreReader {
+    /// What a rule would find and delete, counted exactly.
+    func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
+
+    /// How the rows of a request would be deleted now.
+    ///
+    /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
+    func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
+
+    /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows; or can set some
+    /// attributes of them to NULL or a default.
+    ///
+    /// - Parameters:
+    ///   - entity: whose rows a request names.
+    ///   - relationships: what the request does with rows that refer to them.
+    ///   - other: any entity, or the same.
+    ///   - attributes: names of attributes of that entity.
+    func deletes(
+        from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule, canReach other: String,
+        changing attributes: [String]
+    ) throws(StoreError) -> Bool
+
+    /// How many readable rows of an entity that match a filter remain after several deletes, one after the other, with
+    /// all related rows. Nothing is deleted.
+    ///
+    /// - Parameters:
+    ///   - entity: whose rows are counted.
+    ///   - date: what makes a row readable.
+    ///   - filter: the rows to count.
+    ///   - deletes: in their order.
+    ///   - limit: the count stops here; nil: no limit.
+    func countSpared(
+        _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
+    ) throws(StoreError) -> Int
+
+    /// Throws if an entity's rows or indexes are damaged, of kind `inputOutput`. It may read all of them. A store whose
+    /// server looks after that need do nothing.
+    func verify(entity: String) throws(StoreError)
+
+    /// Up to `limit` different values of an attribute, from across the entity; for messages and for recognising formats.
+    func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue]
+
+    /// The size of the store's main file or database in bytes.
+    func sizeBytes() throws(StoreError) -> Int64
+
+    /// The space of an entity's rows and indexes in bytes; nil if the store does not know.
+    func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64?
+
+    /// How the store holds an entity's rows where they are not in one plain table, as a phrase: its parts, its servers, and
+    /// what the store does with them by itself; nil: there is nothing to tell.
+    func layout(ofEntity entity: String) throws(StoreError) -> String?
+
+    /// Why the rows of a request cannot be archived before they are deleted, as a clause; nil: they can.
+    func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String?
+
+    /// Throws unless archives can be made at a place in the store itself, and nobody else can change them.
+    ///
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if there is no such place or something else is in it, of kind
+    ///   `permission` if it is someone else's, others can create in it, or this user cannot.
+    func checkArchivePlace(_ name: String) throws(StoreError)
+
+    /// The archives that the store itself holds at a place, the oldest first.
+    func archives(in place: String) throws(StoreError) -> [StoredArchive]
+
+    /// What an archive holds for each table, compared with the store as it is.
+    ///
+    /// - Throws: ``StoreError`` as ``RetentionWriter/restoration(of:)``.
+    func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable]
+
+    /// What must be done once to enable incremental reclaim, as a clause; nil: nothing, or the engine reclaims space
+    /// itself.
+    func reclaimAdvice() throws(StoreError) -> String?
+}
+
+extension RetentionReader {
+    /// The store itself holds no archives.
+    package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
+
+    /// None: the store itself holds no archives.
+    package func archives(in place: String) throws(StoreError) -> [StoredArchive] { [] }
+
+    fileprivate var noArchives: StoreError {
+        StoreError(.unsupported, store: name, message: "the engine \(engine) has no archives")
+    }
+
+    /// Nil: the engine looks after its files itself.
+    package func reclaimAdvice() throws(StoreError) -> String? { nil }
+
+    /// Nil: rows are in plain tables.
+    package func layout(ofEntity entity: String) throws(StoreError) -> String? { nil }
+
+    /// Nothing: a server looks after its files itself.
+    package func verify(entity: String) throws(StoreError) {}
+}
+
+/// A store in which a job's import can be carried out, or rehearsed.
+package typealias RetentionInserter = RetentionReader & StoreInserter
+
+/// What a retention job does with a store besides what any program does: deletes in parts, archives, and what other programs must
+/// not suffer from.
+package protocol RetentionWriter: RetentionReader, StoreWriter {
+    /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
+    /// Obstacles of ``BatchDeleteRequest/RelationshipRule/deny`` are not checked again: rows that arrive later follow
+    /// the schema.
+    func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
+
+    /// Whether others use the store: another connection has it open, or has written since the last call.
+    func isInUseByOthers() throws(StoreError) -> Bool
+
+    /// Limits the size of files beside the store that grow while it is changed. Call it between batches.
+    ///
+    /// - Returns: what prevents that, as a sentence for a warning; nil: nothing does.
+    /// - Throws: ``StoreError`` of kind `busy` if they are so large that nothing more should be written.
+    func boundSideFiles() throws(StoreError) -> String?
+
+    /// How long the next batch should wait, beyond the pause for other connections; nil: not at all.
+    func wantedPause() throws(StoreError) -> WantedPause?
+
+    /// Begins the archive of a run. From now on each deletion whose request has an ``SurveyRequest/archiveRule`` copies
+    /// its rows to the archive before it deletes them: a row is deleted only if its copy is on disk and equal.
+    ///
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if the archive cannot be made there.
+    func beginArchive(_ request: ArchiveRequest) throws(StoreError)
+
+    /// Checks the archive that was begun, brings it to disk and ends it. An archive without rows is removed.
+    ///
+    /// - Returns: the archive; nil: there is none, because nothing was archived.
+    func completeArchive() throws(StoreError) -> ArchiveResult?
+
+    /// Removes an archive that the store itself holds, and nothing that is no part of it.
+    func removeArchive(of run: String, in place: String) throws(StoreError)
+
+    /// The restoration of what a run deleted.
+    ///
+    /// - Throws: ``StoreError`` if the archive is missing, damaged, incomplete and perhaps wrong, not the one that is meant, or of another
+    ///   store; or if the store lacks a table or column of it.
+    func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration
+}
+
+extension RetentionWriter {
+    /// Nil: the store asks for no pause.
+    package func wantedPause() throws(StoreError) -> WantedPause? { nil }
+
+    /// Nothing: a store without such files.
+    package func boundSideFiles() throws(StoreError) -> String? { nil }
+
+    /// The store itself holds no archives.
+    package func removeArchive(of run: String, in place: String) throws(StoreError) { throw noArchives }
+}
+
+/// How long a store asks to wait before the next batch, beyond the usual pause.
+package struct WantedPause: Hashable, Sendable {
+    /// How long to wait.
+    package var length: Duration
+    /// Why, as a clause.
+    package var reason: String
+    /// Whether to ask again before the batch, until there is no such wish any more.
+    package var isUntilOver: Bool
+
+    /// Makes a wish; engines do.
+    package init(length: Duration, reason: String, isUntilOver: Bool = false) {
+        self.length = length
+        self.reason = reason
+        self.isUntilOver = isUntilOver
+    }
+}
