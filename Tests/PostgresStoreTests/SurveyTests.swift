@@ -18,6 +18,25 @@ struct SurveyTests {
         }
     }
 
+    /// At 2:00 clocks are set to 3:00. 2:30 is the instant of 3:30, though it comes before 3:10 in the column.
+    @Test(arguments: ["", "CREATE INDEX ON q (at);"])
+    func skippedLocalTimesAreInTheOrderOfTheirInstants(_ index: String) throws {
+        let database = try TestDatabase("CREATE TABLE q (at timestamp); \(index)")
+        let zone = try #require(CalendarZone(identifier: "Europe/Berlin"))
+        func survey(_ rows: String) throws -> Survey {
+            try database.run("TRUNCATE q")
+            try database.run("INSERT INTO q VALUES \(rows)")
+            return try database.reader(zone: zone).survey(
+                SurveyRequest(entity: "q", date: .of("at", zone: zone), cutoff: at("2026-04-01")))
+        }
+        let newest = try survey("('2026-03-01'), ('2026-03-29 02:30'), ('2026-03-29 03:10')")
+        #expect(newest.expiredCount == 3 && newest.newestExpired == at("2026-03-29T01:30:00Z"))
+        #expect(newest.newest == newest.newestExpired && newest.newestOfEntity == newest.newestExpired)
+        #expect(
+            try survey("('2026-03-30'), ('2026-03-29 02:30'), ('2026-03-29 03:10')").oldest
+                == at("2026-03-29T01:10:00Z"))
+    }
+
     /// With an index and nothing expired only the rows that could matter are looked at; unreadable ones are counted all
     /// the same, also those between the cutoff and a later `earliest`.
     @Test func aPartialCountIsExactAboutWhatItTells() throws {

@@ -45,6 +45,32 @@ extension PostgresConnection {
                 .map { "(" + (try condition($0.fetchRequest.predicate, scope)) + ") IS NOT TRUE" })
     }
 
+    /// Local times that clocks skip are later than those behind them. Where an end of the rows is among these, it is looked for
+    /// again.
+    func correctEnds(_ rows: SurveyRows, into survey: inout Findings) throws {
+        guard rows.date.type == .timestamp, !rows.date.date.zone.isUTC else { return }
+        func end(_ instant: Instant?, _ condition: @autoclosure () throws -> SQLFragment, newest: Bool) throws
+            -> Instant?
+        {
+            guard let instant, let skip = rows.date.date.zone.skip(at: instant) else { return instant }
+            let times = newest ? skip : skip.upperBound..<2 * skip.upperBound - skip.lowerBound
+            func isBeside(_ sign: String, _ seconds: Int64) -> SQLFragment {
+                "\(rows.date.column) \(sign) " + .bound(Instant(unixSeconds: seconds).serverText, "timestamp")
+            }
+            let other = try edge(
+                rows, .all([condition(), isBeside(">=", times.lowerBound), isBeside("<", times.upperBound)]),
+                ascending: !newest)
+            return other.map { newest ? max($0, instant) : min($0, instant) } ?? instant
+        }
+        let readable = rows.date.readable()
+        survey.oldest = try end(survey.oldest, .all([readable, rows.filter]), newest: false)
+        survey.newest = try end(survey.newest, .all([readable, rows.filter]), newest: true)
+        survey.newestOfEntity = try end(survey.newestOfEntity, readable, newest: true)
+        survey.newestExpired = try end(
+            survey.newestExpired,
+            .all([condition(rows.request.deletion, rows.scope), notPreceding(rows.request, rows.scope)]), newest: true)
+    }
+
     /// The rows before the cutoff as one group, counted by the index alone where it is vacuumed.
     ///
     /// - Parameters:

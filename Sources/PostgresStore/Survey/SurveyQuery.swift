@@ -27,6 +27,7 @@ extension PostgresDatabase {
             try beginKnowing()
             let guards = try guards(of: scope.table)
             try count(rows, guards, into: &survey)
+            try correctEnds(rows, into: &survey)
             try chooseTechnique(rows, guards, into: &survey)
             try describe(rows, into: &survey)
             if survey.expiredAloneCount > 0 { try note(survey.expiredAloneCount, rows, guards) }

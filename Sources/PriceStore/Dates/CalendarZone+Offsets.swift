@@ -29,4 +29,16 @@ extension CalendarZone {
         }
         return pieces
     }
+
+    /// The local times, in seconds, that clocks skip when they are set forward, if as many behind them are the same instants and
+    /// this one is among these; nil: it is not.
+    package func skip(at instant: Instant) -> Range<Int64>? {
+        let day: Int64 = 86_400_000_000
+        let pieces = offsetPieces(from: instant.advanced(byMicroseconds: -day), to: instant)
+        guard pieces.count > 1, let last = pieces.last else { return nil }
+        let gap = last.offset - pieces[pieces.count - 2].offset
+        let change = Instant(unixSeconds: last.localStart - last.offset)
+        guard gap > 0, instant < change.advanced(byMicroseconds: gap * 1_000_000) else { return nil }
+        return last.localStart - gap..<last.localStart
+    }
 }
