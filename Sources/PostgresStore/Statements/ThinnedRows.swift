@@ -29,10 +29,10 @@ extension PostgresConnection {
         let lists = zip(names, found.keys).map { name, values in
             SQLFragment.bound(ServerArray.text(values), "\(scope.table.typeNames[name] ?? "text")[]")
         }
-        let keys = names.indices.map { "k\($0)" }
-        let same = zip(scope.key, keys).map { SQLFragment("\($0) = picked.\($1)") }
-        return "NOT EXISTS (SELECT 1 FROM unnest(" + .joined(lists, by: ", ", empty: .never)
-            + ") AS picked (\(keys.joined(separator: ", "))) WHERE " + .all(same) + ")"
+        let keys = names.indices.map { "k\($0)" }.joined(separator: ", ")
+        // A sub-query that refers to nothing outside is hashed. As a join it may be read again for each row.
+        return "(\(scope.key.joined(separator: ", "))) NOT IN (SELECT \(keys) FROM unnest("
+            + .joined(lists, by: ", ", empty: .never) + ") AS picked (\(keys)))"
     }
 
     /// The picks of a rule, found when they are first needed.
