@@ -134,6 +134,7 @@ struct Report: Decodable {
         }
         var changes: [Change]
         var rows: Int
+        var oldest: String?
     }
 
     struct RowSample: Decodable {

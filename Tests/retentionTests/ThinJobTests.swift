@@ -66,6 +66,11 @@ struct ThinJobTests {
         #expect(run.exitCode == 65 && run.rules[0].refusal == "policy_widened" && run.rules[0].deleted == 0)
         #expect(run.rules[0].widened?.changes.map(\.key) == ["thin"])
         #expect((1...kept[1].rows).contains(run.rules[0].widened?.rows ?? 0))
+        // Without its days the rule keeps what is older than all that it would delete.
+        try job.folder.write(
+            Sample.policy(Sample.rule("thin: { per: [symbol], monthly: forever }", age: "30d")), to: "retention.yaml")
+        let days = try #require(try job.report().rules[0].widened)
+        #expect(days.rows > 40 && days.oldest ?? "" > Sample.date(61), "\(days)")
     }
 
     @Test func keepLastAHoldAnArchiveAndAPlanGoWithIt() throws {

@@ -166,7 +166,8 @@ extension WidenedRule {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
         let survey = step.survey
         guard survey.unsupported == nil, survey.expiredCount > 0 else { return }
-        let more = try request.narrowed(to: before.reduce(.all) { $0 && .notTrue($1) }, reader)
+        // What the rule keeps may be older than all that it deletes.
+        let more = try request.narrowed(to: before.reduce(request.notSpared ?? .all) { $0 && .notTrue($1) }, reader)
         if more.expiredCount > 0 { (rowCount, oldest, newest) = (more.expiredCount, more.oldest, more.newestExpired) }
         guard let old = former?.rule.rule else { return }
         let whole = survey.expiredCount + survey.cascadedCount
