@@ -120,8 +120,13 @@ extension SQLiteFileConnection {
         if inRange > 0 {
             let notSpared = try request.notSpared.map { try condition($0, rows.scope, db) } ?? .always
             let alone = SQLFragment.all([rows.expired, notSpared])
-            survey.expiredAloneCount = notSpared == .always ? inRange : try count(select("count(*)", rows, alone), db)
+            survey.expiredAloneCount =
+                try notSpared == .always
+                ? inRange
+                : countPicks(request, rows, db).map { inRange - $0 } ?? count(select("count(*)", rows, alone), db)
             survey.keptByRuleCount = inRange - survey.expiredAloneCount
+            // Where rows are thinned each run finds those that earlier ones have kept.
+            guard survey.expiredAloneCount > 0 else { return }
             let others = try notPreceding(request, rows.scope, db)
             let counted = SQLFragment.all([alone, others])
             survey.expiredCount =
@@ -130,6 +135,14 @@ extension SQLiteFileConnection {
             survey.newestExpired = try edge(rows, counted, newest: true, db).flatMap(request.date.instant)
             survey.leavesReadableRows = try leavesReadableRows(rows, alone, request.cutoff, survey, db)
         }
+    }
+
+    /// How many rows before the cutoff stay, if these are all picks of the rule and nothing else; nil: they must be counted.
+    private func countPicks(_ request: SurveyRequest, _ rows: SurveyRows, _ db: Database) throws -> Int? {
+        guard let thinning = request.thinningBeforeCutoff, thinning.among == request.filter, request.keepLast == nil,
+            request.holds.isEmpty, rows.group == .always
+        else { return nil }
+        return try thinnedRows(thinning, rows.scope, db).counts.reduce(0) { $0 + $1.rowCount }
     }
 
     /// Counts all rows, if it matters how many there are.
