@@ -1,10 +1,12 @@
 import GRDB
+import GRDBSQLite
 import PriceStore
 
 /// The picks that a rule keeps of the rows before its cutoff, by their keys.
 ///
-/// They are found before the first delete and hold for the run's own deletes. After a commit of another connection they
-/// are found again, in the transaction at work: a pick may be gone, and a late row may be the only one of its bucket.
+/// They are found before the first delete and hold for the run's own deletes. After a commit of another connection a pick may
+/// be gone, and a late row may be the only one of its bucket. To find them again would keep writers waiting. So the rows of a
+/// bucket then go only if its pick is still there, and those behind it stay for the next run.
 struct ThinnedRows {
     /// Whose rows are kept, as in ``KeptRows/Key``.
     struct Key: Hashable {
@@ -13,39 +15,42 @@ struct ThinnedRows {
         var thinning: Thinning
     }
 
-    /// The temporary table of the keys `k0`, `k1` … and the number of the tier that keeps each; nil: none is kept.
-    var table: String?
+    /// What has found them; nil: no row is before the cutoff.
+    fileprivate var query: ThinningQuery?
     /// How many rows each tier keeps.
     var counts: [Survey.TierCount] = []
-    /// The version of the store in which they were found; nil: they must be found again.
+    /// The version of the store in which they were found; nil: the next survey finds them again.
     var version: Int?
 }
 
 extension SQLiteFileConnection {
     /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
-        guard let table = try thinnedRows(thinning, scope, db).table else { return .always }
-        return SQLFragment(
-            "NOT EXISTS (SELECT 1 FROM temp.\(table) AS picked WHERE \(scope.key.areKey(of: "picked")))")
+        let found = try thinnedRows(thinning, scope, db)
+        let isAsFound = try found.version == pragma("data_version", db)
+        guard let query = found.query else { return isAsFound ? .always : .never }
+        return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
-    /// The picks of a rule, found when they are first needed.
+    /// The picks of a rule, found when they are first needed, and for a survey whenever the store has changed.
     func thinnedRows(_ thinning: Thinning, _ entity: RowScope, _ db: Database) throws -> ThinnedRows {
         let key = ThinnedRows.Key(
             entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], thinning: thinning)
-        let version = try pragma("data_version", db)
-        let known = temporaries.thinnedRows[key]
-        if let known, known.version == version { return known }
-        if let table = known?.table { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
-        var found = try ThinningQuery(thinning, RowScope(entity.table, source: entity.source), self, db)?.find(self, db)
-        found = found ?? ThinnedRows()
-        found?.version = version
+        if let known = temporaries.thinnedRows[key] {
+            // Other programs would wait.
+            let isBatch = sqlite3_txn_state(db.sqliteConnection, "main") == SQLITE_TXN_WRITE
+            if known.version != nil || isBatch { return known }
+            for table in known.query?.tables ?? [] { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
+        }
+        var found = ThinnedRows(version: try pragma("data_version", db))
+        found.query = try ThinningQuery(thinning, RowScope(entity.table, source: entity.source), self, db)
+        found.counts = try found.query?.find(self, db) ?? []
         temporaries.thinnedRows[key] = found
-        return found ?? ThinnedRows()
+        return found
     }
 }
 
-/// The statements that find the picks of a rule.
+/// The statements that find the picks of a rule, and the temporary tables in which they are.
 private struct ThinningQuery {
     let thinning: Thinning
     let scope: RowScope
@@ -56,12 +61,51 @@ private struct ThinningQuery {
     let rows: SQLFragment
     /// The part of it that is not about the date.
     let among: SQLFragment
+    /// The start of each cell, as it compares with stored values, and the bucket of each tier.
+    let lookup: Lookup
+    /// The pick of each bucket that its tier has not let go of: `tier`, `bucket`, the group, `value` (its date), the key.
+    let picks: String
+    /// The keys `k0`, `k1` … of the picks before the cutoff, and the tier for which each counts.
+    let kept: String
+
+    var tables: [String] { [lookup.table, picks, kept] }
+    private var keys: [String] { scope.key.indices.map { "k\($0)" } }
+    private var names: [String] { columns.indices.map { "g\($0)" } }
+    private var groups: [String] { columns.map { scope.column($0) } }
+
+    /// The condition that a row is not kept.
+    var isNotKept: SQLFragment {
+        SQLFragment("NOT EXISTS (SELECT 1 FROM temp.\(kept) AS picked WHERE \(scope.key.areKey(of: "picked")))")
+    }
+
+    /// The condition that each bucket of a row has its pick still, on the right side of the row.
+    var isBesidePicks: SQLFragment {
+        let place = [date.orderValue] + scope.key
+        let pick = (["value"] + keys).map { "picked.\($0)" }
+        let isBeside =
+            "(\(place.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick.joined(separator: ", ")))"
+        let same = zip(place + groups, pick + names.map { "picked.\($0)" }).map { "\($0) IS \($1)" }
+        let isThere =
+            SQLFragment("EXISTS (SELECT 1 FROM \(scope.from()) WHERE ")
+            + .all([SQLFragment(same.joined(separator: " AND ")), date.readable(), among]) + ")"
+        return .all(
+            thinning.tiers.indices.map { number in
+                let bucket = lookup.value("t\(number)", of: date.orderValue)
+                let own = zip(names, groups).map { " AND picked.\($0) IS +\($1)" }.joined()
+                var isPast = SQLFragment("(") + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
+                if thinning.pick == .first { isPast = isPast + " AND \(bucket) < \(cells.firstLive[number])" }
+                return SQLFragment("(") + isPast
+                    + " OR EXISTS (SELECT 1 FROM temp.\(picks) AS picked WHERE picked.tier = \(number) AND "
+                    + "picked.bucket = \(bucket)\(own) AND \(isBeside) AND " + isThere + "))"
+            })
+    }
 
     /// Nil: no row is before the cutoff.
     init?(_ thinning: Thinning, _ scope: RowScope, _ store: SQLiteFileConnection, _ db: Database) throws {
         self.thinning = thinning
         self.scope = scope
-        date = try store.dateSQL(thinning.date, scope, db)
+        let date = try store.dateSQL(thinning.date, scope, db)
+        self.date = date
         columns = try thinning.groupedBy.map { try scope.attribute($0, store: store.name) }
         among = try store.condition(thinning.among, scope, db)
         let query =
@@ -71,6 +115,10 @@ private struct ThinningQuery {
         guard let value = try store.row(query, db)?.first, let oldest = date.start(of: value) else { return nil }
         cells = ThinningCells(thinning, oldest: oldest)
         guard let first = cells.starts.first, let end = cells.starts.last else { return nil }
+        lookup = Lookup(
+            table: store.temporaryName("cells"),
+            hasTwoStarts: date.function == nil && cells.starts.contains { date.stored($0) == nil })
+        (picks, kept) = (store.temporaryName("picks"), store.temporaryName("kept"))
         if let from = date.stored(max(first, thinning.date.earliest)), let below = date.stored(end) {
             // One bound on each side, so that SQLite does not walk an index to a wider one. A span may end after it has begun.
             let later = end.advanced(byMicroseconds: 2 * 86_400_000_000)
@@ -80,28 +128,23 @@ private struct ThinningQuery {
         }
     }
 
-    /// Makes the table of the kept keys.
-    func find(_ store: SQLiteFileConnection, _ db: Database) throws -> ThinnedRows {
-        let lookup = try makeCells(store, db)
-        let ends = store.temporaryName("ends")
-        let picks = store.temporaryName("picks")
-        let kept = store.temporaryName("picked")
+    /// Makes the tables, and counts the rows that each tier keeps.
+    func find(_ store: SQLiteFileConnection, _ db: Database) throws -> [Survey.TierCount] {
+        try makeCells(store, db)
+        let (ends, rows) = (store.temporaryName("ends"), store.temporaryName("rows"))
         func run(_ statement: SQLFragment) throws { try store.execute(statement, db) }
-        let names = columns.indices.map { "g\($0)" }
-        let groups = columns.map { scope.column($0) }
 
         // The last date of each group in each cell; then the rows of these dates, which are few.
         let value = "\(thinning.pick == .last ? "max" : "min")(\(date.orderValue)) AS value"
         let selected = zip(groups, names).map { "\($0) AS \($1)" } + [value]
         try run(
             SQLFragment("CREATE TEMP TABLE \(ends) AS SELECT \(selected.joined(separator: ", ")) FROM \(scope.from())")
-                + store.whereClause(rows)
-                + " GROUP BY \((groups + [lookup.cell(of: date.orderValue)]).joined(separator: ", "))")
+                + store.whereClause(self.rows)
+                + " GROUP BY \((groups + [lookup.value("n", of: date.orderValue)]).joined(separator: ", "))")
         try run(SQLFragment("CREATE INDEX temp.\(ends)_values ON \(ends) (value)"))
         // With a range of dates beside it, SQLite would search for that instead of the one date.
         let same =
             ["\(date.orderValue) = \(ends).value"] + zip(groups, names).map { "\($0) IS \(ends).\($1)" }
-        let keys = scope.key.indices.map { "k\($0)" }
         let direction = thinning.pick == .last ? "DESC" : "ASC"
         let order = scope.key.map { "\($0) \(direction)" }.joined(separator: ", ")
         var inner = SQLFragment("SELECT " + names.map { "\(ends).\($0), " }.joined())
@@ -120,49 +163,51 @@ private struct ThinningQuery {
         let all = names + ["value", "expired"] + keys + young
         try run(
             SQLFragment(
-                "CREATE TEMP TABLE \(picks) AS SELECT \(all.joined(separator: ", ")), \(lookup.cell(of: "value")) AS cell FROM ("
+                "CREATE TEMP TABLE \(rows) AS SELECT \(all.joined(separator: ", ")), \(lookup.value("n", of: "value")) AS cell FROM ("
             )
                 + inner + ") WHERE place = 1")
 
-        let isRowID = scope.key.count == 1 && !scope.table.isWithoutRowID
-        try run(
-            SQLFragment(
-                isRowID
-                    ? "CREATE TEMP TABLE \(kept) (k0 INTEGER PRIMARY KEY, tier)"
-                    : "CREATE TEMP TABLE \(kept) (\(keys.joined(separator: ", ")), tier, "
-                        + "PRIMARY KEY (\(keys.joined(separator: ", ")))) WITHOUT ROWID"))
         let collated = zip(columns, names).map { column, name in
             let collation = scope.table.collations[column.name.lowercased()] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
         }
-        // A row that several tiers keep is written again by the one with the largest unit.
+        let list = keys.joined(separator: ", ")
+        let place = (["tier", "bucket"] + names).joined(separator: ", ")
+        try run(
+            SQLFragment(
+                "CREATE TEMP TABLE \(picks) (\((["tier", "bucket"] + collated).joined(separator: ", ")), value, \(list), expired)"
+            ))
         for number in thinning.tiers.indices {
-            let list = keys.joined(separator: ", ")
             let bucket = "\(lookup.table).t\(number)"
             let isLive =
                 thinning.pick == .last
                 ? "young\(number)" : "(bucket >= \(cells.firstLive[number]) OR young\(number))"
             try run(
                 SQLFragment(
-                    "INSERT OR REPLACE INTO temp.\(kept) SELECT \(list), \(number) FROM (SELECT \(list), expired, "
-                        + "young\(number), \(bucket) AS bucket, row_number() OVER (PARTITION BY "
+                    "INSERT INTO temp.\(picks) SELECT \(number), bucket\(names.map { ", " + $0 }.joined()), value, \(list), "
+                        + "expired FROM (SELECT *, \(bucket) AS bucket, row_number() OVER (PARTITION BY "
                         + (collated + [bucket]).joined(separator: ", ") + " ORDER BY value \(direction)) AS place "
-                        + "FROM temp.\(picks) JOIN temp.\(lookup.table) ON \(lookup.table).n = cell "
-                        + "WHERE \(bucket) IS NOT NULL) WHERE place = 1 AND expired AND \(isLive)"))
+                        + "FROM temp.\(rows) JOIN temp.\(lookup.table) ON \(lookup.table).n = cell "
+                        + "WHERE \(bucket) IS NOT NULL) WHERE place = 1 AND \(isLive)"))
         }
-        for table in [ends, picks, lookup.table] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
+        try run(SQLFragment("CREATE INDEX temp.\(picks)_buckets ON \(picks) (\(place))"))
+        let isRowID = scope.key.count == 1 && !scope.table.isWithoutRowID
+        try run(
+            SQLFragment(
+                isRowID
+                    ? "CREATE TEMP TABLE \(kept) (k0 INTEGER PRIMARY KEY, tier)"
+                    : "CREATE TEMP TABLE \(kept) (\(list), tier, PRIMARY KEY (\(list))) WITHOUT ROWID"))
+        // A row that several tiers keep counts for the one with the largest unit.
+        try run(
+            SQLFragment(
+                "INSERT INTO temp.\(kept) SELECT \(list), max(tier) FROM temp.\(picks) WHERE expired GROUP BY \(list)"))
+        for table in [ends, rows] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
         let counts = try store.rows(
             SQLFragment("SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier"), db)
-        guard !counts.isEmpty else {
-            try run(SQLFragment("DROP TABLE temp.\(kept)"))
-            return ThinnedRows()
+        return counts.compactMap { row in
+            guard case .integer(let tier) = row[0], case .integer(let count) = row[1] else { return nil }
+            return .init(unit: thinning.tiers[Int(tier)].unit, rowCount: Int(count))
         }
-        return ThinnedRows(
-            table: kept,
-            counts: counts.compactMap { row in
-                guard case .integer(let tier) = row[0], case .integer(let count) = row[1] else { return nil }
-                return .init(unit: thinning.tiers[Int(tier)].unit, rowCount: Int(count))
-            })
     }
 
     /// Whether an index, or the table itself, gives the rows of a group and a date.
@@ -179,17 +224,17 @@ private struct ThinningQuery {
     }
 
     /// The temporary table of the cells.
-    private struct Lookup {
+    struct Lookup {
         var table: String
         /// How the cell is found, of the values of the date: as microseconds or a plain number, or a number of each
         /// storage class.
         var hasTwoStarts: Bool
 
-        /// The number of the cell that holds a value. The plus takes the affinity away, so that the start is looked up: it has
-        /// none.
-        func cell(of value: String) -> String {
+        /// What is known of the cell that holds a value: its number `n`, or the bucket of a tier. The plus takes the affinity
+        /// away, so that the start is looked up: it has none.
+        func value(_ column: String, of value: String) -> String {
             func seek(_ start: String) -> String {
-                "(SELECT n FROM temp.\(table) WHERE \(start) <= +\(value) ORDER BY \(start) DESC, n DESC LIMIT 1)"
+                "(SELECT \(column) FROM temp.\(table) WHERE \(start) <= +\(value) ORDER BY \(start) DESC, n DESC LIMIT 1)"
             }
             return hasTwoStarts
                 ? "CASE typeof(\(value)) WHEN 'integer' THEN \(seek("whole")) ELSE \(seek("start")) END" : seek("start")
@@ -197,7 +242,7 @@ private struct ThinningQuery {
     }
 
     /// Makes the table of the cells: the number, the start as it compares with stored values, the bucket of each tier.
-    private func makeCells(_ store: SQLiteFileConnection, _ db: Database) throws -> Lookup {
+    private func makeCells(_ store: SQLiteFileConnection, _ db: Database) throws {
         let bounds = cells.starts.map { start in
             date.function == nil
                 ? date.date.encoding.lowerBound(start) : NumericBound(integer: start.microseconds, real: 0)
@@ -205,8 +250,7 @@ private struct ThinningQuery {
         let single = cells.starts.map { start in
             date.function == nil ? date.stored(start) : .integer(start.microseconds)
         }
-        let hasTwoStarts = single.contains(nil)
-        let table = store.temporaryName("cells")
+        let (table, hasTwoStarts) = (lookup.table, lookup.hasTwoStarts)
         let tiers = thinning.tiers.indices.map { ", t\($0)" }.joined()
         try store.execute(
             SQLFragment("CREATE TEMP TABLE \(table) (n INTEGER PRIMARY KEY, start, whole\(tiers))"), db)
@@ -228,7 +272,6 @@ private struct ThinningQuery {
         for start in hasTwoStarts ? ["start", "whole"] : ["start"] {
             try store.execute(SQLFragment("CREATE INDEX temp.\(table)_\(start) ON \(table) (\(start))"), db)
         }
-        return Lookup(table: table, hasTwoStarts: hasTwoStarts)
     }
 
     private static let rowsOfStatement = 200
