@@ -84,10 +84,11 @@ private struct ThinningQuery {
         let pick = (["value"] + keys).map { "picked.\($0)" }
         let isBeside =
             "(\(place.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick.joined(separator: ", ")))"
-        let same = zip(place + groups, pick + names.map { "picked.\($0)" }).map { "\($0) IS \($1)" }
+        let key = zip(scope.key, pick.dropFirst()).map { "\($0) = \($1)" }
+        let same = zip([date.orderValue] + groups, [pick[0]] + names.map { "picked.\($0)" }).map { "+\($0) IS \($1)" }
         let isThere =
             SQLFragment("EXISTS (SELECT 1 FROM \(scope.from()) WHERE ")
-            + .all([SQLFragment(same.joined(separator: " AND ")), date.readable(), among]) + ")"
+            + .all([SQLFragment((key + same).joined(separator: " AND ")), date.readable(), among]) + ")"
         return .all(
             thinning.tiers.indices.map { number in
                 let bucket = lookup.value("t\(number)", of: date.orderValue)
@@ -177,18 +178,19 @@ private struct ThinningQuery {
             SQLFragment(
                 "CREATE TEMP TABLE \(picks) (\((["tier", "bucket"] + collated).joined(separator: ", ")), value, \(list), expired)"
             ))
+        // The other values are those of the row with the last date: no two cells of a bucket have the same.
+        let last = "\(thinning.pick == .last ? "max" : "min")(value)"
+        let columns = (names + [last] + keys + ["expired"]).joined(separator: ", ")
         for number in thinning.tiers.indices {
             let bucket = "\(lookup.table).t\(number)"
             let isLive =
                 thinning.pick == .last
-                ? "young\(number)" : "(bucket >= \(cells.firstLive[number]) OR young\(number))"
+                ? "young\(number)" : "(\(bucket) >= \(cells.firstLive[number]) OR young\(number))"
             try run(
                 SQLFragment(
-                    "INSERT INTO temp.\(picks) SELECT \(number), bucket\(names.map { ", " + $0 }.joined()), value, \(list), "
-                        + "expired FROM (SELECT *, \(bucket) AS bucket, row_number() OVER (PARTITION BY "
-                        + (collated + [bucket]).joined(separator: ", ") + " ORDER BY value \(direction)) AS place "
-                        + "FROM temp.\(rows) JOIN temp.\(lookup.table) ON \(lookup.table).n = cell "
-                        + "WHERE \(bucket) IS NOT NULL) WHERE place = 1 AND \(isLive)"))
+                    "INSERT INTO temp.\(picks) SELECT \(number), \(bucket), \(columns) FROM temp.\(rows) JOIN temp.\(lookup.table) "
+                        + "ON n = cell WHERE \(bucket) IS NOT NULL GROUP BY \((collated + [bucket]).joined(separator: ", ")) "
+                        + "HAVING \(isLive)"))
         }
         try run(SQLFragment("CREATE INDEX temp.\(picks)_buckets ON \(picks) (\(place))"))
         let isRowID = scope.key.count == 1 && !scope.table.isWithoutRowID
