@@ -12,7 +12,11 @@ extension SQLiteFileConnection {
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
         let scope = rows.scope
-        let notSpared = try request.notSpared.map { try condition($0, scope, db) } ?? .always
+        var notSpared = try request.notSpared.map { try condition($0, scope, db) } ?? .always
+        if notSpared != .always, rows.date.function == nil {
+            // To look up whether a row is kept costs more than all else.
+            notSpared = SQLFragment("NOT (") + rows.date.isBefore(request.cutoff) + ") OR (" + notSpared + ")"
+        }
         let others = try notPreceding(request, scope, db)
         // By the date index, so that it shows whether the text's order is the order of the dates.
         let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
