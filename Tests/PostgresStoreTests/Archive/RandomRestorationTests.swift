@@ -25,14 +25,15 @@ struct RandomRestorationTests {
 
     @Test func theTrialsRestoreRowsAndReferencesOfEveryKind() throws {
         let archived = try ArchivedDatabase(try TestDatabase())
+        let kinds: Set = ["rows", "references", "several tables", "no key", "nothing"]
         var seen: Set<String> = []
-        for seed in 1...60 as ClosedRange<UInt64> {
+        for seed in 1...200 as ClosedRange<UInt64> where seen != kinds {
             var trial = try Trial(seed: seed, archived, nil)
             try trial.run()
             #expect(trial.found == [])
             seen.formUnion(trial.seen)
         }
-        #expect(seen == ["rows", "references", "several tables", "no key", "nothing"])
+        #expect(seen == kinds)
     }
 
     private static func run(
