@@ -9,13 +9,13 @@ import sys
 import tempfile
 
 from . import report
-from .parts import archives, deletes, engines, library, live, postgres, relationships, starts
+from .parts import archives, deletes, engines, library, live, postgres, relationships, starts, thin
 from .stores import Workshop
 
 # in this order, so that what needs a quiet machine most comes first. Servers are measured only by name.
 PARTS = {
-    "starts": starts, "deletes": deletes, "archives": archives, "live": live, "relationships": relationships,
-    "library": library, "postgres": postgres, "engines": engines}
+    "starts": starts, "deletes": deletes, "archives": archives, "thin": thin, "live": live,
+    "relationships": relationships, "library": library, "postgres": postgres, "engines": engines}
 SERVERS = [postgres, engines]
 PAGE = pathlib.Path("docs/benchmarks.md")
 

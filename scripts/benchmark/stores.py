@@ -12,7 +12,7 @@ from .measuring import end, measure
 # All points of a store are before this instant, and it is the run's "as of": the figures do not depend on the day.
 UNTIL = "2025-01-01T00:00:00Z"
 UNTIL_SECONDS = 1735689600
-# From one point of a symbol to the next. Even the largest store begins after 2001.
+# From one point of a symbol to the next, if a schema says nothing else. Even the largest store begins after 2001.
 STEP_SECONDS = 10
 # Core Data's dates begin in 2001.
 APPLE_EPOCH_SECONDS = 978307200
@@ -37,6 +37,7 @@ class Schema:
     # The shell's way; the job's rule gets `rule` in addition.
     sql: str = "DELETE FROM {table} WHERE {date} < {cutoff}"
     rule: str = ""
+    step: int = STEP_SECONDS
 
     def kept(self, rows, percent):
         """How many rows a delete of the oldest `percent` leaves; every step goes with all of its symbols."""
@@ -45,7 +46,7 @@ class Schema:
 
     def cutoff(self, kept):
         """The date before which rows go, as SQL, where `kept` rows stay."""
-        seconds = UNTIL_SECONDS - kept // self.symbols * STEP_SECONDS
+        seconds = UNTIL_SECONDS - kept // self.symbols * self.step
         if self.date_format == "iso8601":
             return time.strftime("'%Y-%m-%dT%H:%M:%SZ'", time.gmtime(seconds))
         return str(seconds - (APPLE_EPOCH_SECONDS if self.date_format == "apple_seconds" else 0))
@@ -62,7 +63,7 @@ class Schema:
         return (
             "version: 1\nstore: prices.sqlite\nrules:\n  - name: bench\n"
             f"    entity: {ENTITY}\n    date_attribute: updateTime\n    date_format: {self.date_format}\n"
-            f"    max_age: {kept // self.symbols * STEP_SECONDS}s\n    reclaim: none\n{self.rule}")
+            f"    max_age: {kept // self.symbols * self.step}s\n    reclaim: none\n{self.rule}")
 
 
 SYMBOLS = ("--symbols", "XAUUSD,XAUEUR,XAUGBP,XAGUSD,XAGEUR,XPTUSD,XPDUSD,GC=F,SI=F,PL=F")
@@ -103,7 +104,7 @@ class Workshop:
         path = self.folder / f"{schema.name}-{rows}.sqlite"
         if not path.exists():
             self.note(f"making {path.name}")
-            options = ["--rows", rows, "--until", UNTIL, "--every", STEP_SECONDS]
+            options = ["--rows", rows, "--until", UNTIL, "--every", schema.step]
             measure([self.goldprices, path, *schema.options, *options], self.folder)
             if schema.changes:
                 measure(["sqlite3", "-batch", path, schema.changes], self.folder)
