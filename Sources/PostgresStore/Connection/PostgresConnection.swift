@@ -79,8 +79,14 @@ public class PostgresConnection {
     ) throws(StoreError) -> ServerLink {
         let parameters = try address.parameters()
         do throws(ServerFault) {
-            let link = try ServerLink.open(parameters, timeout: .seconds(10))
-            _ = try link.execute(script: Self.setup(options))
+            var link = try ServerLink.open(parameters, timeout: .seconds(10))
+            do throws(ServerFault) {
+                _ = try link.execute(script: Self.setup(options))
+            } catch  where error.isConnectionLost {
+                // The server is there, but has cut off the session as it began.
+                link = try ServerLink.open(parameters, timeout: .seconds(10))
+                _ = try link.execute(script: Self.setup(options))
+            }
             return link
         } catch {
             var fault = error
