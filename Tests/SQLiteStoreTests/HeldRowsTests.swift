@@ -280,6 +280,27 @@ struct HeldRowsTests {
         #expect(try writer.execute(BatchDeleteRequest(request)).deletedCount == (entity == "c" ? 4 : 3))
     }
 
+    /// The next run would delete a row that a trigger has taken out of its hold.
+    @Test(arguments: [("kind", true), ("more", false)])
+    func aTriggerThatTakesThemOutOfTheirHoldUndoesTheBatch(_ column: String, _ isRefused: Bool) throws {
+        let store = try Self.family(
+            "ON DELETE SET NULL",
+            "ALTER TABLE c ADD COLUMN more; CREATE TRIGGER sweep AFTER DELETE ON p BEGIN UPDATE c SET \(column) = 'x'; END"
+        )
+        let writer = try store.writer()
+        let request = Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept"))))
+        _ = try writer.survey(request)
+        func delete() throws { _ = try writer.deletion(of: request).deleteNext(DeletionBounds()) }
+        if isRefused {
+            let error = #expect(throws: StoreError.self) { try delete() }
+            #expect(error?.message.contains("keeps a row of c that would be changed") == true)
+            #expect(try store.rows("SELECT count(*) FROM p") == ["5"])
+        } else {
+            try delete()
+            #expect(try store.rows("SELECT count(DISTINCT more) FROM c") == ["1"])
+        }
+    }
+
     // MARK: Core Data
 
     @Test func theObjectsOfAModelStayWithTheirHeldOnes() throws {
