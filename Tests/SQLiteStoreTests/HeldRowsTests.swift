@@ -28,12 +28,18 @@ struct HeldRowsTests {
         ("s TEXT PRIMARY KEY", "INSERT OR REPLACE INTO held VALUES (old.s)"),
         ("s TEXT PRIMARY KEY", "REPLACE /* ! */ INTO \"HELD\" VALUES (old.s)"),
         ("s TEXT PRIMARY KEY", "UPDATE OR REPLACE held SET s = old.s"),
+        // The triggers that it sets off replace rows too.
+        (
+            "s TEXT PRIMARY KEY",
+            "REPLACE INTO log VALUES (old.s); END; CREATE TRIGGER next AFTER INSERT ON log BEGIN INSERT INTO held VALUES (new.s)"
+        ),
         ("s TEXT PRIMARY KEY ON CONFLICT\nREPLACE", "INSERT INTO held VALUES (old.s)"),
     ])
     func aRuleWhoseTriggersMayReplaceHeldRowsIsRefused(_ columns: String, _ statement: String) throws {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, s TEXT)", "CREATE TABLE held (\(columns))",
-            "CREATE TABLE other (s TEXT PRIMARY KEY)", "CREATE TRIGGER gone AFTER DELETE ON p BEGIN \(statement); END",
+            "CREATE TABLE other (s TEXT PRIMARY KEY); CREATE TABLE log (s TEXT PRIMARY KEY)",
+            "CREATE TRIGGER gone AFTER DELETE ON p BEGIN \(statement); END",
             "INSERT INTO p VALUES (1, 1000, 'a')", "INSERT INTO held VALUES ('a'), ('b')")
         let request = Self.request("p", Self.hold("held", .all))
         for connection in [try store.reader(), try store.writer()] as [any RetentionReader] {

@@ -100,25 +100,20 @@ extension SQLiteFileConnection {
         guard !holds.isEmpty else { return nil }
         let reach = try tablesLosingRows(request, db)
         guard reach.hasTriggers || !reach.changed.isEmpty else { return nil }
-        let entries = try Row.fetchAll(
-            db,
-            sql:
-                "SELECT type = 'trigger', name, sql FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND sql LIKE '%REPLACE%'"
-        )
+        let own = try scope(of: request.fetchRequest, db).table.tableName
+        let effects = try TriggerEffects(of: reach.names.union([own]), clearing: reach.changed, db)
+        let replacing = try Row.fetchAll(
+            db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
+        ).filter { SchemaText.replaces($0[1]) }.map { $0[0] as String }
         for hold in holds {
-            let held = try scope(hold.entity, db).table.tableName.lowercased()
-            for entry in entries {
-                let (isTrigger, name, definition): (Bool, String, String) = (entry[0], entry[1], entry[2])
-                let isReplacing =
-                    isTrigger
-                    ? reach.hasTriggers && SchemaText.replacedTables(definition).contains(held)
-                    : name.lowercased() == held && (reach.hasTriggers || reach.changed.contains(held))
-                        && SchemaText.replaces(definition)
-                guard isReplacing else { continue }
-                return
-                    "the hold '\(hold.name)' cannot be kept: \(isTrigger ? "the trigger" : "the table") \(name) uses REPLACE, "
-                    + "which can delete held rows of \(hold.entity)"
+            let held = try scope(hold.entity, db).table.tableName
+            var reason = reach.hasTriggers ? effects.replacement(in: held) : nil
+            if replacing.contains(held.lowercased()), reach.hasTriggers || reach.changed.contains(held.lowercased()) {
+                reason = reason ?? "the table \(held) uses REPLACE"
             }
+            guard let reason else { continue }
+            return
+                "the hold '\(hold.name)' cannot be kept: \(reason), and held rows of \(hold.entity) can be deleted by it"
         }
         return nil
     }
