@@ -20,16 +20,20 @@ extension PostgresConnection {
         case .none: return nil
         case .same, .ancestor: return try condition(hold.rows, scope)
         case .descendant(let numbers):
-            let list = SQLFragment.bound(ServerArray.text(numbers.map { "\($0)" }), "oid[]")
-            let isPart = "\(RowScope.alias).tableoid = ANY (" + list + ")"
+            let isPart = Self.isIn(numbers)
             // What only the part's own columns say is unknown here, and unknown is held.
             let isKnown = hold.rows.allAttributeNames.allSatisfy { scope.table.entity.attribute(named: $0) != nil }
             return isKnown ? .all([isPart, try condition(hold.rows, scope)]) : isPart
         }
     }
 
+    /// The condition that a row is in one of some tables.
+    static func isIn(_ tables: [Int]) -> SQLFragment {
+        "\(RowScope.alias).tableoid = ANY (" + .bound(ServerArray.text(tables.map { "\($0)" }), "oid[]") + ")"
+    }
+
     /// How the rows of a table are those of another one.
-    fileprivate enum Kinship {
+    enum Kinship {
         case none
         case same
         /// It has all rows of the other one.
@@ -39,7 +43,7 @@ extension PostgresConnection {
     }
 
     /// Partitions, children and chunks are tables of their own, which a hold or a rule may name.
-    fileprivate func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
+    func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
         if table.number == other.number { return .same }
         if try descendants(of: table).contains(other.number) { return .ancestor }
         guard try descendants(of: other).contains(table.number) else { return .none }
