@@ -162,6 +162,14 @@ extension PostgresConnection {
         }
     }
 
+    /// Whether the server counts the rows of a table that it deletes and changes: not those on other servers or in compressed chunks, and
+    /// none with `track_counts = off`.
+    private func countsChanges(of table: PostgresTable) throws -> Bool {
+        if table.isDistributed { return false }
+        if try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty { return false }
+        return try exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool"))
+    }
+
     /// The files of a table's rows, in SQL: it has others once it is truncated.
     private static func files(_ table: PostgresTable) -> String {
         "(WITH RECURSIVE tree (oid) AS (SELECT \(table.number)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree "
@@ -175,8 +183,7 @@ extension PostgresConnection {
         for (hold, (before, after)) in zip(
             request.fetchRequest.predicate.holds, zip(before, try heldMarks(request, reach)))
         {
-            // The server does not count what it has changed on others.
-            let isChanged = try after.changes != before.changes || requireTable(hold.entity).isDistributed
+            let isChanged = try after.changes != before.changes || !countsChanges(of: requireTable(hold.entity))
             guard after.count < before.count || isChanged && after.keys != before.keys else { continue }
             throw StoreError(
                 .constraint, store: name,

@@ -29,7 +29,8 @@ extension SQLiteFile {
             }
             var effects: TriggerEffects?
             if try reach.setsOffTriggers(of: table, self, db) {
-                let found = try TriggerEffects(of: table, reach, db)
+                let found = try TriggerEffects(
+                    of: reach.cascading.union([table.tableName]), clearing: reach.clearing.keys, db)
                 if let obstacle = try found.obstacle(db) { return obstacle }
                 effects = found
             }

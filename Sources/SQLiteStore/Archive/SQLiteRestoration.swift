@@ -59,6 +59,8 @@ final class SQLiteRestoration: Restoration {
                 // The archive is removed one day: what is said to be restored must be on disk by then.
                 try writer.transaction(steps.isEnd(next) ? .full : .normal) {
                     defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
+                    // A value would be changed to the type that a column has by now.
+                    try writer.catalog.confirm(db)
                     for step in batch { try restore(step, &part, db) }
                 }
             }

@@ -2,8 +2,8 @@ import GRDB
 import GRDBSQLite
 package import PriceStore
 
-/// Refuses to let held rows go, whatever deletes them: temporary triggers on tables from which cascades take rows, or the store's own
-/// triggers may.
+/// Refuses to let held rows go, whatever deletes them or takes them out of their hold: temporary triggers on tables from which cascades
+/// take rows, or the store's own triggers may.
 ///
 /// The condition of a delete spares held rows already. What it cannot know is what a trigger of the store does meanwhile.
 final class HeldRowsGuard {
@@ -38,15 +38,31 @@ final class HeldRowsGuard {
             let isOld = zip(entry.scope.key, keys).map { "\($0) = OLD.\($1)" }.joined(separator: " AND ")
             let condition = entry.condition.literalArguments("retention_held_argument", from: first)
             first += entry.condition.arguments.count
-            let message = "the hold \(entry.hold.name) keeps a row of \(entry.hold.entity) that would be deleted"
-            try db.execute(
-                sql: """
-                    CREATE TEMP TRIGGER retention_held_\(index) BEFORE DELETE ON \(entry.scope.table.sql)
-                    WHEN EXISTS (SELECT 1 FROM \(entry.scope.from()) WHERE \(isOld) AND (\(condition)) IS NOT FALSE)
-                    BEGIN SELECT RAISE(ABORT, \(message.quotedText)); END
-                    """)
+            let isHeld = "EXISTS (SELECT 1 FROM \(entry.scope.from()) WHERE \(isOld) AND (\(condition)) IS NOT FALSE)"
+            var events = [("DELETE", "deleted", isHeld)]
+            if others.hasTriggers, let changes = Self.changes(entry.hold, entry.scope.table) {
+                events.append(("UPDATE", "changed", "\(changes) AND \(isHeld)"))
+            }
+            for (event, verb, when) in events {
+                let message = "the hold \(entry.hold.name) keeps a row of \(entry.hold.entity) that would be \(verb)"
+                try db.execute(
+                    sql: """
+                        CREATE TEMP TRIGGER retention_held_\(index)_\(event) BEFORE \(event) ON \(entry.scope.table.sql)
+                        WHEN \(when) BEGIN SELECT RAISE(ABORT, \(message.quotedText)); END
+                        """)
+            }
         }
         return result
+    }
+
+    /// The condition in a trigger that an update changes what a hold asks of a row; nil: it asks nothing.
+    private static func changes(_ hold: HeldRows, _ table: SQLiteTable) -> String? {
+        let attributes = Set(hold.rows.allAttributeNames).compactMap { table.entity.attribute(named: $0) }
+        guard !attributes.isEmpty else { return nil }
+        // Before an update it is not known what the store will compute.
+        if attributes.contains(where: \.isGenerated) { return "TRUE" }
+        let columns = attributes.map { table.columnSQL($0) }.sorted()
+        return "(" + columns.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ") + ")"
     }
 }
 
@@ -84,25 +100,20 @@ extension SQLiteFileConnection {
         guard !holds.isEmpty else { return nil }
         let reach = try tablesLosingRows(request, db)
         guard reach.hasTriggers || !reach.changed.isEmpty else { return nil }
-        let entries = try Row.fetchAll(
-            db,
-            sql:
-                "SELECT type = 'trigger', name, sql FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND sql LIKE '%REPLACE%'"
-        )
+        let own = try scope(of: request.fetchRequest, db).table.tableName
+        let effects = try TriggerEffects(of: reach.names.union([own]), clearing: reach.changed, db)
+        let replacing = try Row.fetchAll(
+            db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
+        ).filter { SchemaText.replaces($0[1]) }.map { $0[0] as String }
         for hold in holds {
-            let held = try scope(hold.entity, db).table.tableName.lowercased()
-            for entry in entries {
-                let (isTrigger, name, definition): (Bool, String, String) = (entry[0], entry[1], entry[2])
-                let isReplacing =
-                    isTrigger
-                    ? reach.hasTriggers && SchemaText.replacedTables(definition).contains(held)
-                    : name.lowercased() == held && (reach.hasTriggers || reach.changed.contains(held))
-                        && SchemaText.replaces(definition)
-                guard isReplacing else { continue }
-                return
-                    "the hold '\(hold.name)' cannot be kept: \(isTrigger ? "the trigger" : "the table") \(name) uses REPLACE, "
-                    + "which can delete held rows of \(hold.entity)"
+            let held = try scope(hold.entity, db).table.tableName
+            var reason = reach.hasTriggers ? effects.replacement(in: held) : nil
+            if replacing.contains(held.lowercased()), reach.hasTriggers || reach.changed.contains(held.lowercased()) {
+                reason = reason ?? "the table \(held) uses REPLACE"
             }
+            guard let reason else { continue }
+            return
+                "the hold '\(hold.name)' cannot be kept: \(reason), and held rows of \(hold.entity) can be deleted by it"
         }
         return nil
     }
