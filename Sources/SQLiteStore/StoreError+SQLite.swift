@@ -12,6 +12,11 @@ extension StoreError {
             self.init(.defect, store: store, message: "\(what): \(error)")
             return
         }
+        // What waits for a lock ends with its task.
+        if error.resultCode == .SQLITE_BUSY, Task.isCancelled {
+            self = .cancelled(store)
+            return
+        }
         // The file was removed between the check of its name and the write: SQLite then reports a read-only database.
         if error.extendedResultCode == .SQLITE_READONLY_DBMOVED {
             self = StoreIdentity.replaced(store, "its file was moved or removed")

@@ -346,6 +346,7 @@ public class PostgresConnection {
         let (known, kept) = (catalog, keptRows)
         do {
             let value = try body(begun)
+            if Task.isCancelled { throw StoreError.cancelled(name) }
             _ = try link.execute(script: end)
             return value
         } catch {

@@ -29,6 +29,7 @@ extension PostgresWriter {
     }
 
     /// Inserts rows in one transaction.
+    @discardableResult
     public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
         try run("saving rows of \(request.entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(request.entity))
