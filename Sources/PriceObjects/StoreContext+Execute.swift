@@ -9,8 +9,8 @@ extension StoreContext {
     ///   - allowingUnsavedChanges: whether to run even though the request does not see unsaved changes of the entity. A
     ///     batch insert depends on them only if it replaces rows.
     /// - Throws: `StoreError`: of kind `unsupported` if the context has unsaved changes of the entity, because the
-    ///   request would not see them, or if the store is only a rehearsal; otherwise errors of the store. Then nothing
-    ///   of the request is done.
+    ///   request would not see them, or if the store is open for reading only; otherwise errors of the store, and what
+    ///   the handler of a batch insert throws. Then nothing of the request is done.
     @discardableResult
     public func execute<Request: BatchRequest>(
         _ request: Request, allowingUnsavedChanges: Bool = false

@@ -1,5 +1,6 @@
 import PriceObjects
 import PriceStore
+import SQLiteStore
 import Testing
 
 /// Batch requests through a context whose objects are to stay true.
@@ -117,6 +118,17 @@ struct ExecuteTests {
         let old = StoreFetchRequest(
             entity: "price", predicate: .date("time", .unixSeconds, before: Instant(unixSeconds: 5)))
         #expect(try context.count(old) == 1)
+    }
+
+    @Test func errorsOfAHandlerKeepTheirType() throws {
+        struct BadLine: Error {}
+        #expect(throws: BadLine.self) {
+            try context.execute(BatchInsertRequest(entity: "item") { _ in throw BadLine() })
+        }
+        let cancelled = BatchInsertRequest(entity: "item") { _ in throw CancellationError() }
+        #expect(throws: CancellationError.self) { try context.executeAndMergeChanges(using: cancelled) }
+        #expect { try store.writer().execute(cancelled) } throws: { ($0 as? StoreError)?.kind == .cancelled }
+        #expect(try store.column("SELECT count(*) FROM item") == ["4"])
     }
 
     @Test func aRehearsalTakesNewObjectsOnly() throws {

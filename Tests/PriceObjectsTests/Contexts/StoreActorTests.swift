@@ -142,6 +142,23 @@ struct StoreActorTests {
         #expect(try store.column("SELECT count(*) FROM item") == ["3"])
     }
 
+    @Test func openingInACancelledTaskMakesNoFile() async throws {
+        let path = path + ".new"
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await StoreActor { try SQLiteWriter(path: path, create: true) }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        let opening = Task {
+            _ = try await StoreActor {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try SQLiteWriter(path: path, create: true)
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await opening.value }
+    }
+
     @Test func cancellingEndsAnInsertBetweenTwoRows() async throws {
         let error = try await cancel { context in
             try context.execute(
