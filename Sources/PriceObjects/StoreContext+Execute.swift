@@ -15,7 +15,7 @@ extension StoreContext {
     public func execute<Request: BatchRequest>(
         _ request: Request, allowingUnsavedChanges: Bool = false
     ) throws -> Request.Result {
-        let writer = try writer("a rehearsal carries out no batch requests")
+        let writer = try writer()
         if !allowingUnsavedChanges { try checkIsSaved(request) }
         return try request.execute(in: writer)
     }

@@ -19,7 +19,7 @@ extension StoreContext {
     @discardableResult
     public func save() throws -> ChangeSet {
         guard hasChanges else { return ChangeSet() }
-        let writer = try writer("a rehearsal saves no objects: use save(onConflict:)")
+        let writer = try writer()
         try validate()
         var work = SaveWork(self, writer)
         // The COMMIT may fail too, so objects are updated after it.

@@ -20,6 +20,8 @@ public import PriceStore
 /// and delete, all results and all errors are `Sendable`.
 public final class StoreContext {
     let inserter: any StoreInserter
+    /// Whether new objects may be saved to a store that is open for reading only, which predicts what would become of them.
+    let isRehearsal: Bool
     /// What a save does with objects whose rows others have changed; the default throws.
     public var mergePolicy = MergePolicy.error
 
@@ -30,9 +32,16 @@ public final class StoreContext {
     var observers = ChangeObservers()
     private var shapes: [String: EntityShape] = [:]
 
-    /// Makes a context over a store, or over a rehearsal of one.
+    /// Makes a context over a store. Over one that is open for reading only, it saves and executes nothing.
     public init(_ inserter: any StoreInserter) {
         self.inserter = inserter
+        isRehearsal = false
+    }
+
+    /// Makes a context over a store, or over a rehearsal of one, for the dry run of a job.
+    package init(rehearsing inserter: any StoreInserter) {
+        self.inserter = inserter
+        isRehearsal = true
     }
 
     deinit { observers.finish() }
@@ -213,12 +222,19 @@ extension StoreContext {
         if let id = object.objectID { registry.remove(id) }
     }
 
-    /// The store as one that can be changed; throws for a rehearsal.
-    func writer(_ refusal: String) throws(StoreError) -> any ObjectStore {
-        guard let writer = inserter as? any ObjectStore else {
-            throw StoreError(.unsupported, store: inserter.name, message: refusal)
-        }
+    /// The store itself: to create entities and indexes, and for transactions.
+    ///
+    /// - Throws: `StoreError` of kind `unsupported` if it is open for reading only.
+    public func writer() throws(StoreError) -> any ObjectStore {
+        guard let writer = inserter as? any ObjectStore else { throw readOnly }
         return writer
+    }
+
+    /// The error for a change of a store that is open for reading only.
+    var readOnly: StoreError {
+        StoreError(
+            .unsupported, store: inserter.name, message: "the store is open for reading only",
+            hint: "open it for writing")
     }
 
     /// Tells observers of an unsaved change.

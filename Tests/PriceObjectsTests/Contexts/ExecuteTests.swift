@@ -131,8 +131,19 @@ struct ExecuteTests {
         #expect(try store.column("SELECT count(*) FROM item") == ["4"])
     }
 
+    @Test func aContextOverAReaderSavesNothing() throws {
+        let context = StoreContext(try store.reader())
+        context.insert(entity: "item", values: ["name": "x"])
+        for save in [{ _ = try context.save() }, { _ = try context.save(onConflict: .fail) }] {
+            #expect { try save() } throws: {
+                ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("open for reading only")
+            }
+        }
+        #expect(context.insertedObjects.count == 1)
+    }
+
     @Test func aRehearsalTakesNewObjectsOnly() throws {
-        let rehearsal = StoreContext(try store.reader())
+        let rehearsal = StoreContext(rehearsing: try store.reader())
         rehearsal.insert(entity: "item", values: ["name": "x"])
         #expect { try rehearsal.save() } throws: { ($0 as? StoreError)?.kind == .unsupported }
         #expect(try rehearsal.save(onConflict: .fail).savedCount == 1)
