@@ -156,10 +156,10 @@ public final class StoreContext {
     /// The notifications of this context from now on, for a task on any thread. They are buffered until they are read,
     /// and end with the context.
     ///
-    /// - Parameter limit: how many notifications are buffered, at least 2. If the reader is farther behind, the rest is left
-    ///   out, and the last one has the cause ``ObjectsDidChange/Cause/missed``.
+    /// - Parameter limit: how many notifications are buffered, at least 1. If the reader is farther behind, the oldest are
+    ///   left out, and the last one has the cause ``ObjectsDidChange/Cause/missed``.
     public func changes(bufferingUpTo limit: Int = 1000) -> AsyncStream<ObjectsDidChange> {
-        precondition(limit >= 2, "a buffer has room for 2 notifications at least")
+        precondition(limit > 0, "a buffer has room for one notification at least")
         return observers.addStream(limit)
     }
 
