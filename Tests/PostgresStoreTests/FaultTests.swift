@@ -23,6 +23,15 @@ struct FaultTests {
         #expect(try database.run("SELECT count(*) FROM q") == ["2"])
     }
 
+    @Test func anOrderThatTheStoreDoesNotKnowIsAnError() throws {
+        let writer = try TestDatabase("CREATE TABLE q (id int PRIMARY KEY); INSERT INTO q VALUES (1), (2)").writer()
+        let request = StoreFetchRequest(entity: "q", sortDescriptors: [StoreSortDescriptor("missing")])
+        #expect { try writer.count(request) } throws: { ($0 as? StoreError)?.kind == .unknownName }
+        #expect { try writer.execute(BatchDeleteRequest(fetchRequest: request)) } throws: {
+            ($0 as? StoreError)?.kind == .unknownName
+        }
+    }
+
     @Test func aServerThatIsNotThereCannotBeReached() {
         let error = storeError {
             _ = try PostgresReader(PostgresAddress(url: "postgresql://x:secret@/prices?host=/nowhere"))

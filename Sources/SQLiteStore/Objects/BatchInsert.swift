@@ -106,7 +106,7 @@ private struct BatchInsert {
 
     private mutating func prepare(_ row: [String: StoreValue]) throws -> Statement {
         names = row.keys.sorted()
-        let columns = try names.map { try scope.attribute($0, store: connection.name).name.quotedIdentifier }
+        let columns = try scope.attributes(names, store: connection.name).map(\.name.quotedIdentifier)
         let text = connection.insertText(
             into: scope.table.sql, columns, request.onConflict, sets: columns.map { "\($0) = excluded.\($0)" },
             returning: request.resultType == .objectIDs ? scope.table.keySQL : [])

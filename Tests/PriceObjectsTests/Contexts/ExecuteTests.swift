@@ -95,6 +95,31 @@ struct ExecuteTests {
         #expect(try store.column("SELECT count(*) FROM item") == ["4"])
     }
 
+    @Test func anAttributeThatIsNamedTwiceIsAnError() throws {
+        let twice: [String: StoreValue] = ["note": "a", "NOTE": "b", "name": "c"]
+        let row = ObjectID(entity: "item", key: [1])
+        let writer = try store.writer()
+        let changes: [() throws -> Void] = [
+            { try writer.execute(BatchUpdateRequest(entity: "item", propertiesToUpdate: twice)) },
+            { try writer.execute(BatchInsertRequest(entity: "item", objects: [twice])) },
+            { _ = try writer.insertObject(entity: "item", values: twice) },
+            { _ = try writer.insert(entity: "item", values: twice, onConflict: .fail) },
+            { _ = try writer.updateObject(row, set: twice, ifStill: [:]) },
+        ]
+        for change in changes {
+            #expect { try change() } throws: { "\($0)".contains("item.note is named twice") }
+        }
+        #expect(try store.column("SELECT note FROM item") == ["NULL", "NULL", "NULL", "NULL"])
+    }
+
+    @Test func anOrderThatTheStoreDoesNotKnowIsAnError() throws {
+        let request = StoreFetchRequest(entity: "item", sortDescriptors: [StoreSortDescriptor("missing")])
+        #expect { try context.count(request) } throws: { ($0 as? StoreError)?.kind == .unknownName }
+        #expect { try context.execute(BatchDeleteRequest(fetchRequest: request)) } throws: {
+            ($0 as? StoreError)?.kind == .unknownName
+        }
+    }
+
     @Test func rowsAreCountedAndObjectsDescribeThemselves() throws {
         #expect(try context.count(StoreFetchRequest(entity: "item", predicate: Attribute("id") > 1)) == 3)
         #expect(try [0, -1].map { try context.count(StoreFetchRequest(entity: "item", fetchLimit: $0)) } == [0, 0])

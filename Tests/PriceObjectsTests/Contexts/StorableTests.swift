@@ -48,6 +48,20 @@ struct StorableTests {
         #expect(latest == [prices[1]])
     }
 
+    @Test func aTypedRowHasAValueForEachAttribute() throws {
+        struct Short: Storable {
+            static let entity = "GoldPrice"
+            static let attributes = ["time", "dollars", "missing"]
+            init() {}
+            init(_ row: inout StoredValues) throws {}
+            var row: [StoreValue] { [1] }
+        }
+        #expect { try context.execute(BatchInsertRequest([Short()])) } throws: {
+            ($0 as? ManagedObjectError)?.kind == .wrongCount
+        }
+        #expect(try context.fetch(GoldPrice.self).isEmpty)
+    }
+
     @Test func aRequestOfTypedRowsCanBeExecutedAgain() throws {
         try store.change("CREATE UNIQUE INDEX time ON GoldPrice (time)")
         try context.execute(BatchInsertRequest([GoldPrice(time: 2, dollars: nil)]))
