@@ -28,11 +28,13 @@ extension StoreContext {
     ///     type, if a context needs them. For deletes they are not: the store is asked which objects in memory still exist.
     ///   - contexts: other contexts of the same store and thread to update.
     ///   - allowingUnsavedChanges: as with ``execute(_:allowingUnsavedChanges:)``.
-    /// - Throws: `StoreError` as ``execute(_:allowingUnsavedChanges:)`` does.
+    /// - Throws: what ``execute(_:allowingUnsavedChanges:)`` throws; `StoreError` of kind `unsupported` inside a transaction
+    ///   of the store.
     @discardableResult
     public func executeAndMergeChanges<Request: BatchRequest>(
         using request: Request, into contexts: [StoreContext] = [], allowingUnsavedChanges: Bool = false
     ) throws -> Request.Result {
+        _ = try committingWriter()
         var request = request
         let contexts = [self] + contexts.filter { $0 !== self }
         if contexts.contains(where: request.needsObjectIDs) { request.resultType = .objectIDs }

@@ -230,6 +230,18 @@ extension StoreContext {
         return writer
     }
 
+    /// The store, for a change that the context notes at once; throws inside a transaction, which may be undone later.
+    func committingWriter() throws(StoreError) -> any ObjectStore {
+        let writer = try writer()
+        guard !writer.isInTransaction else {
+            throw StoreError(
+                .unsupported, store: inserter.name,
+                message: "a context is not saved or merged inside a transaction of the store, which may be undone",
+                hint: "save before it; inside it, use execute(_:), which leaves the objects as they are")
+        }
+        return writer
+    }
+
     /// The error for a change of a store that is open for reading only.
     var readOnly: StoreError {
         StoreError(

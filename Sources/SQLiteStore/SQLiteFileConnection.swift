@@ -130,6 +130,9 @@ public class SQLiteFileConnection {
         }
     }
 
+    /// Whether a transaction is open.
+    public var isInTransaction: Bool { queue.unsafeReentrantWrite(\.isInsideTransaction) }
+
     /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is a snapshot.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         try queue.unsafeReentrantWrite { db in
