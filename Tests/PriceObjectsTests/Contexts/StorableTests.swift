@@ -43,7 +43,8 @@ struct StorableTests {
         let prices = [GoldPrice(time: 1, dollars: 2600), GoldPrice(time: 2, dollars: nil)]
         try context.execute(BatchInsertRequest(prices))
         #expect(try context.fetch(GoldPrice.self) == prices)
-        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") == nil as Double?) == [prices[1]])
+        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") == nil) == [prices[1]])
+        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") != nil) == [prices[0]])
         let latest = try context.fetch(GoldPrice.self, by: [StoreSortDescriptor("time", ascending: false)], limit: 1)
         #expect(latest == [prices[1]])
     }
