@@ -58,7 +58,13 @@ public struct BatchInsertRequest {
     }
 }
 
-extension BatchInsertRequest {
+extension BatchInsertRequest: CustomStringConvertible {
+    /// The request for a debugger, such as `insert 2 item`; without a number if a handler makes the rows.
+    public var description: String {
+        guard case .objects(let objects) = source else { return "insert \(entity)" }
+        return "insert \(objects.count) \(entity)"
+    }
+
     /// Lets a handler fill a row. Its error becomes one of the store.
     package func fill(
         _ row: inout [String: StoreValue], number: Int, by handler: RowHandler, store: String

@@ -11,8 +11,8 @@ extension StoreContext {
     ///   - progress: called after each transaction with what was done until then; if it throws, what is committed stays.
     /// - Returns: what was done in all; its object IDs are those of all batches, if they were requested.
     /// - Throws: `StoreError`: of kind `unsupported` as ``execute(_:allowingUnsavedChanges:)`` does, for a request with
-    ///   sort descriptors, a limit or an offset, and inside a transaction of the store; otherwise errors of the store; `CancellationError` between two batches. The
-    ///   batches before stay committed.
+    ///   sort descriptors, a limit or an offset, and inside a transaction of the store; otherwise errors of the store;
+    ///   `CancellationError` between two batches. The batches before stay committed.
     @discardableResult
     public func execute(
         _ request: BatchDeleteRequest, inBatchesOf rowCount: Int, mergingInto contexts: [StoreContext] = [],

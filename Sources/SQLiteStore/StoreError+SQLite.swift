@@ -48,7 +48,7 @@ extension StoreError {
     private static func hint(of error: DatabaseError, store: String) -> String? {
         if error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
             return
-                "a program stopped partway through a change and left \(store)-journal. This command only reads; whatever "
+                "a program stopped partway through a change and left \(store)-journal. A reader leaves it; whatever "
                 + "opens the store for writing rolls the change back: its application, retention run, or "
                 + "sqlite3 \(store) 'SELECT count(*) FROM sqlite_master'"
         }

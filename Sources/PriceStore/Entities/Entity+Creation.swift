@@ -2,7 +2,8 @@ extension Entity {
     /// Throws unless a store can create all that the description says: what it cannot must not be left out silently.
     ///
     /// - Throws: ``StoreError`` of kind `unsupported` for empty names, a view, a Core Data entity, triggers, generated
-    ///   attributes, defaults that are unknown or that SQL cannot write, and date formats; of kind `unknownName` for a key or relationship of other attributes or entities.
+    ///   attributes, defaults that are unknown or that SQL cannot write, and date formats; of kind `unknownName` for a key or
+    ///   relationship of other attributes or entities.
     package func checkIsCreatable(in store: String) throws(StoreError) {
         let generated = attributes.first(where: \.isGenerated).map { "the generated attribute \($0.name)" }
         let unknown = attributes.first { $0.hasDefault && $0.defaultValue?.isWritable != true }
