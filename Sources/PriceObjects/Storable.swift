@@ -26,7 +26,7 @@ public protocol Storable {
     /// Reads a row's values in the order of ``attributes``.
     init(_ row: inout StoredValues) throws
 
-    /// The values in the order of ``attributes``.
+    /// The values in the order of ``attributes``, one for each.
     var row: [StoreValue] { get }
 }
 
@@ -86,13 +86,17 @@ extension BatchInsertRequest {
     public init<Rows: Sequence>(
         _ rows: Rows, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly
     ) where Rows.Element: Storable {
-        let attributes = Rows.Element.attributes
-        self.init(entity: Rows.Element.entity, objects: [], onConflict: onConflict, resultType: resultType)
+        let (name, attributes) = (Rows.Element.entity, Rows.Element.attributes)
+        self.init(entity: name, objects: [], onConflict: onConflict, resultType: resultType)
         source = .handler {
             var rest = rows.makeIterator()
             return { row in
                 guard let next = rest.next() else { return .stop }
-                for (name, value) in zip(attributes, next.row) { row[name] = value }
+                let values = next.row
+                guard values.count == attributes.count else {
+                    throw ManagedObjectError(kind: .wrongCount, entity: name, attribute: nil, objectID: nil)
+                }
+                for (name, value) in zip(attributes, values) { row[name] = value }
                 return .insert
             }
         }

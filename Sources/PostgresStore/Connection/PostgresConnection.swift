@@ -233,6 +233,9 @@ public class PostgresConnection {
     /// Whether the session is still there.
     var isOpen: Bool { link.isOpen }
 
+    /// Whether a transaction is open.
+    public var isInTransaction: Bool { transactionDepth > 0 }
+
     /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is one state of the
     /// database throughout, and read-only.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
@@ -352,6 +355,7 @@ public class PostgresConnection {
         let (known, kept) = (catalog, keptRows)
         do {
             let value = try body(begun)
+            if Task.isCancelled { throw StoreError.cancelled(name) }
             _ = try link.execute(script: end)
             return value
         } catch {

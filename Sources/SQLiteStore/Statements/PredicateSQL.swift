@@ -13,6 +13,8 @@ extension SQLiteFileConnection {
     /// The rows that a request is about, apart from its predicate: with those of sub-entities, or without.
     func scope(of request: StoreFetchRequest, _ db: Database) throws -> RowScope {
         let scope = try scope(request.entity, db)
+        // Also where no order is needed.
+        _ = try order(request.sortDescriptors, scope)
         return request.includesSubentities ? scope : scope.withoutSubentities
     }
 
