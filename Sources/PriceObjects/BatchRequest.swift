@@ -99,8 +99,8 @@ extension BatchUpdateRequest: BatchRequest {
     /// read anew, so that those whose row is now another say that they are deleted.
     public func merge(_ result: BatchUpdateResult, into contexts: [StoreContext]) throws {
         if let entity = try contexts.first?.shape(entity).entity {
-            let key = Set(entity.primaryKey.map { $0.lowercased() })
-            if propertiesToUpdate.keys.contains(where: { key.contains($0.lowercased()) }) {
+            let key = Set(entity.primaryKey.map { $0.folded })
+            if propertiesToUpdate.keys.contains(where: { key.contains($0.folded) }) {
                 for context in contexts { context.refreshAll(of: entity.name) }
             }
         }

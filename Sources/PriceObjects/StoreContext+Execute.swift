@@ -55,7 +55,7 @@ extension StoreContext {
         let concerned = family(of: [entity])
         var isMet = false
         for list in [inserted, updated, deleted] {
-            list.forEach { if $0.entity == entity || concerned.contains($0.entity.lowercased()) { isMet = true } }
+            list.forEach { if $0.entity == entity || concerned.contains($0.entity.folded) { isMet = true } }
         }
         guard !isMet else {
             throw StoreError(

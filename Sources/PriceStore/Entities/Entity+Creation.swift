@@ -24,12 +24,12 @@ extension Entity {
                 .unsupported, store: store, message: "the entity \(name) cannot be created with \(problem)",
                 hint: "leave it out of the description, and create it in the database")
         }
-        let known = Set(attributes.map { $0.name.lowercased() })
+        let known = Set(attributes.map { $0.name.folded })
         let named = primaryKey + relationships.flatMap(\.sourceAttributes)
-        if let missing = named.first(where: { !known.contains($0.lowercased()) }) {
+        if let missing = named.first(where: { !known.contains($0.folded) }) {
             throw StoreError(.unknownName, store: store, message: "\(name) has no attribute '\(missing)'")
         }
-        if let other = relationships.first(where: { $0.source.lowercased() != name.lowercased() }) {
+        if let other = relationships.first(where: { $0.source.folded != name.folded }) {
             throw StoreError(
                 .unknownName, store: store, message: "the entity \(name) has a relationship from \(other.source)")
         }
@@ -37,7 +37,7 @@ extension Entity {
 
     /// What the description says of an entity and an existing one of its name lacks; nil: nothing.
     package func difference(from existing: Entity) -> String? {
-        func folded(_ names: [String]) -> [String] { names.map { $0.lowercased() } }
+        func folded(_ names: [String]) -> [String] { names.map { $0.folded } }
         if folded(existing.primaryKey) != folded(primaryKey) { return "another primary key" }
         let other = attributes.first {
             let affinity = existing.attribute(named: $0.name)?.affinity
@@ -47,7 +47,7 @@ extension Entity {
         let missing = relationships.first { wanted in
             !existing.relationships.contains {
                 folded($0.sourceAttributes) == folded(wanted.sourceAttributes)
-                    && $0.destination.lowercased() == wanted.destination.lowercased()
+                    && $0.destination.folded == wanted.destination.folded
                     && folded($0.destinationAttributes) == folded(wanted.destinationAttributes)
                     && $0.deleteRule == wanted.deleteRule
             }

@@ -49,7 +49,7 @@ struct FormerRule {
             (former, RuleChange.changes(from: former.rule, to: record))
         }
         func isNoWider(_ found: Compared) -> Bool { !found.changes.contains { $0.isWider && $0.key != "entity" } }
-        let sameName = try planner.former[[rule.name, entity.name.lowercased()]].flatMap {
+        let sameName = try planner.former[[rule.name, entity.name.folded]].flatMap {
             try $0.isLive && $0.includes(entity, reader) ? compare($0) : nil
         }
         var covering = sameName.flatMap { isNoWider($0) ? $0 : nil }
@@ -89,7 +89,7 @@ extension Policy {
         guard old.limits.maxRows != nil, old.name != rule.name else { return true }
         let before = Set(live.map(\.rule.rule.name))
         let now = Set(
-            rules.filter { $0.isEnabled && $0.entity.lowercased() == rule.entity.lowercased() }.map(\.name))
+            rules.filter { $0.isEnabled && $0.entity.folded == rule.entity.folded }.map(\.name))
         return !now.contains(old.name) && now.subtracting(before).count <= before.subtracting(now).count
     }
 }
@@ -105,7 +105,7 @@ extension RunMemory.CarriedOut {
         let own = rule.rule.entity
         if own == entity.name { return true }
         // Two tables of a server may differ in case alone.
-        if own.lowercased() == entity.name.lowercased() { return try reader.entity(named: own)?.name == entity.name }
+        if own.folded == entity.name.folded { return try reader.entity(named: own)?.name == entity.name }
         // The newest rows of a whole entity are not those of a part of it.
         guard entity.model != nil, rule.rule.keepLast == nil else { return false }
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true

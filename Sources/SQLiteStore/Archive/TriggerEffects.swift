@@ -27,7 +27,7 @@ struct TriggerEffects {
     ///   - losing: the tables from which it deletes rows itself or by cascades.
     ///   - clearing: those whose references it clears.
     init(of losing: Set<String>, clearing: some Sequence<String>, _ db: Database) throws {
-        self.clearing = Set(clearing.map { $0.lowercased() })
+        self.clearing = Set(clearing.map { $0.folded })
         let triggers = try Row.fetchAll(
             db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
         ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
@@ -44,7 +44,7 @@ struct TriggerEffects {
             )
         }
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
-        var waiting = losing.map { (Change(event: .delete, table: $0.lowercased()), "") }
+        var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += self.clearing.map { (Change(event: .update, table: $0), "") }
         var seen: [Change: String] = [:]
         while let (change, trigger) = waiting.popLast() {
@@ -90,7 +90,7 @@ struct TriggerEffects {
             db, sql: "SELECT name, sql, rootpage FROM main.sqlite_schema WHERE type = 'table' ORDER BY rowid")
         {
             let (name, definition): (String, String) = (entry[0], entry[1] ?? "")
-            let table = name.lowercased()
+            let table = name.folded
             // A row that REPLACE deletes sets no trigger off, and rows of virtual tables have none.
             if writing[table] != nil, SchemaText.replaces(definition) {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
@@ -116,6 +116,6 @@ struct TriggerEffects {
     /// The trigger that may replace rows of a table, as a clause; nil: none does.
     func replacement(in table: String) -> String? {
         if let unreadable { return "what the trigger \(unreadable) does cannot be told" }
-        return writing[table.lowercased()] == nil ? nil : replacing.map { "the trigger \($0) uses REPLACE" }
+        return writing[table.folded] == nil ? nil : replacing.map { "the trigger \($0) uses REPLACE" }
     }
 }

@@ -22,7 +22,7 @@ final class HeldRowsGuard {
         for hold in request.fetchRequest.predicate.holds {
             let scope = try connection.scope(hold.entity, db)
             guard
-                others.hasTriggers || others.names.contains(scope.table.tableName.lowercased())
+                others.hasTriggers || others.names.contains(scope.table.tableName.folded)
                     || !scope.table.isSame(as: own)
             else { continue }
             guarded.append((scope, hold, try connection.condition(hold.rows, scope, db)))
@@ -81,13 +81,13 @@ extension SQLiteFileConnection {
         let own = try scope(of: request.fetchRequest, db).table
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
             // Which triggers a Core Data store has is not looked up: it has none of Core Data's.
-            return (Set(graph.reachedTables().map { $0.lowercased() }), [], true)
+            return (Set(graph.reachedTables().map { $0.folded }), [], true)
         }
         let reach = try Reach(of: own.name, request.relationships, self, db)
         let losing = try ([own.name] + reach.cascading).compactMap { try catalog.table($0, db)?.entity }
         let changed = try reach.clearing.keys.compactMap { try catalog.table($0, db)?.entity }
         return (
-            Set(reach.cascading.map { $0.lowercased() }), Set(reach.nullifying.keys.map { $0.lowercased() }),
+            Set(reach.cascading.map { $0.folded }), Set(reach.nullifying.keys.map { $0.folded }),
             losing.contains { !$0.deleteTriggers.isEmpty } || changed.contains { !$0.updateTriggers.isEmpty }
         )
     }
@@ -108,7 +108,7 @@ extension SQLiteFileConnection {
         for hold in holds {
             let held = try scope(hold.entity, db).table.tableName
             var reason = reach.hasTriggers ? effects.replacement(in: held) : nil
-            if replacing.contains(held.lowercased()), reach.hasTriggers || reach.changed.contains(held.lowercased()) {
+            if replacing.contains(held.folded), reach.hasTriggers || reach.changed.contains(held.folded) {
                 reason = reason ?? "the table \(held) uses REPLACE"
             }
             guard let reason else { continue }
@@ -140,7 +140,7 @@ extension SQLiteFileConnection {
     /// The entity of a name, or those whose objects are in the table of that name.
     fileprivate func tables(named name: String, _ db: Database) throws -> [SQLiteTable] {
         if let table = try catalog.table(name, db) { return [table] }
-        let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.lowercased() == name.lowercased() }
+        let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.folded == name.folded }
         return try entities?.compactMap { try catalog.table($0.name, db) } ?? []
     }
 }
