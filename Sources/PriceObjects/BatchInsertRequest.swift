@@ -58,6 +58,30 @@ public struct BatchInsertRequest {
     }
 }
 
+extension BatchInsertRequest: CustomStringConvertible {
+    /// The request for a debugger, such as `insert 2 item`; without a number if a handler makes the rows.
+    public var description: String {
+        guard case .objects(let objects) = source else { return "insert \(entity)" }
+        return "insert \(objects.count) \(entity)"
+    }
+
+    /// Lets a handler fill a row. Its error becomes one of the store.
+    package func fill(
+        _ row: inout [String: StoreValue], number: Int, by handler: RowHandler, store: String
+    ) throws(StoreError) -> Step {
+        row.removeAll(keepingCapacity: true)
+        do {
+            return try handler(&row)
+        } catch let error as StoreError {
+            throw error
+        } catch {
+            throw StoreError(
+                error is CancellationError ? .cancelled : .inputOutput, store: store,
+                message: "row \(number) for \(entity) could not be made, and none is saved: \(error)")
+        }
+    }
+}
+
 /// What a batch insert did.
 public struct BatchInsertResult: Hashable, Sendable {
     /// Rows that were inserted or replaced; always counted.

@@ -12,7 +12,7 @@ public protocol BatchRequest {
     var resultType: BatchResultType { get set }
 
     /// Carries the request out, in a transaction of its own.
-    func execute(in store: any ObjectStore) throws(StoreError) -> Result
+    func execute(in store: any ObjectStore) throws -> Result
 
     /// Whether ``merge(_:into:)`` needs the IDs of the rows to update a context.
     func needsObjectIDs(for context: StoreContext) -> Bool
@@ -54,7 +54,23 @@ extension BatchInsertRequest: BatchRequest {
     public var changedEntities: Set<String> { onConflict == .replace ? [entity] : [] }
 
     /// Inserts the rows.
-    public func execute(in store: any ObjectStore) throws(StoreError) -> BatchInsertResult { try store.execute(self) }
+    ///
+    /// - Throws: `StoreError`, and what the handler throws.
+    public func execute(in store: any ObjectStore) throws -> BatchInsertResult {
+        guard case .handler(let make) = source else { return try store.execute(self) }
+        var thrown: (any Error)?
+        var request = self
+        request.source = .handler {
+            let handler = make()
+            return { row in
+                do { return try handler(&row) } catch {
+                    thrown = error
+                    throw error
+                }
+            }
+        }
+        do { return try store.execute(request) } catch { throw thrown ?? error }
+    }
 
     /// True if an observer is notified of the new rows, or if an object can stand for a row that is replaced.
     public func needsObjectIDs(for context: StoreContext) -> Bool {
@@ -83,8 +99,8 @@ extension BatchUpdateRequest: BatchRequest {
     /// read anew, so that those whose row is now another say that they are deleted.
     public func merge(_ result: BatchUpdateResult, into contexts: [StoreContext]) throws {
         if let entity = try contexts.first?.shape(entity).entity {
-            let key = Set(entity.primaryKey.map { $0.lowercased() })
-            if propertiesToUpdate.keys.contains(where: { key.contains($0.lowercased()) }) {
+            let key = Set(entity.primaryKey.map { $0.folded })
+            if propertiesToUpdate.keys.contains(where: { key.contains($0.folded) }) {
                 for context in contexts { context.refreshAll(of: entity.name) }
             }
         }

@@ -14,11 +14,11 @@ final class EntityShape {
         let numbered = zip(names, names.indices)
         places = Dictionary(numbered, uniquingKeysWith: { first, _ in first })
         placesWithoutCase = Dictionary(
-            numbered.map { ($0.lowercased(), $1) }, uniquingKeysWith: { first, _ in first })
+            numbered.map { ($0.folded, $1) }, uniquingKeysWith: { first, _ in first })
     }
 
     /// The position of an attribute; nil if there is none of that name.
-    func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.lowercased()] }
+    func place(of name: String) -> Int? { places[name] ?? placesWithoutCase[name.folded] }
 
     /// A row's values by name.
     func dictionary(_ values: [StoreValue]) -> [String: StoreValue] {

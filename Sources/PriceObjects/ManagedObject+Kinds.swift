@@ -12,6 +12,11 @@ extension ManagedObject {
     /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
     public func real(for attribute: String) throws -> Double? { try read(attribute) }
 
+    /// A 1 or a 0 as a Boolean; nil: NULL.
+    ///
+    /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
+    public func bool(for attribute: String) throws -> Bool? { try read(attribute) }
+
     /// A text; nil: NULL.
     ///
     /// - Throws: what ``value(for:)`` throws, and ``ManagedObjectError`` if the value is of another kind.
@@ -35,7 +40,7 @@ extension ManagedObject {
     ) throws -> Instant? {
         let value = try value(for: attribute)
         if value.isNull { return nil }
-        guard let start = encoding.read(value, zone: zone).start else { throw error(.wrongKind, attribute) }
+        guard let start = encoding.instant(of: value, zone: zone) else { throw error(.wrongKind, attribute) }
         return start
     }
 

@@ -82,7 +82,7 @@ public final class ManagedObject {
         let context = try liveContext()
         if isInserted {
             let name = try self.attribute(attribute, context.shape(entity)).name
-            return changedValues[name] ?? changedValues.first { $0.key.lowercased() == name.lowercased() }?.value
+            return changedValues[name] ?? changedValues.first { $0.key.folded == name.folded }?.value
                 ?? .null
         }
         if !changedValues.isEmpty, let value = changedValues[attribute] { return value }
@@ -105,7 +105,7 @@ public final class ManagedObject {
         if isInserted {
             let found = try self.attribute(attribute, context.shape(entity))
             guard !found.isGenerated else { throw error(.readOnlyAttribute, found.name) }
-            if let other = changedValues.keys.first(where: { $0.lowercased() == found.name.lowercased() }) {
+            if let other = changedValues.keys.first(where: { $0.folded == found.name.folded }) {
                 changedValues[other] = nil
             }
             changedValues[found.name] = value

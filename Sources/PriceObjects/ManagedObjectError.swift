@@ -16,6 +16,8 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case readOnlyAttribute
         /// The value has another type than the requested one.
         case wrongKind
+        /// A typed row has more values than attributes, or fewer.
+        case wrongCount
     }
 
     /// The kind of error.
@@ -38,6 +40,7 @@ public struct ManagedObjectError: Error, Hashable, Sendable, CustomStringConvert
         case .readOnlyAttribute:
             "\(entity).\(attribute) cannot be set: it is computed by the store or part of a saved object's primary key"
         case .wrongKind: "\(entity).\(attribute) holds a value of another kind"
+        case .wrongCount: "a typed row of \(entity) does not have one value for each attribute"
         }
     }
 }

@@ -2,6 +2,9 @@ public import PriceStore
 
 /// A store whose rows a ``StoreContext`` inserts, updates and deletes one by one, and in batches.
 public protocol ObjectStore: StoreWriter {
+    /// Whether a transaction is open.
+    var isInTransaction: Bool { get }
+
     /// Inserts one row and returns its ID. Missing values use the defaults of the store.
     ///
     /// - Throws: `StoreError` of kind `constraint` if the row breaks one; then nothing is inserted.

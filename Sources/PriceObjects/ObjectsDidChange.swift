@@ -73,13 +73,7 @@ struct ChangeObservers {
     }
 
     private var observers: [Observer] = []
-    private struct Stream {
-        let continuation: AsyncStream<ObjectsDidChange>.Continuation
-        /// How many notifications the buffer took when it was last asked; the reader may have made more room since.
-        var room: Int
-    }
-
-    private var streams: [Stream] = []
+    private var streams: [AsyncStream<ObjectsDidChange>.Continuation] = []
 
     var isEmpty: Bool { observers.isEmpty && streams.isEmpty }
 
@@ -87,22 +81,19 @@ struct ChangeObservers {
 
     mutating func addStream(_ limit: Int) -> AsyncStream<ObjectsDidChange> {
         let (stream, continuation) = AsyncStream.makeStream(
-            of: ObjectsDidChange.self, bufferingPolicy: .bufferingOldest(limit))
-        streams.append(Stream(continuation: continuation, room: limit))
+            of: ObjectsDidChange.self, bufferingPolicy: .bufferingNewest(limit))
+        streams.append(continuation)
         return stream
     }
 
     /// Sends a notification to the streams, and returns the observers to call.
     mutating func send(_ change: ObjectsDidChange) -> [ChangeObservation] {
         for index in streams.indices.reversed() {
-            // The last room is for the notice that something is missed. A full buffer ends with it, and so it covers what is
-            // left out while the buffer is full.
-            let notice = streams[index].room > 1 ? change : ObjectsDidChange(.missed)
-            switch streams[index].continuation.yield(notice) {
-            case .enqueued(let remaining): streams[index].room = remaining
-            case .dropped: streams[index].room = 0
+            switch streams[index].yield(change) {
+            // A full buffer loses its oldest notification. The notice of it comes after all that may be lost.
+            case .dropped: streams[index].yield(ObjectsDidChange(.missed))
             case .terminated: streams.remove(at: index)
-            @unknown default: break
+            default: break
             }
         }
         observers.removeAll { $0.observation == nil }
@@ -116,6 +107,6 @@ struct ChangeObservers {
 
     /// Ends the streams.
     func finish() {
-        for stream in streams { stream.continuation.finish() }
+        for stream in streams { stream.finish() }
     }
 }

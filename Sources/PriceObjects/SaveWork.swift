@@ -205,9 +205,9 @@ struct SaveWork {
         var order: [String] = []
         var seen: Set<String> = []
         func visit(_ entity: String) throws {
-            guard seen.insert(entity.lowercased()).inserted else { return }
+            guard seen.insert(entity.folded).inserted else { return }
             for relationship in try context.shape(entity).entity.relationships {
-                for other in entities where other.lowercased() == relationship.destination.lowercased() {
+                for other in entities where other.folded == relationship.destination.folded {
                     try visit(other)
                 }
             }

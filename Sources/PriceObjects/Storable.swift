@@ -26,18 +26,20 @@ public protocol Storable {
     /// Reads a row's values in the order of ``attributes``.
     init(_ row: inout StoredValues) throws
 
-    /// The values in the order of ``attributes``.
+    /// The values in the order of ``attributes``, one for each.
     var row: [StoreValue] { get }
 }
 
 /// The values of a row, read one after the other.
+///
+/// What is generic here is compiled in the program, for its own types: in the library it would look them up for each value.
 public struct StoredValues {
     private let entity: String
     private let attributes: [String]
     private let values: [StoreValue]
     private var place = 0
 
-    init(_ values: [StoreValue], entity: String, attributes: [String]) {
+    @usableFromInline init(_ values: [StoreValue], entity: String, attributes: [String]) {
         self.values = values
         self.entity = entity
         self.attributes = attributes
@@ -47,13 +49,21 @@ public struct StoredValues {
     ///
     /// - Throws: ``ManagedObjectError`` of kind ``ManagedObjectError/Kind/wrongKind`` if it is of another type, or NULL for a
     ///   type that is not optional.
+    @inlinable
     public mutating func next<Value: StoreConvertible>() throws -> Value {
+        guard let value = Value(storeValue: nextValue()) else { throw wrongKind }
+        return value
+    }
+
+    @usableFromInline
+    mutating func nextValue() -> StoreValue {
         precondition(place < values.count, "\(entity) has only \(values.count) attributes")
         defer { place += 1 }
-        guard let value = Value(storeValue: values[place]) else {
-            throw ManagedObjectError(kind: .wrongKind, entity: entity, attribute: attributes[place], objectID: nil)
-        }
-        return value
+        return values[place]
+    }
+
+    @usableFromInline var wrongKind: ManagedObjectError {
+        ManagedObjectError(kind: .wrongKind, entity: entity, attribute: attributes[place - 1], objectID: nil)
     }
 }
 
@@ -66,6 +76,7 @@ extension StoreContext {
     ///   - order: the order, most significant first.
     ///   - limit: at most this many rows; nil: all.
     /// - Throws: `StoreError`, and what the type's initializer throws.
+    @inlinable
     public func fetch<Row: Storable>(
         _ type: Row.Type, where predicate: StorePredicate = .all, by order: [StoreSortDescriptor] = [],
         limit: Int? = nil
@@ -73,28 +84,44 @@ extension StoreContext {
         let request = StoreFetchRequest(
             entity: Row.entity, predicate: predicate, sortDescriptors: order, fetchLimit: limit)
         let (entity, attributes) = (Row.entity, Row.attributes)
-        return try inserter.fetch(request, attributes: attributes).map { values in
+        return try values(request, attributes).map { values in
             var row = StoredValues(values, entity: entity, attributes: attributes)
             return try Row(&row)
         }
+    }
+
+    @usableFromInline
+    func values(_ request: StoreFetchRequest, _ attributes: [String]) throws(StoreError) -> [[StoreValue]] {
+        try inserter.fetch(request, attributes: attributes)
     }
 }
 
 extension BatchInsertRequest {
     /// Makes a request that saves typed rows, one after the other. Each execution goes through the rows from the beginning,
     /// so a sequence that can be gone through only once is for one execution.
+    @inlinable
     public init<Rows: Sequence>(
         _ rows: Rows, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly
     ) where Rows.Element: Storable {
-        let attributes = Rows.Element.attributes
-        self.init(entity: Rows.Element.entity, objects: [], onConflict: onConflict, resultType: resultType)
+        let (name, attributes) = (Rows.Element.entity, Rows.Element.attributes)
+        self.init(entity: name, objects: [], onConflict: onConflict, resultType: resultType)
         source = .handler {
             var rest = rows.makeIterator()
             return { row in
                 guard let next = rest.next() else { return .stop }
-                for (name, value) in zip(attributes, next.row) { row[name] = value }
+                try Self.fill(&row, attributes, next.row, entity: name)
                 return .insert
             }
         }
+    }
+
+    @usableFromInline
+    static func fill(
+        _ row: inout [String: StoreValue], _ attributes: [String], _ values: [StoreValue], entity: String
+    ) throws(ManagedObjectError) {
+        guard values.count == attributes.count else {
+            throw ManagedObjectError(kind: .wrongCount, entity: entity, attribute: nil, objectID: nil)
+        }
+        for (name, value) in zip(attributes, values) { row[name] = value }
     }
 }

@@ -22,12 +22,13 @@ public actor StoreActor {
     /// Opens a store, on its queue.
     ///
     /// - Parameter open: opens the store.
-    /// - Throws: what `open` throws.
+    /// - Throws: what `open` throws; `CancellationError` if the task is cancelled.
     public init(opening open: @Sendable () throws -> any StoreInserter) async throws {
         executor = QueueExecutor()
         context = nil
         // From here on the initializer runs on the queue.
-        context = StoreContext(try open())
+        try Task.checkCancellation()
+        do { context = StoreContext(try open()) } catch { throw Self.reported(error) }
     }
 
     /// Does a piece of work with the context. Objects stay inside; send IDs, values and change sets.
@@ -42,9 +43,13 @@ public actor StoreActor {
             return try body(context)
         } catch {
             context.reset()
-            if (error as? StoreError)?.kind == .cancelled { throw CancellationError() }
-            throw error
+            throw Self.reported(error)
         }
+    }
+
+    /// An error as tasks expect it: Swift has its own for one that is cancelled.
+    private static func reported(_ error: any Error) -> any Error {
+        (error as? StoreError)?.kind == .cancelled ? CancellationError() : error
     }
 }
 

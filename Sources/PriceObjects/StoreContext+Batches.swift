@@ -10,15 +10,16 @@ extension StoreContext {
     ///   - contexts: other contexts of the same store and thread to update.
     ///   - progress: called after each transaction with what was done until then; if it throws, what is committed stays.
     /// - Returns: what was done in all; its object IDs are those of all batches, if they were requested.
-    /// - Throws: `StoreError`: of kind `unsupported` as ``execute(_:allowingUnsavedChanges:)`` does, and for a request with
-    ///   sort descriptors, a limit or an offset; otherwise errors of the store; `CancellationError` between two batches. The
-    ///   batches before stay committed.
+    /// - Throws: `StoreError`: of kind `unsupported` as ``execute(_:allowingUnsavedChanges:)`` does, for a request with
+    ///   sort descriptors, a limit or an offset, and inside a transaction of the store; otherwise errors of the store;
+    ///   `CancellationError` between two batches. The batches before stay committed.
     @discardableResult
     public func execute(
         _ request: BatchDeleteRequest, inBatchesOf rowCount: Int, mergingInto contexts: [StoreContext] = [],
         progress: (BatchDeleteResult) throws -> Void = { _ in }
     ) throws -> BatchDeleteResult {
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
+        _ = try committingWriter()
         let request = try inserter.namingEntity(request)
         let fetch = request.fetchRequest
         guard rowCount > 0, fetch.sortDescriptors.isEmpty, fetch.fetchLimit == nil, fetch.fetchOffset == 0 else {

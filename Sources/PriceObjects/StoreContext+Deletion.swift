@@ -7,7 +7,7 @@ extension StoreContext {
     /// - Parameters:
     ///   - request: what to delete.
     ///   - contexts: other contexts of the same store and thread to update.
-    /// - Throws: `StoreError`: of kind `unsupported` if the store is only a rehearsal, or its schema does not allow it.
+    /// - Throws: `StoreError`: of kind `unsupported` if the store is open for reading only, or its schema does not allow it.
     package func deletion(
         of request: SurveyRequest, mergingInto contexts: [StoreContext] = []
     ) throws(StoreError) -> any Deletion {
@@ -16,9 +16,7 @@ extension StoreContext {
         // Without objects in memory the IDs of deleted rows are not needed.
         let merges = contexts.contains { !$0.registry.objects.isEmpty || !$0.observers.isEmpty }
         if merges { request.wantsObjectIDs = true }
-        guard let writer = inserter as? any RetentionWriter else {
-            throw StoreError(.unsupported, store: inserter.name, message: "a rehearsal deletes nothing")
-        }
+        guard let writer = inserter as? any RetentionWriter else { throw readOnly }
         let deletion = try writer.deletion(of: request)
         return ContextDeletion(deletion, entity: request.entity, context: self, merging: merges ? contexts : [])
     }

@@ -9,13 +9,13 @@ extension StoreContext {
     ///   - allowingUnsavedChanges: whether to run even though the request does not see unsaved changes of the entity. A
     ///     batch insert depends on them only if it replaces rows.
     /// - Throws: `StoreError`: of kind `unsupported` if the context has unsaved changes of the entity, because the
-    ///   request would not see them, or if the store is only a rehearsal; otherwise errors of the store. Then nothing
-    ///   of the request is done.
+    ///   request would not see them, or if the store is open for reading only; otherwise errors of the store, and what
+    ///   the handler of a batch insert throws. Then nothing of the request is done.
     @discardableResult
     public func execute<Request: BatchRequest>(
         _ request: Request, allowingUnsavedChanges: Bool = false
     ) throws -> Request.Result {
-        let writer = try writer("a rehearsal carries out no batch requests")
+        let writer = try writer()
         if !allowingUnsavedChanges { try checkIsSaved(request) }
         return try request.execute(in: writer)
     }
@@ -28,11 +28,13 @@ extension StoreContext {
     ///     type, if a context needs them. For deletes they are not: the store is asked which objects in memory still exist.
     ///   - contexts: other contexts of the same store and thread to update.
     ///   - allowingUnsavedChanges: as with ``execute(_:allowingUnsavedChanges:)``.
-    /// - Throws: `StoreError` as ``execute(_:allowingUnsavedChanges:)`` does.
+    /// - Throws: what ``execute(_:allowingUnsavedChanges:)`` throws; `StoreError` of kind `unsupported` inside a transaction
+    ///   of the store.
     @discardableResult
     public func executeAndMergeChanges<Request: BatchRequest>(
         using request: Request, into contexts: [StoreContext] = [], allowingUnsavedChanges: Bool = false
     ) throws -> Request.Result {
+        _ = try committingWriter()
         var request = request
         let contexts = [self] + contexts.filter { $0 !== self }
         if contexts.contains(where: request.needsObjectIDs) { request.resultType = .objectIDs }
@@ -53,7 +55,7 @@ extension StoreContext {
         let concerned = family(of: [entity])
         var isMet = false
         for list in [inserted, updated, deleted] {
-            list.forEach { if $0.entity == entity || concerned.contains($0.entity.lowercased()) { isMet = true } }
+            list.forEach { if $0.entity == entity || concerned.contains($0.entity.folded) { isMet = true } }
         }
         guard !isMet else {
             throw StoreError(

@@ -29,8 +29,8 @@ extension StoreContext {
     func family(of entities: Set<String>) -> Set<String> {
         var family: Set<String> = []
         for entity in entities {
-            family.insert(entity.lowercased())
-            family.formUnion((try? shape(entity))?.entity.model?.subentities.map { $0.lowercased() } ?? [])
+            family.insert(entity.folded)
+            family.formUnion((try? shape(entity))?.entity.model?.subentities.map { $0.folded } ?? [])
         }
         return family
     }
@@ -39,7 +39,7 @@ extension StoreContext {
     func heldObjects(of entities: Set<String>) -> [ManagedObject] {
         guard !entities.isEmpty else { return [] }
         let family = family(of: entities)
-        return registry.objects.filter { family.contains($0.entity.lowercased()) }
+        return registry.objects.filter { family.contains($0.entity.folded) }
     }
 
     /// Updates the context after a delete of rows of some entities that are not known one by one: objects whose row is
@@ -154,7 +154,7 @@ extension StoreContext {
         var refreshed: [ObjectID] = []
         for object in registry.objects where object.state == .saved && object.changedValues.isEmpty {
             guard object.snapshot != nil, let id = object.objectID,
-                reached?.contains(object.entity.lowercased()) ?? true
+                reached?.contains(object.entity.folded) ?? true
             else { continue }
             becomeFault(object)
             refreshed.append(id)
@@ -178,7 +178,7 @@ extension StoreContext {
         while let next = waiting.popLast() {
             let entity = try shape(next).entity
             for name in entity.incomingRelationships.map(\.source) + (entity.model?.related ?? [])
-            where reached.insert(name.lowercased()).inserted { waiting.append(name) }
+            where reached.insert(name.folded).inserted { waiting.append(name) }
         }
         return reached
     }

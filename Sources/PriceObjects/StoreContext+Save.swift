@@ -14,12 +14,12 @@ extension StoreContext {
     /// relationships become faults too.
     ///
     /// - Returns: the changed rows, for other contexts: see ``mergeChanges(fromRemoteContextSave:into:)``.
-    /// - Throws: ``ValidationError``, ``MergeConflictError``, `StoreError`; then nothing is saved, and the context
-    ///   keeps its changes.
+    /// - Throws: ``ValidationError``, ``MergeConflictError``, `StoreError`, of kind `unsupported` inside a transaction of the
+    ///   store; then nothing is saved, and the context keeps its changes.
     @discardableResult
     public func save() throws -> ChangeSet {
         guard hasChanges else { return ChangeSet() }
-        let writer = try writer("a rehearsal saves no objects: use save(onConflict:)")
+        let writer = try committingWriter()
         try validate()
         var work = SaveWork(self, writer)
         // The COMMIT may fail too, so objects are updated after it.

@@ -24,12 +24,13 @@ extension StoreContext {
     ///   - rejecting: called with each object that the store rejects, and the reason; the others are saved. Nil: the
     ///     first rejection is thrown and nothing is saved.
     /// - Returns: how many objects were saved, ignored and rejected.
-    /// - Throws: `StoreError`, of kind `unsupported` if the context also has changed or deleted objects; then the
-    ///   context keeps all its objects and the store is unchanged.
+    /// - Throws: `StoreError`, of kind `unsupported` if the store is open for reading only, or if the context also has changed
+    ///   or deleted objects; then the context keeps all its objects and the store is unchanged.
     @discardableResult
     public func save(
         onConflict: ConflictPolicy, rejecting: ((ManagedObject, String) -> Void)? = nil
     ) throws -> SaveResult {
+        if !isRehearsal { _ = try writer() }
         guard updated.isEmpty, deleted.isEmpty else {
             throw StoreError(
                 .unsupported, store: inserter.name,

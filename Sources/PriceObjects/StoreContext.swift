@@ -20,6 +20,8 @@ public import PriceStore
 /// and delete, all results and all errors are `Sendable`.
 public final class StoreContext {
     let inserter: any StoreInserter
+    /// Whether new objects may be saved to a store that is open for reading only, which predicts what would become of them.
+    let isRehearsal: Bool
     /// What a save does with objects whose rows others have changed; the default throws.
     public var mergePolicy = MergePolicy.error
 
@@ -30,9 +32,16 @@ public final class StoreContext {
     var observers = ChangeObservers()
     private var shapes: [String: EntityShape] = [:]
 
-    /// Makes a context over a store, or over a rehearsal of one.
+    /// Makes a context over a store. Over one that is open for reading only, it saves and executes nothing.
     public init(_ inserter: any StoreInserter) {
         self.inserter = inserter
+        isRehearsal = false
+    }
+
+    /// Makes a context over a store, or over a rehearsal of one, for the dry run of a job.
+    package init(rehearsing inserter: any StoreInserter) {
+        self.inserter = inserter
+        isRehearsal = true
     }
 
     deinit { observers.finish() }
@@ -147,10 +156,10 @@ public final class StoreContext {
     /// The notifications of this context from now on, for a task on any thread. They are buffered until they are read,
     /// and end with the context.
     ///
-    /// - Parameter limit: how many notifications are buffered, at least 2. If the reader is farther behind, the rest is left
-    ///   out, and the last one has the cause ``ObjectsDidChange/Cause/missed``.
+    /// - Parameter limit: how many notifications are buffered, at least 1. If the reader is farther behind, the oldest are
+    ///   left out, and the last one has the cause ``ObjectsDidChange/Cause/missed``.
     public func changes(bufferingUpTo limit: Int = 1000) -> AsyncStream<ObjectsDidChange> {
-        precondition(limit >= 2, "a buffer has room for 2 notifications at least")
+        precondition(limit > 0, "a buffer has room for one notification at least")
         return observers.addStream(limit)
     }
 
@@ -213,12 +222,31 @@ extension StoreContext {
         if let id = object.objectID { registry.remove(id) }
     }
 
-    /// The store as one that can be changed; throws for a rehearsal.
-    func writer(_ refusal: String) throws(StoreError) -> any ObjectStore {
-        guard let writer = inserter as? any ObjectStore else {
-            throw StoreError(.unsupported, store: inserter.name, message: refusal)
+    /// The store itself: to create entities and indexes, and for transactions.
+    ///
+    /// - Throws: `StoreError` of kind `unsupported` if it is open for reading only.
+    public func writer() throws(StoreError) -> any ObjectStore {
+        guard let writer = inserter as? any ObjectStore else { throw readOnly }
+        return writer
+    }
+
+    /// The store, for a change that the context notes at once; throws inside a transaction, which may be undone later.
+    func committingWriter() throws(StoreError) -> any ObjectStore {
+        let writer = try writer()
+        guard !writer.isInTransaction else {
+            throw StoreError(
+                .unsupported, store: inserter.name,
+                message: "a context is not saved or merged inside a transaction of the store, which may be undone",
+                hint: "save before it; inside it, use execute(_:), which leaves the objects as they are")
         }
         return writer
+    }
+
+    /// The error for a change of a store that is open for reading only.
+    var readOnly: StoreError {
+        StoreError(
+            .unsupported, store: inserter.name, message: "the store is open for reading only",
+            hint: "open it for writing")
     }
 
     /// Tells observers of an unsaved change.

@@ -59,7 +59,7 @@ package struct Hold: Hashable, Sendable {
 
     /// Whether every row that another hold covers is covered by this one too, for at least as long. False where that is not plain.
     package func covers(_ other: Hold) -> Bool {
-        entity.lowercased() == other.entity.lowercased() && other.filter.implies(filter)
+        entity.folded == other.entity.folded && other.filter.implies(filter)
             && (from.map { from in other.from.map { $0 >= from } ?? false } ?? true)
             && (until.map { until in other.until.map { $0 <= until } ?? false } ?? true)
             && (expires.map { expires in other.expires.map { $0 <= expires } ?? false } ?? true)

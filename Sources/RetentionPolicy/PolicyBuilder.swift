@@ -177,17 +177,17 @@ struct PolicyBuilder {
         let columns = group.group("columns")
         for column in columns?.keys ?? [] {
             guard let attribute = columns?.text(column), let mark = columns?[column]?.mark else { continue }
-            if let first = filled[attribute.lowercased()] {
+            if let first = filled[attribute.folded] {
                 reader.report(
                     mark,
                     "'\(attribute)' is filled by another column already, at line \(first.line), "
                         + "column \(first.column)")
             }
-            filled[attribute.lowercased()] = mark
+            filled[attribute.folded] = mark
         }
         let constants = group.group("constants")
         for attribute in constants?.keys ?? [] {
-            guard let first = filled[attribute.lowercased()], let mark = constants?[attribute]?.keyMark else {
+            guard let first = filled[attribute.folded], let mark = constants?[attribute]?.keyMark else {
                 continue
             }
             reader.report(

@@ -69,7 +69,7 @@ extension SQLiteFileConnection {
         for entry in entries {
             let (type, entryName): (String, String) = (entry[0], entry[1])
             // SQLite's own tables and indexes; such names are reserved. A virtual table has no page.
-            let isInternal = entryName.lowercased().hasPrefix("sqlite_") && ["table", "index"].contains(type)
+            let isInternal = entryName.folded.hasPrefix("sqlite_") && ["table", "index"].contains(type)
             let isOwn = type == "table" && tables.contains(entryName) && (entry[2] as Int64? ?? 0) > 0
             guard isInternal || isOwn else {
                 throw StoreError(

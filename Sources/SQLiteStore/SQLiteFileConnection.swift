@@ -41,6 +41,10 @@ public class SQLiteFileConnection {
         let milliseconds =
             busyTimeout.components.seconds * 1000 + busyTimeout.components.attoseconds / 1_000_000_000_000_000
         configuration.busyMode = .timeout(Double(milliseconds) / 1000)
+        configuration.prepareDatabase { db in
+            endWithTask(db)
+            wait(upTo: Int32(clamping: milliseconds), db)
+        }
         return configuration
     }
 
@@ -57,7 +61,6 @@ public class SQLiteFileConnection {
             throw StoreError(error, store: path, doing: "the store cannot be opened")
         }
         storeIdentifier = StoreFile.identifier(of: path)
-        queue.inDatabase(Self.endWithTask)
     }
 
     /// Has statements end once the task that runs them is cancelled. No other thread is needed, so no cancellation comes
@@ -66,9 +69,30 @@ public class SQLiteFileConnection {
         sqlite3_progress_handler(db.sqliteConnection, 4000, { _ in Task.isCancelled ? 1 : 0 }, nil)
     }
 
+    /// Has statements wait for a lock so many milliseconds, in SQLite's own steps, but no longer than the task that runs them.
+    static func wait(upTo patience: Int32, _ db: Database) {
+        sqlite3_busy_handler(
+            db.sqliteConnection,
+            { patience, attempt in
+                let pauses = [1, 2, 5, 10, 15, 20, 25, 25, 25, 50, 50]
+                let count = Int(attempt)
+                let waited = pauses.prefix(count).reduce(0, +) + max(0, count - pauses.count) * 100
+                let pause = min(count < pauses.count ? pauses[count] : 100, Int(bitPattern: patience) - waited)
+                guard pause > 0, !Task.isCancelled else { return 0 }
+                sqlite3_sleep(Int32(pause))
+                return 1
+            }, UnsafeMutableRawPointer(bitPattern: Int(patience)))
+    }
+
+    /// How long a lock is waited for, in milliseconds.
+    var patience: Int32 {
+        guard case .timeout(let seconds) = configuration.busyMode else { return 0 }
+        return Int32(clamping: Int(seconds * 1000))
+    }
+
     /// Throws if the task is cancelled.
     func checkTask() throws(StoreError) {
-        if Task.isCancelled { throw StoreError(.cancelled, store: name, message: "the task was cancelled") }
+        if Task.isCancelled { throw .cancelled(name) }
     }
 
     /// Throws unless the file that is open is the one that was looked at before.
@@ -105,6 +129,9 @@ public class SQLiteFileConnection {
             throw StoreError(error, store: name, doing: what)
         }
     }
+
+    /// Whether a transaction is open.
+    public var isInTransaction: Bool { queue.unsafeReentrantWrite(\.isInsideTransaction) }
 
     /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is a snapshot.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
@@ -151,6 +178,8 @@ public class SQLiteFileConnection {
         let knownCatalog = catalog
         do {
             let value = try body()
+            // A statement may have been too short to notice.
+            try checkTask()
             try db.execute(sql: end)
             return value
         } catch {

@@ -12,6 +12,11 @@ extension StoreError {
             self.init(.defect, store: store, message: "\(what): \(error)")
             return
         }
+        // What waits for a lock ends with its task.
+        if error.resultCode == .SQLITE_BUSY, Task.isCancelled {
+            self = .cancelled(store)
+            return
+        }
         // The file was removed between the check of its name and the write: SQLite then reports a read-only database.
         if error.extendedResultCode == .SQLITE_READONLY_DBMOVED {
             self = StoreIdentity.replaced(store, "its file was moved or removed")
@@ -43,7 +48,7 @@ extension StoreError {
     private static func hint(of error: DatabaseError, store: String) -> String? {
         if error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
             return
-                "a program stopped partway through a change and left \(store)-journal. This command only reads; whatever "
+                "a program stopped partway through a change and left \(store)-journal. A reader leaves it; whatever "
                 + "opens the store for writing rolls the change back: its application, retention run, or "
                 + "sqlite3 \(store) 'SELECT count(*) FROM sqlite_master'"
         }

@@ -76,9 +76,8 @@ extension SQLiteWriter {
             return nil
         }
         let isEmptied = try run("emptying the WAL") { db in
-            let waited = try Int.fetchOne(db, sql: "PRAGMA busy_timeout") ?? 0
-            sqlite3_busy_timeout(db.sqliteConnection, WriteAheadLog.patience)
-            defer { sqlite3_busy_timeout(db.sqliteConnection, Int32(clamping: waited)) }
+            Self.wait(upTo: WriteAheadLog.patience, db)
+            defer { Self.wait(upTo: patience, db) }
             do {
                 return try Int.fetchOne(db, sql: "PRAGMA main.wal_checkpoint(TRUNCATE)") == 0
             } catch let error as DatabaseError

@@ -9,6 +9,29 @@ import Testing
 /// What goes wrong on a server, and what is told and left behind. These tests stop servers: each has its own.
 @Suite(.needsPostgres, .serialized)
 struct FaultTests {
+    @Test func whatIsCancelledBeforeItsCommitIsUndone() async throws {
+        let database = try TestDatabase("CREATE TABLE q (id int PRIMARY KEY); INSERT INTO q VALUES (1), (2)")
+        let task = Task {
+            let writer = try database.writer()
+            try writer.transaction(.normal) {
+                try writer.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "q")))
+                withUnsafeCurrentTask { $0?.cancel() }
+            }
+        }
+        let error = await #expect(throws: StoreError.self) { try await task.value }
+        #expect(error?.kind == .cancelled)
+        #expect(try database.run("SELECT count(*) FROM q") == ["2"])
+    }
+
+    @Test func anOrderThatTheStoreDoesNotKnowIsAnError() throws {
+        let writer = try TestDatabase("CREATE TABLE q (id int PRIMARY KEY); INSERT INTO q VALUES (1), (2)").writer()
+        let request = StoreFetchRequest(entity: "q", sortDescriptors: [StoreSortDescriptor("missing")])
+        #expect { try writer.count(request) } throws: { ($0 as? StoreError)?.kind == .unknownName }
+        #expect { try writer.execute(BatchDeleteRequest(fetchRequest: request)) } throws: {
+            ($0 as? StoreError)?.kind == .unknownName
+        }
+    }
+
     @Test func aServerThatIsNotThereCannotBeReached() {
         let error = storeError {
             _ = try PostgresReader(PostgresAddress(url: "postgresql://x:secret@/prices?host=/nowhere"))

@@ -54,6 +54,20 @@ struct PartitionTests {
         try database.run("INSERT INTO q (at, price) VALUES ('2026-03-20', 2)")
     }
 
+    /// A rule on the whole and one on a part of it: each row is counted for the first.
+    @Test func rowsOfAPartitionAreCountedOnce() throws {
+        let database = try TestDatabase(Self.months())
+        let reader = try database.reader()
+        var whole = Self.request()
+        let part = Self.request("2026-01-11", entity: "q_01")
+        whole.preceding = [BatchDeleteRequest(part)]
+        #expect(try reader.survey(whole).expiredCount == 744 + 672 + 216 - 240)
+        var later = part
+        later.cutoff = at("2026-02-10")
+        later.preceding = [BatchDeleteRequest(Self.request("2026-01-21"))]
+        #expect(try reader.survey(later).expiredCount == 264)
+    }
+
     /// Beside a default partition none can be detached concurrently; the default one itself is never dropped.
     @Test func theDefaultPartitionStays() throws {
         let database = try TestDatabase(

@@ -49,6 +49,13 @@ struct EntityCreationTests {
         }
     }
 
+    @Test func anEntityMayReferToOneThatComesLater() throws {
+        try writer.createEntity(shelf(.cascade))
+        try writer.createEntity(shop)
+        try writer.execute(BatchInsertRequest(entity: "shop", objects: [["id": 1]]))
+        try writer.execute(BatchInsertRequest(entity: "shelf", objects: [["id": 1, "shop": 1]]))
+    }
+
     @Test func defaultsAreCreated() throws {
         try writer.createEntity(shop)
         try writer.execute(BatchInsertRequest(entity: "shop", objects: [["id": 1]]))
@@ -70,7 +77,22 @@ struct EntityCreationTests {
             entity(Attribute(name: "a", affinity: .text, declaredType: "TEXT); DROP TABLE t; --")),
             Entity(name: "new", attributes: [Attribute("a")], primaryKey: ["b"]),
             Entity(name: "new", attributes: [Attribute("a")], relationships: shelf(.cascade).relationships),
+            Entity(
+                name: "new", attributes: [Attribute("a")],
+                relationships: [Relationship(from: "new", "a", to: "shop", "missing")]),
+            Entity(
+                name: "new", attributes: [Attribute("a")],
+                relationships: [Relationship(from: "new", "a", to: "New", "missing")]),
+            // Not unique, so that every change of a shop would fail.
+            Entity(
+                name: "new", attributes: [Attribute("a")],
+                relationships: [Relationship(from: "new", "a", to: "shop", "name")]),
+            entity(Attribute(name: "a", affinity: .real, defaultValue: .real(.infinity))),
+            entity(Attribute(name: "a", affinity: .text, defaultValue: "a\0b")),
+            entity(Attribute(name: "", affinity: .text)),
+            Entity(name: "", attributes: [Attribute("a")]),
         ]
+        try writer.createEntity(shop)
         for entity in refused {
             #expect(throws: StoreError.self, "\(entity)") { try writer.createEntity(entity) }
         }
@@ -92,6 +114,19 @@ struct EntityCreationTests {
         }
         try writer.createEntity(shelf(.cascade))
         #expect(throws: StoreError.self) { try writer.createEntity(shelf(.nullify)) }
+        try writer.createIndex(on: "shop", attributes: ["rate"], isUnique: true)
+        let other = Relationship(from: "shelf", "shop", to: "shop", "rate", deleteRule: .cascade)
+        #expect(throws: StoreError.self) {
+            try writer.createEntity(
+                Entity(
+                    name: "shelf", attributes: shelf(.cascade).attributes, primaryKey: ["id"], relationships: [other]))
+        }
+        #expect(throws: StoreError.self) {
+            try writer.createEntity(
+                Entity(
+                    name: "shop", attributes: [shop.attributes[0], Attribute(name: "rate", affinity: .text)],
+                    primaryKey: ["id"]))
+        }
     }
 
     @Test func indexesAreCreatedOnce() throws {
@@ -106,6 +141,20 @@ struct EntityCreationTests {
         }
         #expect(throws: StoreError.self) { try writer.createIndex(on: "shop", attributes: ["missing"]) }
         #expect(throws: StoreError.self) { try writer.createIndex(on: "shop", attributes: []) }
+    }
+
+    @Test func indexesWhoseNamesWouldCollideAreBothCreated() throws {
+        func entity(_ name: String, _ attribute: String) -> Entity {
+            Entity(name: name, attributes: [Attribute(name: attribute, affinity: .integer)])
+        }
+        try writer.createEntity(entity("gold", "price_time"))
+        try writer.createEntity(entity("gold_price", "time"))
+        for _ in 1...2 {
+            try writer.createIndex(on: "gold", attributes: ["price_time"])
+            try writer.createIndex(on: "gold_price", attributes: ["time"])
+        }
+        let tables = try store.rows("SELECT tbl_name FROM sqlite_schema WHERE type = 'index' ORDER BY 1")
+        #expect(tables == ["gold", "gold_price"])
     }
 
     @Test func anUpdateWithALimitIsRefused() throws {

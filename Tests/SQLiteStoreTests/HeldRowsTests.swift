@@ -28,12 +28,18 @@ struct HeldRowsTests {
         ("s TEXT PRIMARY KEY", "INSERT OR REPLACE INTO held VALUES (old.s)"),
         ("s TEXT PRIMARY KEY", "REPLACE /* ! */ INTO \"HELD\" VALUES (old.s)"),
         ("s TEXT PRIMARY KEY", "UPDATE OR REPLACE held SET s = old.s"),
+        // The triggers that it sets off replace rows too.
+        (
+            "s TEXT PRIMARY KEY",
+            "REPLACE INTO log VALUES (old.s); END; CREATE TRIGGER next AFTER INSERT ON log BEGIN INSERT INTO held VALUES (new.s)"
+        ),
         ("s TEXT PRIMARY KEY ON CONFLICT\nREPLACE", "INSERT INTO held VALUES (old.s)"),
     ])
     func aRuleWhoseTriggersMayReplaceHeldRowsIsRefused(_ columns: String, _ statement: String) throws {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, s TEXT)", "CREATE TABLE held (\(columns))",
-            "CREATE TABLE other (s TEXT PRIMARY KEY)", "CREATE TRIGGER gone AFTER DELETE ON p BEGIN \(statement); END",
+            "CREATE TABLE other (s TEXT PRIMARY KEY); CREATE TABLE log (s TEXT PRIMARY KEY)",
+            "CREATE TRIGGER gone AFTER DELETE ON p BEGIN \(statement); END",
             "INSERT INTO p VALUES (1, 1000, 'a')", "INSERT INTO held VALUES ('a'), ('b')")
         let request = Self.request("p", Self.hold("held", .all))
         for connection in [try store.reader(), try store.writer()] as [any RetentionReader] {
@@ -278,6 +284,27 @@ struct HeldRowsTests {
         // Nothing of it is left on the connection.
         try store.change { try $0.execute(sql: "DROP TRIGGER sweep") }
         #expect(try writer.execute(BatchDeleteRequest(request)).deletedCount == (entity == "c" ? 4 : 3))
+    }
+
+    /// The next run would delete a row that a trigger has taken out of its hold.
+    @Test(arguments: [("kind", true), ("more", false)])
+    func aTriggerThatTakesThemOutOfTheirHoldUndoesTheBatch(_ column: String, _ isRefused: Bool) throws {
+        let store = try Self.family(
+            "ON DELETE SET NULL",
+            "ALTER TABLE c ADD COLUMN more; CREATE TRIGGER sweep AFTER DELETE ON p BEGIN UPDATE c SET \(column) = 'x'; END"
+        )
+        let writer = try store.writer()
+        let request = Self.request("p", Self.hold("c", .compare("kind", .equal, .text("kept"))))
+        _ = try writer.survey(request)
+        func delete() throws { _ = try writer.deletion(of: request).deleteNext(DeletionBounds()) }
+        if isRefused {
+            let error = #expect(throws: StoreError.self) { try delete() }
+            #expect(error?.message.contains("keeps a row of c that would be changed") == true)
+            #expect(try store.rows("SELECT count(*) FROM p") == ["5"])
+        } else {
+            try delete()
+            #expect(try store.rows("SELECT count(DISTINCT more) FROM c") == ["1"])
+        }
     }
 
     // MARK: Core Data

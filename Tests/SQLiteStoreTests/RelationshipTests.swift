@@ -28,6 +28,23 @@ struct RelationshipTests {
         return survey
     }
 
+    /// Only `A` to `Z` are the same as `a` to `z` in names.
+    @Test func namesThatDifferInTheCaseOfOtherLettersAreTwoNames() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE Öl (id INTEGER PRIMARY KEY, at INTEGER, É TEXT, é TEXT)",
+            "CREATE TABLE öl (id INTEGER PRIMARY KEY, at INTEGER)",
+            "CREATE TABLE c (id INTEGER REFERENCES \"öl\" ON DELETE CASCADE)",
+            "INSERT INTO Öl VALUES (1, 5, 'a', 'b'), (2, 6, 'a', 'b')",
+            "INSERT INTO öl VALUES (1, 7), (2, 999999999)", "INSERT INTO c VALUES (1), (2)")
+        let reader = try store.reader()
+        _ = try reader.survey(Self.request("öl"))
+        #expect(try reader.entity(named: "ÖL")?.name == "Öl")
+        #expect(try reader.entity(named: "Öl")?.attributes.map(\.name) == ["id", "at", "É", "é"])
+        let survey = try check(store, Self.request("Öl"))
+        #expect(survey.expiredCount == 2 && survey.cascadedCount == 0)
+        #expect(try store.rows("SELECT (SELECT count(*) FROM öl), (SELECT count(*) FROM c)") == ["2|2"])
+    }
+
     @Test func cascadesAndNullifiesAreForetoldAndCounted() throws {
         let store = try TemporaryStore(
             "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX p_at ON p (at)",

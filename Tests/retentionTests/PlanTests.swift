@@ -47,6 +47,18 @@ struct PlanTests {
         #expect(report.rules[0].message?.contains(difference) == true, "\(report.rules[0].message ?? "")")
     }
 
+    @Test func aKeyThatCannotBeReadAsItIsStoredIsInNoPlan() throws {
+        let table = "CREATE TABLE Price (id TEXT PRIMARY KEY, at INTEGER) WITHOUT ROWID;"
+        let rows = "INSERT INTO Price VALUES (CAST(x'ff' AS TEXT), 100000001), ('z', unixepoch());"
+        let job = try job(sql: table + rows)
+        let end = try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
+        #expect(end.status == 65 && end.errors.contains("its rows cannot be found again by them"), "\(end)")
+        #expect(!(try job.listing().contains("plan.txt")))
+        try job.change("UPDATE Price SET id = 'a' WHERE id <> 'z';")
+        try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
+        #expect(try job.report("--plan", "plan.txt").rules[0].deleted == 1)
+    }
+
     @Test func aPlanThatIsNotWhatItWasIsRefused() throws {
         let job = try job()
         try job.retention("run", "--dry-run", "--save-plan", "plan.txt")

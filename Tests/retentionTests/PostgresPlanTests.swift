@@ -73,6 +73,21 @@ struct PostgresPlanTests {
         #expect(try job.report("--plan", "plan.txt").rules.map(\.deleted) == [480])
     }
 
+    @Test(arguments: [
+        ("numeric", "123456789012345678901234567890", "5"), ("pair", "row(1, 'a')::pair", "row(2, 'b')::pair"),
+    ]) func aKeyThatIsNotReadAsItIsStoredIsInNoPlan(type: String, old: String, young: String) throws {
+        let cluster = try #require(PostgresCluster.shared)
+        let url = try cluster.makeDatabase(
+            """
+            CREATE TYPE pair AS (a int, b text);
+            CREATE TABLE tick (id \(type) PRIMARY KEY, at timestamptz);
+            INSERT INTO tick VALUES (\(old), '2026-01-01 00:00Z'), (\(young), '2026-02-01 00:00Z');
+            """)
+        let time = ["--as-of", "2026-02-01T00:00:00Z"]
+        let end = try job(url).launch(["run", "--dry-run", "--save-plan", "plan.txt"] + time)
+        #expect(end.status == 65 && end.errors.contains("its rows cannot be found again by them"), "\(end)")
+    }
+
     @Test(.enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled })
     func compressedChunksLoseTheRowsOfThePlan() throws {
         let url = try PostgresCluster.makeTimescaleDatabase(

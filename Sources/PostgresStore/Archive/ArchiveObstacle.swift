@@ -55,6 +55,10 @@ extension PostgresDatabase {
         if let table = reach.losing.first(where: \.isDistributed) {
             return "\(table.name) is distributed, and what its triggers delete on other servers is not known"
         }
+        // The server counts no changes of rows that are on other servers.
+        if try schema(ofExtension: "citus") != nil, try exists(SQLFragment("SELECT 1 FROM pg_dist_partition LIMIT 1")) {
+            return "its triggers may delete rows of distributed or reference tables, which cannot be seen"
+        }
         for table in reach.losing where try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty {
             return
                 "\(table.name) has compressed chunks, and what its triggers delete cannot be told from what the server does"

@@ -161,6 +161,16 @@ extension PostgresConnection {
                 .permission, store: name, message: "this user may not restore rows of \(target.name)",
                 engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
         }
+        // PostgreSQL gives pg_rewrite.ev_type as 2 for UPDATE and 3 for INSERT.
+        let rule = try rows(
+            "SELECT rulename FROM pg_rewrite WHERE ev_enabled <> 'D' AND ev_type = '\(kind == .rows ? 3 : 2)' AND ev_class = "
+                + .bound("\(target.number)", "oid") + " ORDER BY 1"
+        ).first
+        if let rule {
+            throw refused(
+                "the rule \(rule[0] ?? "") of \(target.name) says what \(kind == .rows ? "an insert" : "a change") does"
+            )
+        }
         var newTypes: [String: String] = [:]
         let pairs =
             kind == .rows

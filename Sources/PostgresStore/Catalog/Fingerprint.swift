@@ -30,7 +30,7 @@ extension PostgresConnection {
                     FROM pg_trigger g JOIN tree ON tree.oid = g.tgrelid JOIN pg_proc p ON p.oid = g.tgfoid
                     WHERE NOT g.tgisinternal AND g.tgparentid = 0 AND g.tgtype & 28 <> 0
                     UNION ALL SELECT concat_ws(' ', 'rule', w.oid, w.ev_enabled, w.xmin)
-                    FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class WHERE w.ev_type IN ('2', '4')
+                    FROM pg_rewrite w JOIN tree ON tree.oid = w.ev_class WHERE w.ev_type <> '1'
                 ) AS facts GROUP BY name
                 """
         return try execute(query, isRepeated: true).rows.map { ($0[0] ?? "", $0[1] ?? "") }

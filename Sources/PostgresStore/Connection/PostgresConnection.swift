@@ -81,8 +81,14 @@ public class PostgresConnection {
     ) throws(StoreError) -> ServerLink {
         let parameters = try address.parameters()
         do throws(ServerFault) {
-            let link = try ServerLink.open(parameters, timeout: .seconds(10))
-            _ = try link.execute(script: Self.setup(options))
+            var link = try ServerLink.open(parameters, timeout: .seconds(10))
+            do throws(ServerFault) {
+                _ = try link.execute(script: Self.setup(options))
+            } catch  where error.isConnectionLost {
+                // The server is there, but has cut off the session as it began.
+                link = try ServerLink.open(parameters, timeout: .seconds(10))
+                _ = try link.execute(script: Self.setup(options))
+            }
             return link
         } catch {
             var fault = error
@@ -229,6 +235,9 @@ public class PostgresConnection {
     /// Whether the session is still there.
     var isOpen: Bool { link.isOpen }
 
+    /// Whether a transaction is open.
+    public var isInTransaction: Bool { transactionDepth > 0 }
+
     /// Carries out `body` in one transaction; nested ones are savepoints. A reader's transaction is one state of the
     /// database throughout, and read-only.
     public func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
@@ -348,6 +357,7 @@ public class PostgresConnection {
         let (known, kept, thinned) = (catalog, keptRows, thinnedRows)
         do {
             let value = try body(begun)
+            if Task.isCancelled { throw StoreError.cancelled(name) }
             _ = try link.execute(script: end)
             return value
         } catch {

@@ -29,6 +29,7 @@ extension PostgresWriter {
     }
 
     /// Inserts rows in one transaction.
+    @discardableResult
     public func execute(_ request: BatchInsertRequest) throws(StoreError) -> BatchInsertResult {
         try run("saving rows of \(request.entity)", isRepeatable: false) {
             let scope = RowScope(try requireTable(request.entity))
@@ -53,7 +54,9 @@ extension PostgresWriter {
                     let handler = make()
                     var rows: [[String: StoreValue]] = []
                     var row: [String: StoreValue] = [:]
-                    while try fill(&row, by: handler, entity: request.entity) == .insert {
+                    var number = 1
+                    while try request.fill(&row, number: number, by: handler, store: name) == .insert {
+                        number += 1
                         rows.append(row)
                         guard rows.count == Self.portionRows else { continue }
                         try save(rows)
@@ -63,21 +66,6 @@ extension PostgresWriter {
                 }
                 return result
             }
-        }
-    }
-
-    private func fill(
-        _ row: inout [String: StoreValue], by handler: BatchInsertRequest.RowHandler, entity: String
-    ) throws -> BatchInsertRequest.Step {
-        row.removeAll(keepingCapacity: true)
-        do {
-            return try handler(&row)
-        } catch let error as StoreError {
-            throw error
-        } catch {
-            throw StoreError(
-                .inputOutput, store: name, message: "a row for \(entity) could not be made, and none is saved: \(error)"
-            )
         }
     }
 

@@ -5,6 +5,7 @@ extension PostgresDatabase {
     public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
         try run("counting the rows of \(request.entity)") {
             let scope = try scope(request.entity)
+            _ = try order(request.sortDescriptors, scope)
             let condition = try condition(request.predicate, scope)
             guard request.fetchLimit != nil || request.fetchOffset > 0 else {
                 if scope.isTable, let rowCount = try knownCount(scope.table, request.predicate) { return rowCount }

@@ -163,6 +163,7 @@ extension PostgresWriter {
     }
 
     /// Updates rows in one transaction.
+    @discardableResult
     public func execute(_ request: BatchUpdateRequest) throws(StoreError) -> BatchUpdateResult {
         if case .objectIDs([]) = request.predicate { return BatchUpdateResult(updatedCount: 0) }
         guard !request.propertiesToUpdate.isEmpty else {

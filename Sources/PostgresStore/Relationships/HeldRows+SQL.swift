@@ -20,16 +20,20 @@ extension PostgresConnection {
         case .none: return nil
         case .same, .ancestor: return try condition(hold.rows, scope)
         case .descendant(let numbers):
-            let list = SQLFragment.bound(ServerArray.text(numbers.map { "\($0)" }), "oid[]")
-            let isPart = "\(RowScope.alias).tableoid = ANY (" + list + ")"
+            let isPart = Self.isIn(numbers)
             // What only the part's own columns say is unknown here, and unknown is held.
             let isKnown = hold.rows.allAttributeNames.allSatisfy { scope.table.entity.attribute(named: $0) != nil }
             return isKnown ? .all([isPart, try condition(hold.rows, scope)]) : isPart
         }
     }
 
+    /// The condition that a row is in one of some tables.
+    static func isIn(_ tables: [Int]) -> SQLFragment {
+        "\(RowScope.alias).tableoid = ANY (" + .bound(ServerArray.text(tables.map { "\($0)" }), "oid[]") + ")"
+    }
+
     /// How the rows of a table are those of another one.
-    fileprivate enum Kinship {
+    enum Kinship {
         case none
         case same
         /// It has all rows of the other one.
@@ -39,7 +43,7 @@ extension PostgresConnection {
     }
 
     /// Partitions, children and chunks are tables of their own, which a hold or a rule may name.
-    fileprivate func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
+    func kinship(of table: PostgresTable, to other: PostgresTable) throws -> Kinship {
         if table.number == other.number { return .same }
         if try descendants(of: table).contains(other.number) { return .ancestor }
         guard try descendants(of: other).contains(table.number) else { return .none }
@@ -162,6 +166,14 @@ extension PostgresConnection {
         }
     }
 
+    /// Whether the server counts the rows of a table that it deletes and changes: not those on other servers or in compressed chunks, and
+    /// none with `track_counts = off`.
+    private func countsChanges(of table: PostgresTable) throws -> Bool {
+        if table.isDistributed { return false }
+        if try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty { return false }
+        return try exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool"))
+    }
+
     /// The files of a table's rows, in SQL: it has others once it is truncated.
     private static func files(_ table: PostgresTable) -> String {
         "(WITH RECURSIVE tree (oid) AS (SELECT \(table.number)::oid UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree "
@@ -175,8 +187,7 @@ extension PostgresConnection {
         for (hold, (before, after)) in zip(
             request.fetchRequest.predicate.holds, zip(before, try heldMarks(request, reach)))
         {
-            // The server does not count what it has changed on others.
-            let isChanged = try after.changes != before.changes || requireTable(hold.entity).isDistributed
+            let isChanged = try after.changes != before.changes || !countsChanges(of: requireTable(hold.entity))
             guard after.count < before.count || isChanged && after.keys != before.keys else { continue }
             throw StoreError(
                 .constraint, store: name,

@@ -24,6 +24,7 @@ struct BatchDelete {
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
         self.scope = scope
         condition = try connection.condition(request.fetchRequest.predicate, scope)
+        _ = try connection.order(request.fetchRequest.sortDescriptors, scope)
         usesOnePlan = Self.usesOnePlan(request, scope.table)
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
         if let deletedBefore = request.deletedBefore, let date { deletedTo = [date.beginsBefore(deletedBefore)] }

@@ -3,6 +3,7 @@ public import PriceStore
 extension PostgresWriter {
     /// Executes a batch delete in one transaction. A deadlock, a serialization failure, a lock timeout and a lost
     /// connection are tried again.
+    @discardableResult
     public func execute(_ request: BatchDeleteRequest) throws(StoreError) -> BatchDeleteResult {
         try execute(DeleteWork(namingEntity(request)))
     }

@@ -38,11 +38,19 @@ extension PostgresConnection {
 
     /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
     private func notPreceding(_ request: SurveyRequest, _ scope: RowScope) throws -> SQLFragment {
-        let number = scope.table.number
-        return .all(
-            try request.preceding
-                .filter { try requireTable($0.fetchRequest.entity).number == number }
-                .map { "(" + (try condition($0.fetchRequest.predicate, scope)) + ") IS NOT TRUE" })
+        .all(
+            try request.preceding.compactMap { earlier in
+                let own = try self.scope(earlier.fetchRequest.entity)
+                let condition = try condition(earlier.fetchRequest.predicate, own)
+                switch try kinship(of: own.table, to: scope.table) {
+                case .none: return nil
+                case .same, .ancestor: return "(" + condition + ") IS NOT TRUE"
+                case .descendant(let numbers):
+                    let names = earlier.fetchRequest.predicate.allAttributeNames
+                    guard names.allSatisfy({ scope.table.entity.attribute(named: $0) != nil }) else { return nil }
+                    return "(" + .all([Self.isIn(numbers), condition]) + ") IS NOT TRUE"
+                }
+            })
     }
 
     /// Local times that clocks skip are later than those behind them. Where an end of the rows is among these, it is looked for

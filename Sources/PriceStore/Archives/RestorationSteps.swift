@@ -97,10 +97,10 @@ package struct RestorationSteps {
         var groups: [(tables: [Int], isWhole: Bool)] = []
         var waiting = numbers.sorted()
         func parents(_ number: Int) -> Set<String> {
-            Set(tables[number].relationships.map { $0.destination.lowercased() })
+            Set(tables[number].relationships.map { $0.destination.folded })
         }
         while !waiting.isEmpty {
-            let names = Set(waiting.map { tables[$0].table.lowercased() })
+            let names = Set(waiting.map { tables[$0].table.folded })
             let free = waiting.filter { parents($0).isDisjoint(with: names) }
             guard !free.isEmpty else {
                 groups.append((waiting, true))

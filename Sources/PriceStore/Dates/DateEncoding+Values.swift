@@ -32,6 +32,13 @@ extension DateEncoding {
         return .span(start: Instant(microseconds: span.start), end: Instant(microseconds: span.end))
     }
 
+    /// The first instant of the time that a stored value represents; nil: it is no date of the format.
+    ///
+    /// - Parameters:
+    ///   - value: the stored value.
+    ///   - zone: the zone of texts without an offset, and of calendar dates.
+    public func instant(of value: StoreValue, zone: CalendarZone = .utc) -> Instant? { read(value, zone: zone).start }
+
     /// The stored value of an instant.
     ///
     /// `iso8601` gives text in UTC with a `Z`, and a fraction only if it is not 0. Counts are INTEGER if they are whole
@@ -40,7 +47,7 @@ extension DateEncoding {
     /// - Parameters:
     ///   - instant: the instant to store.
     ///   - zone: the zone of `yyyymmdd…`.
-    public func value(of instant: Instant, zone: CalendarZone) -> StoreValue {
+    public func value(of instant: Instant, zone: CalendarZone = .utc) -> StoreValue {
         if let scale { return count(of: instant, scale) }
         return switch self {
         case .iso8601, .native: .text(instant.text(separator: "T", end: "Z", shortensFraction: false))

@@ -2,7 +2,7 @@ extension Entity {
     /// The relationships whose attributes a predicate uses: if one of them changes, the predicate may choose other
     /// rows.
     package func relationships(choosing predicate: StorePredicate) -> [Relationship] {
-        let held = predicate.holds.filter { $0.entity.lowercased() == name.lowercased() }
+        let held = predicate.holds.filter { $0.entity.folded == name.folded }
         return relationships(using: predicate.allAttributeNames + held.flatMap(\.rows.allAttributeNames))
     }
 

@@ -55,13 +55,13 @@ public struct Entity: Hashable, Sendable {
 
     /// The attribute of that name, or nil. Names compare as the store compares them: ASCII letters without case.
     public func attribute(named name: String) -> Attribute? {
-        attributes.first { $0.name == name } ?? attributes.first { $0.name.lowercased() == name.lowercased() }
+        attributes.first { $0.name == name } ?? attributes.first { $0.name.folded == name.folded }
     }
 
     /// The attribute that a column holds, by the column's own name; nil: none.
     public func attribute(column: String) -> Attribute? {
         // A column that could hold several attributes has its own name and comes last.
-        attributes.last { ($0.column ?? $0.name).lowercased() == column.lowercased() }
+        attributes.last { ($0.column ?? $0.name).folded == column.folded }
     }
 }
 

@@ -89,9 +89,10 @@ extension [UInt8]: StoreConvertible {
 
 extension Optional: StoreConvertible where Wrapped: StoreConvertible {
     /// The value, or ``StoreValue/null``.
-    public var storeValue: StoreValue { self?.storeValue ?? .null }
+    @inlinable public var storeValue: StoreValue { self?.storeValue ?? .null }
 
     /// Reads a value; NULL is nil.
+    @inlinable
     public init?(storeValue: StoreValue) {
         if storeValue.isNull {
             self = .none

@@ -63,6 +63,14 @@ extension StoreFetchRequest: CustomStringConvertible {
     }
 }
 
+extension BatchDeleteRequest: CustomStringConvertible {
+    /// The request for a debugger, such as `delete item where done = 1`.
+    public var description: String {
+        let rule = relationships == .asDeclared ? "" : ", relationships: \(relationships.rawValue)"
+        return "delete \(fetchRequest)\(rule)"
+    }
+}
+
 extension ObjectID: CustomStringConvertible {
     /// The entity and the key, such as `item 17`.
     public var description: String { "\(entity) \(key.map(\.description).joined(separator: ", "))" }

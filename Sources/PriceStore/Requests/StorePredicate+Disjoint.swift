@@ -68,6 +68,29 @@ extension String {
             default: return nil
             }
         }
-        return form.isEmpty ? nil : form
+        return form.isEmpty || mayBeOtherType ? nil : form
     }
+
+    /// Whether a column of another type than text may read it as a value with several spellings: a boolean, a date, an address, an
+    /// interval or a number.
+    private var mayBeOtherType: Bool {
+        let text = lowercased()
+        if Self.spelledValues.contains(text) { return true }
+        let hasDigit = text.utf8.contains { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
+        if hasDigit, text.first == "p" || text.first == "j" || Self.dayWords.contains(where: text.hasPrefix) {
+            return true
+        }
+        return text.contains(":") && text.allSatisfy { $0.isHexDigit || ":.-".contains($0) }
+    }
+
+    private static let spelledValues: Set<String> = [
+        "t", "f", "y", "n", "tr", "tru", "true", "fa", "fal", "fals", "false", "ye", "yes", "no", "on", "of", "off",
+        "now",
+        "today", "tomorrow", "yesterday", "epoch", "infinity", "inf", "nan", "allballs",
+    ]
+    private static let dayWords = [
+        "jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec", "sun", "mon", "tue", "wed",
+        "thu",
+        "fri", "sat",
+    ]
 }

@@ -12,6 +12,16 @@ extension Attribute {
         return value.isNull ? .isNotNull(attribute.name) : .compare(attribute.name, .notEqual, value)
     }
 
+    /// The attribute has no value.
+    public static func == (attribute: Attribute, nothing: _OptionalNilComparisonType) -> StorePredicate {
+        .isNull(attribute.name)
+    }
+
+    /// The attribute has a value.
+    public static func != (attribute: Attribute, nothing: _OptionalNilComparisonType) -> StorePredicate {
+        .isNotNull(attribute.name)
+    }
+
     /// The attribute is less than the value.
     public static func < (attribute: Attribute, value: some StoreConvertible) -> StorePredicate {
         .compare(attribute.name, .less, value.storeValue)

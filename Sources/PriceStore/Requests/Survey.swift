@@ -247,7 +247,7 @@ package struct Survey: Hashable, Sendable {
 
     /// The rows of a table that go by a cascade.
     package func cascadedCount(of table: String) -> Int {
-        cascadedCounts[table] ?? cascadedCounts[table.lowercased()] ?? 0
+        cascadedCounts[table] ?? cascadedCounts[table.folded] ?? 0
     }
 
     /// The number of unreadable rows of every kind.

@@ -55,6 +55,11 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         self.hint = hint.map(Secrets.hidden)
     }
 
+    /// The error of work whose task is cancelled.
+    package static func cancelled(_ store: String) -> StoreError {
+        StoreError(.cancelled, store: store, message: "the task was cancelled")
+    }
+
     /// The store, the message, the engine's code and the hint on one line.
     public var description: String {
         var text = "\(store): \(message)"

@@ -180,7 +180,6 @@ package struct OldArchives {
     /// The table of an archive that says what it is, see docs/decisions/0025.
     private static let factsEntity = "retention_archive"
     private static let ending = ".sqlite"
-    private static let filesEnding = ".files"
 
     /// The runs of which the folder has a file with the name of an archive, the oldest first.
     private static func runs(in folder: String) -> [String] {
@@ -190,7 +189,7 @@ package struct OldArchives {
 
     // MARK: Removing
 
-    /// Removes an archive that was found, with the folder of its external files.
+    /// Removes an archive that was found.
     ///
     /// - Returns: why it could not be removed, as a sentence; nil: it is removed.
     package func remove(_ archive: Archive) -> String? {
@@ -208,33 +207,8 @@ package struct OldArchives {
         guard fstatat(place, archive.name, &facts, AT_SYMLINK_NOFOLLOW) == 0, facts.isRegularFile,
             FileMark(facts) == archive.mark
         else { return problem("another file is in its place") }
-        // The archive last: without it nobody would know whose files they are.
-        if let reason = removeFiles(of: archive, in: place) { return problem(reason) }
         for name in sideFiles where unlinkat(place, name, 0) != 0 { return problem("\(name): \(Self.reason())") }
         return unlinkat(place, archive.name, 0) == 0 ? nil : problem(Self.reason())
-    }
-
-    /// Removes the folder of an archive's external files and the files in it; nil: it is removed, or there is none.
-    private func removeFiles(of archive: Archive, in place: Int32) -> String? {
-        let name = archive.run + Self.filesEnding
-        var facts = stat()
-        guard fstatat(place, name, &facts, AT_SYMLINK_NOFOLLOW) == 0 else {
-            return errno == ENOENT ? nil : Self.reason()
-        }
-        guard facts.isFolder else { return "\(name) beside it is not a folder" }
-        let folder = openat(place, name, O_RDONLY | O_DIRECTORY | O_NOFOLLOW | O_CLOEXEC)
-        guard folder >= 0 else { return "\(name): \(Self.reason())" }
-        defer { close(folder) }
-        let path = FilePlace.path(name, in: self.folder)
-        let files = ["*", ".*"].flatMap { PendingPattern.names(in: path, matching: $0) }.filter {
-            ![".", ".."].contains($0)
-        }
-        // A removal that cannot end does not begin.
-        for file in files where fstatat(folder, file, &facts, AT_SYMLINK_NOFOLLOW) != 0 || !facts.isRegularFile {
-            return "\(name) has something that is not a file: \(file)"
-        }
-        for file in files where unlinkat(folder, file, 0) != 0 { return "\(name)/\(file): \(Self.reason())" }
-        return unlinkat(place, name, AT_REMOVEDIR) == 0 ? nil : "\(name): \(Self.reason())"
     }
 
     private static func reason() -> String { String(cString: strerror(errno)) }

@@ -23,25 +23,25 @@ struct PendingDates {
     init(_ policy: Policy) {
         zone = policy.timezone
         for rule in policy.rules {
-            let attribute = rule.dateAttribute.lowercased()
+            let attribute = rule.dateAttribute.folded
             var format =
-                formats[rule.entity.lowercased(), default: [:]][attribute]
+                formats[rule.entity.folded, default: [:]][attribute]
                 ?? Format(attribute: rule.dateAttribute, encodings: [])
             if let encoding = rule.dateFormat, !format.encodings.contains(where: { $0.encoding == encoding }) {
                 format.encodings.append((encoding, rule.name))
             }
-            formats[rule.entity.lowercased(), default: [:]][attribute] = format
+            formats[rule.entity.folded, default: [:]][attribute] = format
         }
     }
 
     /// The date attributes of an entity, by name; empty: no rule is about the entity.
     func formats(of entity: String) -> [Format] {
-        (formats[entity.lowercased()] ?? [:]).values.sorted { $0.attribute < $1.attribute }
+        (formats[entity.folded] ?? [:]).values.sorted { $0.attribute < $1.attribute }
     }
 
     /// The format of an attribute; nil: no rule dates its rows by it.
     func encoding(entity: String, attribute: String) -> DateEncoding? {
-        formats[entity.lowercased()]?[attribute.lowercased()]?.encodings.first?.encoding
+        formats[entity.folded]?[attribute.folded]?.encodings.first?.encoding
     }
 
     /// A date of a pending file as the store is to hold it. NULL and an empty text are NULL.

@@ -56,7 +56,8 @@ struct PendingImport {
         self.reader = reader
         rejectedFile = try writer.map { _ in try RejectedFile(for: file, committedBytes: progress.rejectedBytes) }
         portion = PendingPortion(
-            context: StoreContext(inserter), onConflict: onConflict, bytes: bytes, rejectedFile: rejectedFile)
+            context: StoreContext(rehearsing: inserter), onConflict: onConflict, bytes: bytes,
+            rejectedFile: rejectedFile)
         self.pauses = pauses
         self.now = now
         pacing = Pacing(Self.batch)

@@ -49,7 +49,9 @@ struct FormerRule {
             (former, RuleChange.changes(from: former.rule, to: record))
         }
         func isNoWider(_ found: Compared) -> Bool { !found.changes.contains { $0.isWider && $0.key != "entity" } }
-        let sameName = planner.former[[rule.name, entity.name.lowercased()]].flatMap { $0.isLive ? compare($0) : nil }
+        let sameName = try planner.former[[rule.name, entity.name.folded]].flatMap {
+            try $0.isLive && $0.includes(entity, reader) ? compare($0) : nil
+        }
         var covering = sameName.flatMap { isNoWider($0) ? $0 : nil }
         // There may be thousands.
         let ofEntity =
@@ -87,7 +89,7 @@ extension Policy {
         guard old.limits.maxRows != nil, old.name != rule.name else { return true }
         let before = Set(live.map(\.rule.rule.name))
         let now = Set(
-            rules.filter { $0.isEnabled && $0.entity.lowercased() == rule.entity.lowercased() }.map(\.name))
+            rules.filter { $0.isEnabled && $0.entity.folded == rule.entity.folded }.map(\.name))
         return !now.contains(old.name) && now.subtracting(before).count <= before.subtracting(now).count
     }
 }
@@ -101,7 +103,9 @@ extension RunMemory.CarriedOut {
     /// Whether every row of the entity is one of the rule's entity.
     fileprivate func includes(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
         let own = rule.rule.entity
-        if own == entity.name || own.lowercased() == entity.name.lowercased() { return true }
+        if own == entity.name { return true }
+        // Two tables of a server may differ in case alone.
+        if own.folded == entity.name.folded { return try reader.entity(named: own)?.name == entity.name }
         // The rows that a rule keeps of a whole entity are not those that it would keep of a part of it.
         guard entity.model != nil, rule.rule.keepLast == nil, rule.rule.thin == nil else { return false }
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true

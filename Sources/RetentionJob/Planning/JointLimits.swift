@@ -109,7 +109,7 @@ struct JointLimits {
         return takers.allSatisfy {
             let step = plan.steps[$0.index]
             return step.cutoff <= newest && step.surveyRequest?.entity == first.surveyRequest?.entity
-                && step.rule.dateAttribute.lowercased() == first.rule.dateAttribute.lowercased()
+                && step.rule.dateAttribute.folded == first.rule.dateAttribute.folded
                 && step.rule.dateFormat == first.rule.dateFormat
         }
     }

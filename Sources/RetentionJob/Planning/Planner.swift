@@ -124,8 +124,8 @@ package struct Planner {
         func dates(_ rules: [Rule], _ hold: Hold) -> Set<[String?]> {
             guard hold.from != nil || hold.until != nil else { return [] }
             return Set(
-                rules.filter { $0.entity.lowercased() == hold.entity.lowercased() }.map {
-                    [($0.dateName ?? $0.dateAttribute).lowercased(), $0.dateFormat?.rawValue]
+                rules.filter { $0.entity.folded == hold.entity.folded }.map {
+                    [($0.dateName ?? $0.dateAttribute).folded, $0.dateFormat?.rawValue]
                 })
         }
         return try holds.compactMap { hold in

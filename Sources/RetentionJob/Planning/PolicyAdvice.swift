@@ -37,13 +37,13 @@ package enum PolicyAdvice {
     /// Whether two names mean one entity: on a server letter case tells tables apart.
     private static func isSame(_ a: String, _ b: String, _ policy: Policy) -> Bool {
         if case .url = policy.store.address { return a == b }
-        return a.lowercased() == b.lowercased()
+        return a.folded == b.folded
     }
 
     /// Whether a rule deletes every row that another one does, whatever is in the store.
     private static func covers(_ a: Rule, _ b: Rule, _ policy: Policy, clock: Instant) -> Bool {
         guard a.isEnabled, b.isEnabled, isSame(a.entity, b.entity, policy), a.keepLast == nil, a.thin == nil,
-            a.dateAttribute.lowercased() == b.dateAttribute.lowercased(), a.dateFormat == b.dateFormat,
+            a.dateAttribute.folded == b.dateAttribute.folded, a.dateFormat == b.dateFormat,
             a.column == b.column, a.filter == .all || a.filter == b.filter
         else { return false }
         if let latest = a.latest {

@@ -25,7 +25,7 @@ extension Refusals {
                 isAcceptable: false)
         }
         // The rule overrides only relationships that refer to its own entity.
-        let isOwn = first.relationship.destination.lowercased() == rule.entity.lowercased()
+        let isOwn = first.relationship.destination.folded == rule.entity.folded
         let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
         let choices =
             "write relationships: nullify in the rule (those rows stay and lose the reference) or "
@@ -56,7 +56,7 @@ extension Refusals {
     /// How to resolve an obstacle: a setting of the rule, or a rule for the other table.
     private static func delete(_ obstacle: Survey.Obstacle, _ choices: String) -> String {
         let relationship = obstacle.relationship
-        guard relationship.source.lowercased() != relationship.destination.lowercased(), obstacle.sourceHasDates else {
+        guard relationship.source.folded != relationship.destination.folded, obstacle.sourceHasDates else {
             return "this cannot be accepted; \(choices)"
         }
         return "this cannot be accepted; \(choices), or delete those rows first, with a rule for "

@@ -49,7 +49,7 @@ package struct RunMemory: Hashable, Sendable {
 
         /// Whether rows of the rule may be among them.
         func concerns(_ rule: Rule) -> Bool {
-            rules.contains(rule.name) || tables.contains { $0.lowercased() == rule.entity.lowercased() }
+            rules.contains(rule.name) || tables.contains { $0.folded == rule.entity.folded }
         }
     }
 
@@ -179,7 +179,7 @@ extension RunMemory {
                 places[rule.name].flatMap { plan.steps[$0].record }
                 ?? RecordedRule(
                     rule, entity: rule.entity, date: rule.dateName ?? rule.dateAttribute, zone: policy.timezone)
-            let key = [rule.name, record.rule.entity.lowercased()]
+            let key = [rule.name, record.rule.entity.folded]
             let (last, done) = (former.removeValue(forKey: key), done(rule))
             let keepsLast = rule.isEnabled ? done == nil && !isFirst : !isWhole && last != nil
             guard !keepsLast else {
@@ -222,5 +222,5 @@ extension RunMemory.CarriedOut {
     var isLive: Bool { state == .none || state == .some }
 
     /// The names of the rule and of its entity.
-    var key: [String] { [rule.rule.name, rule.rule.entity.lowercased()] }
+    var key: [String] { [rule.rule.name, rule.rule.entity.folded] }
 }

@@ -189,12 +189,10 @@ extension Plan {
         var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.deletion)))
         var digest = KeyDigest()
         while step.survey.expiredCount > 0, let page = try pages.next(reader) {
-            let isExact = page.allSatisfy { $0.key.allSatisfy { if case .real = $0 { false } else { true } } }
-            guard isExact else {
+            guard try pages.areFound(page, reader) else {
                 throw StoreError(
                     .unsupported, store: reader.name,
-                    message:
-                        "a plan cannot hold keys of \(request.entity): they are numbers with decimals, or too large")
+                    message: "a plan cannot hold keys of \(request.entity): its rows cannot be found again by them")
             }
             digest.add(page)
         }

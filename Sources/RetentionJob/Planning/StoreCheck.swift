@@ -59,8 +59,8 @@ package enum StoreCheck {
     /// it, so that each row is counted once. The cost grows with the square of their number.
     private static func tooManyRules(_ policy: Policy) -> [Diagnostic] {
         let rules = policy.rules.filter(\.isEnabled)
-        for entity in Set(rules.map { $0.entity.lowercased() }) {
-            let own = rules.filter { $0.entity.lowercased() == entity }
+        for entity in Set(rules.map { $0.entity.folded }) {
+            let own = rules.filter { $0.entity.folded == entity }
             guard own.count > mostOverlappingRules else { continue }
             for (index, rule) in own.enumerated() {
                 let overlapping = own[..<index].count { !$0.filter.isDisjoint(from: rule.filter) }

@@ -8,7 +8,7 @@ package enum TriggerAdvice {
         of entity: Entity, _ rule: BatchDeleteRequest.RelationshipRule, in reader: any RetentionReader
     ) throws(StoreError) -> [String] {
         var found: [String] = []
-        var seen: Set<String> = [entity.name.lowercased()]
+        var seen: Set<String> = [entity.name.folded]
         var waiting = [entity]
         func add(_ name: String, of entity: Entity) {
             let refuses = entity.refusingTriggers.contains(name) ? " (may refuse the delete)" : ""
@@ -20,9 +20,9 @@ package enum TriggerAdvice {
             for key in next.incomingRelationships where rule != .deny {
                 guard let source = try reader.entity(named: key.source) else { continue }
                 switch next.name == entity.name ? rule.deleteRule ?? key.deleteRule : key.deleteRule {
-                case .cascade: if seen.insert(source.name.lowercased()).inserted { waiting.append(source) }
+                case .cascade: if seen.insert(source.name.folded).inserted { waiting.append(source) }
                 case .nullify, .setDefault:
-                    let changed = Set(key.sourceAttributes.map { $0.lowercased() })
+                    let changed = Set(key.sourceAttributes.map { $0.folded })
                     for trigger in source.updateTriggers
                     where trigger.attributes.isEmpty || !changed.isDisjoint(with: trigger.attributes) {
                         add(trigger.name, of: source)

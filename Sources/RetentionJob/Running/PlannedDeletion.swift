@@ -20,6 +20,24 @@ struct KeyPages {
         isAtEnd = ids.count < 100_000
         return ids
     }
+
+    /// Whether exactly the rows of some keys are found by these keys: a text that is not UTF-8, a number that is too exact for a
+    /// double, or a value of a composite type is not read as it is stored.
+    func areFound(_ ids: [ObjectID], _ reader: any RetentionReader) throws(StoreError) -> Bool {
+        var rest = ids.filter { if $0.key.count == 1, case .integer = $0.key[0] { false } else { true } }[...]
+        while !rest.isEmpty {
+            var part = request
+            let next = Array(rest.prefix(1000))
+            part.predicate = part.predicate && .objectIDs(next)
+            rest = rest.dropFirst(1000)
+            do {
+                guard try reader.count(part) == next.count else { return false }
+            } catch  where error.kind == .unsupported {
+                return false
+            }
+        }
+        return true
+    }
 }
 
 /// A deletion of the rows of a saved plan and no others, by their keys. A row whose date was changed, or that is held

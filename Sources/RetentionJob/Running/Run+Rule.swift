@@ -179,7 +179,7 @@ extension Run {
     func reportTriggerDeletes() {
         for rule in report.rules where rule.outcome == .completed && rule.residue == 0 && rule.deleted < rule.expired {
             let takers = report.rules.compactMap { other -> String? in
-                let counts = other.deletedByTriggers.filter { $0.key.lowercased() == rule.entity.lowercased() }
+                let counts = other.deletedByTriggers.filter { $0.key.folded == rule.entity.folded }
                 guard let count = counts.values.first else { return nil }
                 return "\(other.name) (\(Figures.count(count, "row")))"
             }

@@ -11,12 +11,15 @@ struct LedgerTrim {
 
     /// Deletes the records of runs that began before an instant, their rules and their links, in one transaction.
     ///
-    /// Only a beginning of the chain is deleted: up to the first run that is not old enough, and no further than the
-    /// links of the remaining runs allow. Records that do not match their hash stay, so that `log --verify` still finds
-    /// them.
+    /// Only a beginning of the chain is deleted: up to the first run that is not old enough or whose archive is still kept, and no
+    /// further than the links of the remaining runs allow. Records that do not match their hash stay, so that `log --verify` still
+    /// finds them.
     ///
+    /// - Parameters:
+    ///   - cutoff: runs that began before it are old enough.
+    ///   - now: the time by which an archive is still kept.
     /// - Returns: how many runs were deleted.
-    func deleteRuns(before cutoff: Instant) throws -> Int {
+    func deleteRuns(before cutoff: Instant, now: Instant) throws -> Int {
         let started = DateAttribute(name: "started_us", encoding: .unixMicroseconds, earliest: .distantPast)
         let newest = try writer.fetch(
             StoreFetchRequest(
@@ -24,10 +27,12 @@ struct LedgerTrim {
                 fetchLimit: 1), attributes: ["number"]
         ).first?.first?.number
         let expired = StorePredicate.date(DateRange(started, before: cutoff))
+        // Without its record a run cannot be undone, and its archive is never removed.
+        let archived = StorePredicate.compare("archive_until_us", .greater, .integer(now.microseconds))
         guard let newest, newest > Self.fewestRuns else { return 0 }
         let firstYoung = try writer.fetch(
             StoreFetchRequest(
-                entity: LedgerRow.runEntityName, predicate: .notTrue(expired),
+                entity: LedgerRow.runEntityName, predicate: .notTrue(expired) || archived,
                 sortDescriptors: [StoreSortDescriptor("number")], fetchLimit: 1), attributes: ["number"]
         ).first?.first?.number
         var through = min(max(firstYoung ?? newest, 1) - 1, newest - Int64(Self.fewestRuns))

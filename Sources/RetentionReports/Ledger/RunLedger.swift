@@ -87,7 +87,7 @@ package final class RunLedger: RunRecorder {
         // A clock that is in doubt says nothing about the age of a record.
         guard let keep, report.trustsClock else { return }
         _ = try LedgerTrim(writer: writer).deleteRuns(
-            before: Cutoff.instant(asOf: report.finished, maxAge: keep, align: nil, zone: zone))
+            before: Cutoff.instant(asOf: report.finished, maxAge: keep, align: nil, zone: zone), now: report.finished)
     }
 
     /// The number of the run that was begun.

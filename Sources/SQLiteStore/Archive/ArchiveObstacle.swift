@@ -22,14 +22,15 @@ extension SQLiteFile {
             let references = try ArchiveReach(of: BatchDeleteRequest(request), self, db).references
             for (name, columns) in references.sorted(by: { $0.key < $1.key }) {
                 let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)?.archiveColumns ?? []
-                if let column = kept.first(where: { name in kept.count { $0.lowercased() == name.lowercased() } > 1 }) {
+                if let column = kept.first(where: { name in kept.count { $0.folded == name.folded } > 1 }) {
                     return
                         "the column \(column) of \(name) has the name that an archive gives to old values of references"
                 }
             }
             var effects: TriggerEffects?
             if try reach.setsOffTriggers(of: table, self, db) {
-                let found = try TriggerEffects(of: table, reach, db)
+                let found = try TriggerEffects(
+                    of: reach.cascading.union([table.tableName]), clearing: reach.clearing.keys, db)
                 if let obstacle = try found.obstacle(db) { return obstacle }
                 effects = found
             }

@@ -40,7 +40,7 @@ struct ArchiveTable: Hashable {
     /// The name of the rowid of a table of an archive, by which ``RowArchiver`` counts its rows: one that is no column; nil: all
     /// are columns.
     static func rowNumber(besides columns: [String]) -> String? {
-        let taken = Set(columns.map { $0.lowercased() })
+        let taken = Set(columns.map { $0.folded })
         return ["_rowid_", "rowid", "oid"].first { !taken.contains($0) }
     }
 
@@ -49,7 +49,7 @@ struct ArchiveTable: Hashable {
 
     /// Whether the archive's own tables have such names.
     static func isReserved(_ name: String) -> Bool {
-        ["retention_", "sqlite_", "rows_"].contains { name.lowercased().hasPrefix($0) }
+        ["retention_", "sqlite_", "rows_"].contains { name.folded.hasPrefix($0) }
     }
 
     /// The table that keeps the deleted rows of a table of the store.
@@ -69,7 +69,7 @@ struct ArchiveTable: Hashable {
         of table: String, columns: [String], number: Int, _ db: Database
     ) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: table, db) else { return nil }
-        let kept = shape.columns.filter { column in columns.contains { $0.lowercased() == column.name.lowercased() } }
+        let kept = shape.columns.filter { column in columns.contains { $0.folded == column.name.folded } }
         let key = shape.keyColumns(besides: kept.map(\.name))
         let declarations =
             key.map(\.declaration)
@@ -167,7 +167,7 @@ struct StoredShape {
         } else if let alias = try Self.rowIDAlias(name, rows, db) {
             (key, hiddenRowID) = ([alias], nil)
         } else {
-            let names = Set(rows.map { ($0[1] as String).lowercased() })
+            let names = Set(rows.map { ($0[1] as String).folded })
             guard let rowID = ["rowid", "_rowid_", "oid"].first(where: { !names.contains($0) }) else { return nil }
             (key, hiddenRowID) = ([rowID], rowID)
             columns.insert(Column(name: rowID, type: "INTEGER", collation: ""), at: 0)

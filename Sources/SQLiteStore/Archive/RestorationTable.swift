@@ -72,26 +72,26 @@ struct RestorationTable: RestorableSource {
         columns = try decoder.decode([String].self, from: Data(try text("columns").utf8))
         source = "\(schema).\(archived.quotedIdentifier)"
         guard !recordedKey.isEmpty, !columns.isEmpty,
-            [recordedKey, columns].allSatisfy({ Set($0.map { $0.lowercased() }).count == $0.count })
+            [recordedKey, columns].allSatisfy({ Set($0.map { $0.folded }).count == $0.count })
         else { throw damaged("its table \(archived) has no columns, or a column twice") }
         guard let shape = try StoredShape(of: name, db) else {
             throw refused("the store has no table \(name) any more")
         }
-        let stored = Dictionary(shape.columns.map { ($0.name.lowercased(), $0) }) { first, _ in first }
-        for column in columns where stored[column.lowercased()] == nil {
+        let stored = Dictionary(shape.columns.map { ($0.name.folded, $0) }) { first, _ in first }
+        for column in columns where stored[column.folded] == nil {
             throw refused("the table \(name) has no column \(column) any more, and the archive has values for it")
         }
-        let known = Set(columns.map { $0.lowercased() })
+        let known = Set(columns.map { $0.folded })
         let isIdentified =
             kind == .rows
-            ? Set(shape.key.map { $0.lowercased() }) == Set(recordedKey.map { $0.lowercased() })
-            : recordedKey.allSatisfy { stored[$0.lowercased()] != nil }
+            ? Set(shape.key.map { $0.folded }) == Set(recordedKey.map { $0.folded })
+            : recordedKey.allSatisfy { stored[$0.folded] != nil }
         guard isIdentified else {
             throw refused("the rows of \(name) are identified by other columns than when they were deleted")
         }
         table = shape.name
         hiddenRowID = shape.hiddenRowID.flatMap { recordedKey.contains($0) ? $0 : nil }
-        let isDeclared = !shape.primaryKey.isEmpty && shape.primaryKey.allSatisfy { known.contains($0.lowercased()) }
+        let isDeclared = !shape.primaryKey.isEmpty && shape.primaryKey.allSatisfy { known.contains($0.folded) }
         hasKey = kind == .rows && (hiddenRowID == nil || isDeclared)
         key = kind == .rows && hiddenRowID != nil && isDeclared ? shape.primaryKey : recordedKey
         // cid, name, type, notnull, dflt_value, pk, hidden
@@ -99,32 +99,32 @@ struct RestorationTable: RestorableSource {
         if kind == .rows {
             for column in info where column[6] == 0 && column[3] == 1 && (column[4] as DatabaseValue).isNull {
                 let name: String = column[1]
-                guard known.contains(name.lowercased()) else {
+                guard known.contains(name.folded) else {
                     throw refused("the table \(table) has a new column \(name), which needs a value and has no default")
                 }
             }
         }
         let archivedInfo = try Row.fetchAll(db, sql: "PRAGMA \(schema).table_info(\(archived.quotedIdentifier))")
         let types = Dictionary(
-            archivedInfo.map { (($0[1] as String).lowercased(), ($0[2] as String? ?? "").uppercased()) }
+            archivedInfo.map { (($0[1] as String).folded, ($0[2] as String? ?? "").uppercased()) }
         ) { first, _ in first }
         let needed = kind == .rows ? columns : key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
-        guard needed.allSatisfy({ types[$0.lowercased()] != nil }),
+        guard needed.allSatisfy({ types[$0.folded] != nil }),
             let rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
         else {
             throw damaged("its table \(archived) is missing or lacks columns")
         }
         self.rowID = rowID
         let isSame = columns.allSatisfy { column in
-            let archivedType = types[(kind == .rows ? column : "old_" + column).lowercased()]
-            return archivedType == stored[column.lowercased()]?.type.uppercased()
+            let archivedType = types[(kind == .rows ? column : "old_" + column).folded]
+            return archivedType == stored[column.folded]?.type.uppercased()
         }
         let triggers = try Row.fetchAll(
             db, sql: "SELECT tbl_name, upper(sql) LIKE '%INSERT%' FROM main.sqlite_schema WHERE type = 'trigger'"
         )
         mayDiffer = !isSame || !triggers.isEmpty
         hasInsertTriggers = triggers.contains {
-            ($0[0] as String).lowercased() == shape.name.lowercased() && $0[1] == true
+            ($0[0] as String).folded == shape.name.folded && $0[1] == true
         }
         let model = try connection.catalog.coreData(db)
         relationships =
@@ -269,8 +269,8 @@ struct RestorationTable: RestorableSource {
         var updates: [ReferenceUpdate] = []
         var rest = columns
         for relationship in relationships {
-            let names = Set(relationship.sourceAttributes.map { $0.lowercased() })
-            let own = columns.filter { names.contains($0.lowercased()) }
+            let names = Set(relationship.sourceAttributes.map { $0.folded })
+            let own = columns.filter { names.contains($0.folded) }
             guard !own.isEmpty else { continue }
             updates.append(ReferenceUpdate(relationship: relationship, sql: referenceUpdate(of: own)))
             rest.removeAll(where: own.contains)

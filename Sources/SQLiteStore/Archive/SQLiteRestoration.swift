@@ -59,6 +59,8 @@ final class SQLiteRestoration: Restoration {
                 // The archive is removed one day: what is said to be restored must be on disk by then.
                 try writer.transaction(steps.isEnd(next) ? .full : .normal) {
                     defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
+                    // A value would be changed to the type that a column has by now.
+                    try writer.catalog.confirm(db)
                     for step in batch { try restore(step, &part, db) }
                 }
             }
@@ -227,7 +229,7 @@ final class SQLiteRestoration: Restoration {
 
     /// The tables of the archive with skipped rows that a relationship refers to.
     private func skippedParents(_ relationship: Relationship) -> [Int] {
-        tablesWithSkips.filter { archive.tables[$0].table.lowercased() == relationship.destination.lowercased() }
+        tablesWithSkips.filter { archive.tables[$0].table.folded == relationship.destination.folded }
     }
 
     /// Whether values refer to a skipped row.
@@ -403,8 +405,8 @@ final class SQLiteRestoration: Restoration {
 
     /// Whether a reference refers to a row that was skipped, in SQL.
     private func blocks(_ table: RestorationTable, _ relationship: Relationship?) -> [String] {
-        let columns = Set(table.columns.map { $0.lowercased() })
-        guard let relationship, relationship.sourceAttributes.allSatisfy({ columns.contains($0.lowercased()) }) else {
+        let columns = Set(table.columns.map { $0.folded })
+        guard let relationship, relationship.sourceAttributes.allSatisfy({ columns.contains($0.folded) }) else {
             return []
         }
         let old = relationship.sourceAttributes.map { "r." + ("old_" + $0).quotedIdentifier }

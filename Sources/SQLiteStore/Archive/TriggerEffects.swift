@@ -13,10 +13,21 @@ struct TriggerEffects {
     private var changing: [String: String] = [:]
     /// The triggers that insert or change rows of a table, which may replace others.
     private var writing: [String: String] = [:]
-    /// A sentence about a trigger that cannot be seen through.
-    private var objection: String?
+    /// The tables whose references the delete clears.
+    private let clearing: Set<String>
+    /// A trigger whose text cannot be read.
+    private var unreadable: String?
+    /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it sets off, whatever they say. Source:
+    /// sqlite.org/lang_createtrigger.html.
+    private var replacing: String?
 
-    init(of table: SQLiteTable, _ reach: Reach, _ db: Database) throws {
+    /// Follows a delete.
+    ///
+    /// - Parameters:
+    ///   - losing: the tables from which it deletes rows itself or by cascades.
+    ///   - clearing: those whose references it clears.
+    init(of losing: Set<String>, clearing: some Sequence<String>, _ db: Database) throws {
+        self.clearing = Set(clearing.map { $0.folded })
         let triggers = try Row.fetchAll(
             db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
         ).map { (name: $0[0] as String, table: $0[1] as String, text: TriggerText($0[2] as String? ?? "")) }
@@ -33,10 +44,8 @@ struct TriggerEffects {
             )
         }
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
-        var waiting = reach.cascading.union([table.tableName]).map {
-            (Change(event: .delete, table: $0.lowercased()), "")
-        }
-        waiting += reach.clearing.keys.map { (Change(event: .update, table: $0.lowercased()), "") }
+        var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
+        waiting += self.clearing.map { (Change(event: .update, table: $0), "") }
         var seen: [Change: String] = [:]
         while let (change, trigger) = waiting.popLast() {
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
@@ -54,10 +63,10 @@ struct TriggerEffects {
             }
             for fired in triggers where fired.table == change.table && fired.text.fires(on: change.event) {
                 guard let effects = fired.text.effects else {
-                    objection = "what the trigger \(fired.name) does cannot be told"
+                    unreadable = fired.name
                     return
                 }
-                if effects.replaces { objection = "\(fired.name) uses REPLACE, which deletes rows that cannot be seen" }
+                if effects.replaces { replacing = fired.name }
                 waiting += effects.changes.map { ($0, fired.name) }
             }
         }
@@ -75,12 +84,13 @@ struct TriggerEffects {
 
     /// Why rows that are deleted cannot be archived as they were, as a sentence; nil: they can.
     func obstacle(_ db: Database) throws -> String? {
-        if let objection { return objection }
+        if let unreadable { return "what the trigger \(unreadable) does cannot be told" }
+        if let replacing { return "\(replacing) uses REPLACE, which deletes rows that cannot be seen" }
         for entry in try Row.fetchAll(
             db, sql: "SELECT name, sql, rootpage FROM main.sqlite_schema WHERE type = 'table' ORDER BY rowid")
         {
             let (name, definition): (String, String) = (entry[0], entry[1] ?? "")
-            let table = name.lowercased()
+            let table = name.folded
             // A row that REPLACE deletes sets no trigger off, and rows of virtual tables have none.
             if writing[table] != nil, SchemaText.replaces(definition) {
                 return "\(name) uses REPLACE, which deletes rows that cannot be seen"
@@ -90,11 +100,22 @@ struct TriggerEffects {
                     "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so it cannot be "
                     + "told what they were before"
             }
+            if let trigger = changing[table], clearing.contains(table) {
+                return
+                    "the trigger \(trigger) changes rows of \(name), whose references are cleared, so it cannot be told what they "
+                    + "were before"
+            }
             guard deleted.contains(table) else { continue }
             if entry[2] == 0 { return "a trigger deletes rows of the virtual table \(name), which cannot be seen" }
             if table.hasPrefix("sqlite_") { return "a trigger deletes rows of \(name), which cannot be seen" }
             if try StoredShape(of: name, db) == nil { return "rows of \(name) cannot be identified" }
         }
         return nil
+    }
+
+    /// The trigger that may replace rows of a table, as a clause; nil: none does.
+    func replacement(in table: String) -> String? {
+        if let unreadable { return "what the trigger \(unreadable) does cannot be told" }
+        return writing[table.folded] == nil ? nil : replacing.map { "the trigger \($0) uses REPLACE" }
     }
 }

@@ -17,7 +17,7 @@ struct KnownSchema {
         tables = Dictionary(found.map { ($0.name, $0.sql ?? "") }) { first, _ in first }
     }
 
-    /// Throws if a delete can have another effect than when the schema was read: a trigger is new or gone, a table has changed, or
+    /// Throws if a delete or an insert can have another effect than when the schema was read: a trigger is new or gone, a table has changed, or
     /// a new one refers to others.
     mutating func confirm(store: String, _ db: Database) throws {
         guard try Self.version(db) != version else { return }
@@ -28,8 +28,8 @@ struct KnownSchema {
         guard isSame else {
             throw StoreError(
                 .unsupported, store: store,
-                message: "another program has changed the tables or triggers of the store since the plan was made",
-                hint: "nothing of this transaction is deleted; the next run makes a new plan")
+                message: "another program has changed the tables or triggers of the store since this program read them",
+                hint: "nothing of this transaction is kept; start it again")
         }
         version = now.version
     }

@@ -61,13 +61,13 @@ struct SQLiteTable {
     /// Whether columns can be pointed at by a foreign key: they are the primary key, or unique by the columns' own
     /// collations. Source: sqlite.org/foreignkeys.html, section 3.
     func isParentKey(_ columns: [String]) -> Bool {
-        let wanted = Set(columns.map { $0.lowercased() })
-        if let rowIDAlias, wanted == [rowIDAlias.lowercased()] { return true }
+        let wanted = Set(columns.map { $0.folded })
+        if let rowIDAlias, wanted == [rowIDAlias.folded] { return true }
         return indexes.contains { index in
             index.isUnique && !index.isPartial && index.columns.count == columns.count
-                && Set(index.columns.map { $0.name?.lowercased() ?? "" }) == wanted
+                && Set(index.columns.map { $0.name?.folded ?? "" }) == wanted
                 && index.columns.allSatisfy { column in
-                    column.name.map { collations[$0.lowercased()]?.uppercased() == column.collation.uppercased() }
+                    column.name.map { collations[$0.folded]?.uppercased() == column.collation.uppercased() }
                         ?? false
                 }
         }
@@ -137,7 +137,7 @@ struct SQLiteCatalog {
     mutating func names(_ db: Database) throws -> [String] {
         let schema = try coreData(db)
         return (schema?.names ?? [])
-            + (try tableNames(db).filter { schema?.ownTables.contains($0.lowercased()) != true })
+            + (try tableNames(db).filter { schema?.ownTables.contains($0.folded) != true })
     }
 
     private func tableNames(_ db: Database) throws -> [String] {
@@ -151,15 +151,15 @@ struct SQLiteCatalog {
 
     /// The table, view or virtual table of that name, letters without case, or nil. SQLite's own tables are no entities.
     mutating func table(_ name: String, _ db: Database) throws -> SQLiteTable? {
-        guard !name.lowercased().hasPrefix("sqlite_") else { return nil }
-        if let known = tables[name.lowercased()] { return known }
+        guard !name.folded.hasPrefix("sqlite_") else { return nil }
+        if let known = tables[name.folded] { return known }
         let schema = try coreData(db)
         let managed = schema?.entity(name)
-        if managed == nil, schema?.ownTables.contains(name.lowercased()) == true { return nil }
+        if managed == nil, schema?.ownTables.contains(name.folded) == true { return nil }
         guard var table = try read(managed?.table ?? name, db) else { return nil }
         table.entity = try withRelationships(table.entity, db)
         if let managed, let schema { table.become(managed, schema) }
-        tables[name.lowercased()] = table
+        tables[name.folded] = table
         return table
     }
 
@@ -193,8 +193,8 @@ struct SQLiteCatalog {
                     name: columnName, affinity: Attribute.Affinity(declaredType: declared, isStrict: isStrict),
                     declaredType: declared, isRequired: column[3], isGenerated: hidden >= 2,
                     hasDefault: defaultValue != nil))
-            defaults[columnName.lowercased()] = defaultValue
-            collations[columnName.lowercased()] = Self.collation(of: columnName, in: spelled, db)
+            defaults[columnName.folded] = defaultValue
+            collations[columnName.folded] = Self.collation(of: columnName, in: spelled, db)
             let position: Int = column[5]
             if position > 0 { key.append((position, columnName, declared)) }
         }
@@ -204,7 +204,7 @@ struct SQLiteCatalog {
         let alias =
             key.count == 1 && !isWithoutRowID && key[0].type.uppercased() == "INTEGER"
                 && !indexes.contains { $0.origin == "pk" } ? key[0].name : nil
-        let taken = Set(attributes.map { $0.name.lowercased() })
+        let taken = Set(attributes.map { $0.name.folded })
         let rowID =
             isWithoutRowID || type == "view" ? nil : alias ?? ["rowid", "_rowid_", "oid"].first { !taken.contains($0) }
         let texts = try readTexts(of: spelled, db)
@@ -303,8 +303,8 @@ struct SQLiteCatalog {
         let all = incoming ?? [:]
         return Entity(
             name: entity.name, kind: entity.kind, attributes: entity.attributes, primaryKey: entity.primaryKey,
-            relationships: all.values.joined().filter { $0.source.lowercased() == entity.name.lowercased() },
-            incomingRelationships: all[entity.name.lowercased()] ?? [], deleteTriggers: entity.deleteTriggers,
+            relationships: all.values.joined().filter { $0.source.folded == entity.name.folded },
+            incomingRelationships: all[entity.name.folded] ?? [], deleteTriggers: entity.deleteTriggers,
             updateTriggers: entity.updateTriggers, refusingTriggers: entity.refusingTriggers)
     }
 
@@ -338,7 +338,7 @@ struct SQLiteCatalog {
                 if destination.isEmpty { destination = parent.entity.primaryKey }
             }
             let child = try read(key.source, db)
-            result[key.destination.lowercased(), default: []].append(
+            result[key.destination.folded, default: []].append(
                 Relationship(
                     source: key.source, sourceAttributes: columns, destination: destinationName,
                     destinationAttributes: destination, deleteRule: Relationship.DeleteRule(sql: key.rule),
@@ -348,12 +348,12 @@ struct SQLiteCatalog {
     }
 
     private static func isIndexed(_ table: SQLiteTable, _ columns: [String]) -> Bool {
-        let wanted = Set(columns.map { $0.lowercased() })
-        if let alias = table.rowIDAlias, wanted == [alias.lowercased()] { return true }
+        let wanted = Set(columns.map { $0.folded })
+        if let alias = table.rowIDAlias, wanted == [alias.folded] { return true }
         let keys =
             table.indexes.filter { !$0.isPartial }.map { $0.columns.map(\.name) }
             + (table.isWithoutRowID ? [table.entity.primaryKey] : [])
-        return keys.contains { Set($0.prefix(wanted.count).map { $0?.lowercased() ?? "" }) == wanted }
+        return keys.contains { Set($0.prefix(wanted.count).map { $0?.folded ?? "" }) == wanted }
     }
 }
 

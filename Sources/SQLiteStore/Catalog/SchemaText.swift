@@ -83,22 +83,6 @@ enum SchemaText {
         return zip(words, words.dropFirst()).contains { $0 == "CONFLICT" && $1 == "REPLACE" }
     }
 
-    /// The names of the tables, in lower case, of which a trigger deletes rows in the way of others: `REPLACE INTO name`,
-    /// `UPDATE OR REPLACE name`.
-    static func replacedTables(_ trigger: String) -> Set<String> {
-        let words = words(trigger)
-        var found: Set<String> = []
-        for (index, word) in words.enumerated() where word == "REPLACE" {
-            let next = words.dropFirst(index + 1)
-            if next.first == "INTO" {
-                found.formUnion(next.dropFirst().prefix(1).map { name($0).lowercased() })
-            } else if words[..<index].suffix(2) == ["UPDATE", "OR"] {
-                found.formUnion(next.prefix(1).map { name($0).lowercased() })
-            }
-        }
-        return found
-    }
-
     /// A name without its quotes.
     static func name(_ token: String) -> String {
         guard token.count > 1, let first = token.first, "\"'`[".contains(first) else { return token }

@@ -35,7 +35,7 @@ struct TriggerText {
             ["AFTER", "INSTEAD"].contains($0.uppercased())
         }
         columns = words.dropFirst((place ?? words.count) + 2).filter { $0 != "," }.map {
-            SchemaText.name($0).lowercased()
+            SchemaText.name($0).folded
         }
         _ = scanner.next()
         body = scanner.rest
@@ -55,7 +55,7 @@ struct TriggerText {
         var (replaces, isRead) = (false, true)
         func add(_ event: Event, _ index: Int) {
             guard tokens.indices.contains(index) else { return isRead = false }
-            changes.append(Change(event: event, table: SchemaText.name(tokens[index]).lowercased()))
+            changes.append(Change(event: event, table: SchemaText.name(tokens[index]).folded))
         }
         for index in words.indices {
             switch words[index] {

@@ -107,7 +107,7 @@ private struct LinkResolver {
         return nil
     }
 
-    private func numbersOf(_ entity: CoreDataEntity) -> [Int64] { chains[entity.name.lowercased()] ?? [] }
+    private func numbersOf(_ entity: CoreDataEntity) -> [Int64] { chains[entity.name.folded] ?? [] }
 
     private func has(_ table: String, _ column: String) -> Bool { columns[table]?.contains(column) ?? false }
 

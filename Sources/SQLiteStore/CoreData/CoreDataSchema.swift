@@ -52,7 +52,7 @@ struct CoreDataSchema {
     var tables: [String] { Set(entities.values.map(\.table)).sorted() }
 
     /// The entity of a name, letters without case.
-    func entity(_ name: String) -> CoreDataEntity? { entities[name.lowercased()] }
+    func entity(_ name: String) -> CoreDataEntity? { entities[name.folded] }
 
     /// The relationships of the rows of an entity and its sub-entities.
     func links(of entity: CoreDataEntity) -> [ModelLink] {
@@ -138,9 +138,9 @@ struct CoreDataSchema {
             if model != nil, entity.managed == nil {
                 entity.unsupported = "the model of the store does not know the entity \(name)"
             }
-            entities[name.lowercased()] = entity
+            entities[name.folded] = entity
             names.append(name)
-            ownTables.insert(table.lowercased())
+            ownTables.insert(table.folded)
         }
         for key in entities.keys { try readColumns(of: key, db) }
     }

@@ -147,7 +147,7 @@ struct ObjectDelete {
 
     /// Rows that lost a reference before and go now are counted as gone only.
     private mutating func forgetCleared(_ table: String, _ removed: String) throws {
-        guard let cleared = connection.temporaries.objects?.cleared[table.lowercased()],
+        guard let cleared = connection.temporaries.objects?.cleared[table.folded],
             try connection.row(SQLFragment("SELECT 1 FROM temp.\(cleared.all) LIMIT 1"), db) != nil
         else { return }
         try execute("DELETE FROM temp.\(cleared.all) WHERE k0 IN (SELECT k0 FROM temp.\(removed))")
@@ -228,12 +228,12 @@ final class BatchObjects {
 extension SQLiteFileConnection {
     /// The temporary tables of a table's rows that lost a reference by the request at hand.
     fileprivate func clearedObjects(_ table: String, _ db: Database) throws -> (touched: String, all: String) {
-        if let known = temporaries.objects?.cleared[table.lowercased()] { return known }
+        if let known = temporaries.objects?.cleared[table.folded] { return known }
         let names = (temporaryName("touched"), temporaryName("cleared"))
         for name in [names.0, names.1] {
             try execute(SQLFragment("CREATE TEMP TABLE \(name) (k0 INTEGER PRIMARY KEY)"), db)
         }
-        temporaries.objects?.cleared[table.lowercased()] = names
+        temporaries.objects?.cleared[table.folded] = names
         return names
     }
 

@@ -5,7 +5,7 @@ import PriceStore
 extension ObjectGraph {
     /// The tables that lose rows in the step.
     func losingTables() throws -> [String] {
-        try schema.tables.filter { $0 != entity.table && removed.tables[$0.lowercased()] != nil }
+        try schema.tables.filter { $0 != entity.table && removed.tables[$0.folded] != nil }
             .filter { table in
                 let name = try connection.removedObjects(table, removed, db)
                 return try connection.row(

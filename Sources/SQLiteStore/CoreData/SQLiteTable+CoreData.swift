@@ -39,7 +39,7 @@ extension SQLiteTable {
         for column in Set(entity.ambiguous.values.joined()).sorted() {
             let isDate = columns[column]?.declaredType.uppercased() == "TIMESTAMP"
             add(column, column, isRequired: false, isDate: isDate, isGenerated: true)
-            named[column.lowercased()] = column
+            named[column.folded] = column
             names[column] = column
         }
         managed = entity
@@ -51,8 +51,8 @@ extension SQLiteTable {
         }
         let byColumn = collations
         collations = [:]
-        for (column, name) in names { collations[name.lowercased()] = byColumn[column.lowercased()] }
-        for (name, column) in named { collations[name] = byColumn[column.lowercased()] }
+        for (column, name) in names { collations[name.folded] = byColumn[column.folded] }
+        for (name, column) in named { collations[name] = byColumn[column.folded] }
         defaults = [:]
         rowIDAlias = nil
         rowID = "Z_PK"

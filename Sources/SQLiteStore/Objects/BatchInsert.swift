@@ -18,7 +18,9 @@ extension SQLiteWriter {
                 case .handler(let make):
                     let handler = make()
                     var row: [String: StoreValue] = [:]
-                    while try insert.fill(&row, by: handler) == .insert { try insert.add(row) }
+                    while try request.fill(&row, number: insert.rowCount + 1, by: handler, store: name) == .insert {
+                        try insert.add(row)
+                    }
                 }
                 return insert.result
             }
@@ -36,7 +38,7 @@ private struct BatchInsert {
     /// The attributes that the prepared statement names, as the rows spell them, in order of its parameters.
     private var names: [String] = []
     private var statement: Statement?
-    private var rowCount = 0
+    private(set) var rowCount = 0
     private(set) var result = BatchInsertResult(insertedCount: 0)
 
     init(_ request: BatchInsertRequest, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database) {
@@ -44,22 +46,6 @@ private struct BatchInsert {
         self.scope = scope
         self.connection = connection
         self.db = db
-    }
-
-    /// Lets a handler fill a row.
-    func fill(
-        _ row: inout [String: StoreValue], by handler: BatchInsertRequest.RowHandler
-    ) throws -> BatchInsertRequest.Step {
-        row.removeAll(keepingCapacity: true)
-        do {
-            return try handler(&row)
-        } catch let error as StoreError {
-            throw error
-        } catch {
-            throw StoreError(
-                .inputOutput, store: connection.name,
-                message: "row \(rowCount + 1) for \(scope.table.name) could not be made, and none is saved: \(error)")
-        }
     }
 
     /// Inserts one row.
@@ -120,7 +106,7 @@ private struct BatchInsert {
 
     private mutating func prepare(_ row: [String: StoreValue]) throws -> Statement {
         names = row.keys.sorted()
-        let columns = try names.map { try scope.attribute($0, store: connection.name).name.quotedIdentifier }
+        let columns = try scope.attributes(names, store: connection.name).map(\.name.quotedIdentifier)
         let text = connection.insertText(
             into: scope.table.sql, columns, request.onConflict, sets: columns.map { "\($0) = excluded.\($0)" },
             returning: request.resultType == .objectIDs ? scope.table.keySQL : [])

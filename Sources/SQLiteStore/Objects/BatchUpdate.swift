@@ -45,7 +45,7 @@ extension SQLiteWriter {
     /// The UPDATE that sets attributes, without its condition.
     func setting(_ values: [String: StoreValue], _ scope: RowScope) throws -> SQLFragment {
         let named = values.sorted { $0.key < $1.key }
-        let sets = try named.map { "\(try scope.attribute($0.key, store: name).name.quotedIdentifier) = ?" }
+        let sets = try scope.attributes(named.map(\.key), store: name).map { "\($0.name.quotedIdentifier) = ?" }
         return SQLFragment(
             "UPDATE OR ABORT \(scope.target()) SET \(sets.joined(separator: ", "))", named.map(\.value.databaseValue))
     }

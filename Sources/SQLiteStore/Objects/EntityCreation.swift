@@ -27,6 +27,8 @@ extension SQLiteWriter {
                 }
                 let table = "main.\(entity.name.quotedIdentifier)"
                 try db.execute(sql: "CREATE TABLE \(table) (\(parts.joined(separator: ", ")))")
+                // Fails if a relationship refers to attributes that are missing or not unique.
+                try db.execute(sql: "PRAGMA main.foreign_key_check(\(entity.name.quotedIdentifier))")
             }
             try didChangeSchema(db)
             for key in entity.relationships where key.isIndexed {
@@ -49,7 +51,9 @@ extension SQLiteWriter {
                 $0.columns.map(\.name) == columns && !$0.isPartial && ($0.isUnique || !isUnique)
             }
             guard !isThere, isUnique || columns != [scope.table.rowIDAlias] else { return }
-            let index = "\(isUnique ? "ux" : "ix")_\(scope.table.name)_\(columns.joined(separator: "_"))"
+            var index = "\(isUnique ? "ux" : "ix")_\(scope.table.name)_\(columns.joined(separator: "_"))"
+            let isTaken = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"
+            while try row(SQLFragment(isTaken, [index.databaseValue]), db) != nil { index += "_" }
             try db.execute(
                 sql: "CREATE \(isUnique ? "UNIQUE " : "")INDEX main.\(index.quotedIdentifier) "
                     + "ON \(scope.table.name.quotedIdentifier) \(columns.quotedList)")

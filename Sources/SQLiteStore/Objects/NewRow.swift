@@ -40,8 +40,8 @@ extension SQLiteFileConnection {
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope
     ) throws(StoreError) -> NewRow {
         var named: [(column: String, value: StoreValue)] = []
-        for (name, value) in values {
-            let column = try scope.attribute(name, store: self.name).name
+        for (attribute, value) in zip(try scope.attributes(values.keys, store: name), values.values) {
+            let column = attribute.name
             if !value.isNull || column != scope.table.rowIDAlias { named.append((column, value)) }
         }
         return NewRow(named.sorted { $0.column < $1.column }, onConflict)

@@ -9,7 +9,7 @@ extension SQLiteWriter {
             let scope = try tableScope(entity, db)
             if scope.table.managed != nil { return try insertManagedObject(values, scope, db) }
             let named = values.sorted { $0.key < $1.key }
-            let columns = try named.map { try scope.attribute($0.key, store: name).name.quotedIdentifier }
+            let columns = try scope.attributes(named.map(\.key), store: name).map(\.name.quotedIdentifier)
             let values =
                 columns.isEmpty
                 ? "DEFAULT VALUES"

@@ -19,6 +19,8 @@ extension SQLiteWriter {
                 copy.close()
                 copy.file.remove()
             }
+            // The copy is made only of the schema that it has read by now.
+            if request.isPlanned { try catalog.confirm(db) }
             let limit = LockLimit(request.maxLock)
             // While the backup goes on, this connection must not be asked. What is committed after the first line the copy's
             // own connection sees; what was before the second, this one.

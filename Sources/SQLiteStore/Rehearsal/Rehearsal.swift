@@ -12,7 +12,7 @@ extension SQLiteReader {
             // A Core Data entity's rows are rehearsed in its table, under the columns' own names.
             let table = try logical.table.managed.flatMap { try catalog.stored($0.table, db) } ?? logical.table
             let scope = logical.table.managed == nil ? logical : RowScope(table)
-            let key = scope.table.name.lowercased()
+            let key = scope.table.name.folded
             var shadow: ShadowTable
             if let known = temporaries.shadows[key] {
                 shadow = known
@@ -107,7 +107,7 @@ extension SQLiteFileConnection {
         let columns = Set(shadow.uniqueKeys.flatMap { $0.columns.map(\.name) })
         let isOpen = columns.contains { column in
             !row.names(column) && column != row.rowID?.name
-                && (table.defaults[column.lowercased()] != nil
+                && (table.defaults[column.folded] != nil
                     || table.entity.attribute(named: column)?.isGenerated == true)
         }
         guard isOpen else {

@@ -53,7 +53,7 @@ extension SQLiteFileConnection {
             return try way.reaches(held) || !way.cleared(held, hold.rows.allAttributeNames).isEmpty
         }
         guard !reached.isEmpty else { return nil }
-        let key = SparingRows.Key(entity: scope.table.name.lowercased(), relationships: rule, holds: reached)
+        let key = SparingRows.Key(entity: scope.table.name.folded, relationships: rule, holds: reached)
         let version = try pragma("data_version", db)
         let known = temporaries.sparingRows[key]
         let rows = known?.rows ?? RemovedRows()
@@ -101,16 +101,16 @@ struct CascadeWay {
         self.db = db
         request = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: scope.table.name), relationships: rule)
         if let graph = try connection.graph(request, RemovedRows(), step: 0, db) {
-            tables = Set(graph.reachedTables().map { $0.lowercased() })
+            tables = Set(graph.reachedTables().map { $0.folded })
         } else {
             let reach = try Reach(of: scope.table.name, rule, connection, db)
-            tables = Set(reach.cascading.map { $0.lowercased() })
+            tables = Set(reach.cascading.map { $0.folded })
         }
     }
 
     /// Whether a cascade can delete rows of a table.
     func reaches(_ table: SQLiteTable) -> Bool {
-        tables.contains((table.managed?.table ?? table.name).lowercased())
+        tables.contains((table.managed?.table ?? table.name).folded)
     }
 
     /// A column by which rows of a table point at rows that the delete can take, and which is set to NULL or a default then.
@@ -147,7 +147,7 @@ struct CascadeWay {
     }
 
     private func isLosing(_ table: String) -> Bool {
-        reachesTable(table) || table.lowercased() == (scope.table.managed?.table ?? scope.table.name).lowercased()
+        reachesTable(table) || table.folded == (scope.table.managed?.table ?? scope.table.name).folded
     }
 
     private func modelTable(_ name: String, _ graph: ObjectGraph) throws -> SQLiteTable? {
@@ -176,7 +176,7 @@ struct CascadeWay {
                         "INSERT OR IGNORE INTO temp.\(into) SELECT \(columns.joined(separator: ", ")), 0, 0 FROM \(from) ("
                     )
                         + (try connection.condition(hold.rows, held, db)) + ") IS NOT FALSE", db)
-                frontier[table.tableName.lowercased()] = table
+                frontier[table.tableName.folded] = table
             }
             if reaches(held.table) { try note(held.table, held.key, held.from() + " WHERE") }
             for cleared in try cleared(held.table, hold.rows.allAttributeNames) {
@@ -199,7 +199,7 @@ struct CascadeWay {
                             "INSERT OR IGNORE INTO temp.\(into) SELECT \(parent.columns), 0, \(wave + 1)" + parent.rows),
                         db)
                     guard db.changesCount > 0 else { continue }
-                    reached[parent.table.tableName.lowercased()] = parent.table
+                    reached[parent.table.tableName.folded] = parent.table
                 }
             }
             frontier = reached
@@ -243,7 +243,7 @@ struct CascadeWay {
         }
     }
 
-    private func reachesTable(_ name: String) -> Bool { tables.contains(name.lowercased()) }
+    private func reachesTable(_ name: String) -> Bool { tables.contains(name.folded) }
 }
 
 extension ObjectGraph {
@@ -286,8 +286,7 @@ extension ObjectGraph {
     fileprivate func leading(to name: String) throws -> [(table: String, rows: String)] {
         var found: [(String, String)] = []
         for table in schema.tables {
-            for link in links(of: table) where link.destinationTable.lowercased() == name && rule(of: link) == .cascade
-            {
+            for link in links(of: table) where link.destinationTable.folded == name && rule(of: link) == .cascade {
                 let noted = try connection.removedObjects(link.destinationTable, removed, db)
                 let parent = "main.\(link.table.quotedIdentifier) AS parent"
                 let child = "main.\(link.destinationTable.quotedIdentifier) AS child"
@@ -321,7 +320,7 @@ extension ObjectGraph {
             }
         }
         guard relationships == .cascade else { return found }
-        for link in schema.oneWayLinks(to: entity.table) where link.table.lowercased() == name {
+        for link in schema.oneWayLinks(to: entity.table) where link.table.folded == name {
             guard case .own(let reference) = link.storage else { continue }
             let noted = try connection.removedObjects(link.table, removed, db)
             found.append(

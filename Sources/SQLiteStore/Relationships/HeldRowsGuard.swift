@@ -2,8 +2,8 @@ import GRDB
 import GRDBSQLite
 package import PriceStore
 
-/// Refuses to let held rows go, whatever deletes them: temporary triggers on tables from which cascades take rows, or the store's own
-/// triggers may.
+/// Refuses to let held rows go, whatever deletes them or takes them out of their hold: temporary triggers on tables from which cascades
+/// take rows, or the store's own triggers may.
 ///
 /// The condition of a delete spares held rows already. What it cannot know is what a trigger of the store does meanwhile.
 final class HeldRowsGuard {
@@ -22,7 +22,7 @@ final class HeldRowsGuard {
         for hold in request.fetchRequest.predicate.holds {
             let scope = try connection.scope(hold.entity, db)
             guard
-                others.hasTriggers || others.names.contains(scope.table.tableName.lowercased())
+                others.hasTriggers || others.names.contains(scope.table.tableName.folded)
                     || !scope.table.isSame(as: own)
             else { continue }
             guarded.append((scope, hold, try connection.condition(hold.rows, scope, db)))
@@ -38,15 +38,31 @@ final class HeldRowsGuard {
             let isOld = zip(entry.scope.key, keys).map { "\($0) = OLD.\($1)" }.joined(separator: " AND ")
             let condition = entry.condition.literalArguments("retention_held_argument", from: first)
             first += entry.condition.arguments.count
-            let message = "the hold \(entry.hold.name) keeps a row of \(entry.hold.entity) that would be deleted"
-            try db.execute(
-                sql: """
-                    CREATE TEMP TRIGGER retention_held_\(index) BEFORE DELETE ON \(entry.scope.table.sql)
-                    WHEN EXISTS (SELECT 1 FROM \(entry.scope.from()) WHERE \(isOld) AND (\(condition)) IS NOT FALSE)
-                    BEGIN SELECT RAISE(ABORT, \(message.quotedText)); END
-                    """)
+            let isHeld = "EXISTS (SELECT 1 FROM \(entry.scope.from()) WHERE \(isOld) AND (\(condition)) IS NOT FALSE)"
+            var events = [("DELETE", "deleted", isHeld)]
+            if others.hasTriggers, let changes = Self.changes(entry.hold, entry.scope.table) {
+                events.append(("UPDATE", "changed", "\(changes) AND \(isHeld)"))
+            }
+            for (event, verb, when) in events {
+                let message = "the hold \(entry.hold.name) keeps a row of \(entry.hold.entity) that would be \(verb)"
+                try db.execute(
+                    sql: """
+                        CREATE TEMP TRIGGER retention_held_\(index)_\(event) BEFORE \(event) ON \(entry.scope.table.sql)
+                        WHEN \(when) BEGIN SELECT RAISE(ABORT, \(message.quotedText)); END
+                        """)
+            }
         }
         return result
+    }
+
+    /// The condition in a trigger that an update changes what a hold asks of a row; nil: it asks nothing.
+    private static func changes(_ hold: HeldRows, _ table: SQLiteTable) -> String? {
+        let attributes = Set(hold.rows.allAttributeNames).compactMap { table.entity.attribute(named: $0) }
+        guard !attributes.isEmpty else { return nil }
+        // Before an update it is not known what the store will compute.
+        if attributes.contains(where: \.isGenerated) { return "TRUE" }
+        let columns = attributes.map { table.columnSQL($0) }.sorted()
+        return "(" + columns.map { "OLD.\($0) IS NOT NEW.\($0)" }.joined(separator: " OR ") + ")"
     }
 }
 
@@ -65,13 +81,13 @@ extension SQLiteFileConnection {
         let own = try scope(of: request.fetchRequest, db).table
         if let graph = try graph(request, RemovedRows(), step: 0, db) {
             // Which triggers a Core Data store has is not looked up: it has none of Core Data's.
-            return (Set(graph.reachedTables().map { $0.lowercased() }), [], true)
+            return (Set(graph.reachedTables().map { $0.folded }), [], true)
         }
         let reach = try Reach(of: own.name, request.relationships, self, db)
         let losing = try ([own.name] + reach.cascading).compactMap { try catalog.table($0, db)?.entity }
         let changed = try reach.clearing.keys.compactMap { try catalog.table($0, db)?.entity }
         return (
-            Set(reach.cascading.map { $0.lowercased() }), Set(reach.nullifying.keys.map { $0.lowercased() }),
+            Set(reach.cascading.map { $0.folded }), Set(reach.nullifying.keys.map { $0.folded }),
             losing.contains { !$0.deleteTriggers.isEmpty } || changed.contains { !$0.updateTriggers.isEmpty }
         )
     }
@@ -84,25 +100,20 @@ extension SQLiteFileConnection {
         guard !holds.isEmpty else { return nil }
         let reach = try tablesLosingRows(request, db)
         guard reach.hasTriggers || !reach.changed.isEmpty else { return nil }
-        let entries = try Row.fetchAll(
-            db,
-            sql:
-                "SELECT type = 'trigger', name, sql FROM main.sqlite_schema WHERE type IN ('table', 'trigger') AND sql LIKE '%REPLACE%'"
-        )
+        let own = try scope(of: request.fetchRequest, db).table.tableName
+        let effects = try TriggerEffects(of: reach.names.union([own]), clearing: reach.changed, db)
+        let replacing = try Row.fetchAll(
+            db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
+        ).filter { SchemaText.replaces($0[1]) }.map { $0[0] as String }
         for hold in holds {
-            let held = try scope(hold.entity, db).table.tableName.lowercased()
-            for entry in entries {
-                let (isTrigger, name, definition): (Bool, String, String) = (entry[0], entry[1], entry[2])
-                let isReplacing =
-                    isTrigger
-                    ? reach.hasTriggers && SchemaText.replacedTables(definition).contains(held)
-                    : name.lowercased() == held && (reach.hasTriggers || reach.changed.contains(held))
-                        && SchemaText.replaces(definition)
-                guard isReplacing else { continue }
-                return
-                    "the hold '\(hold.name)' cannot be kept: \(isTrigger ? "the trigger" : "the table") \(name) uses REPLACE, "
-                    + "which can delete held rows of \(hold.entity)"
+            let held = try scope(hold.entity, db).table.tableName
+            var reason = reach.hasTriggers ? effects.replacement(in: held) : nil
+            if replacing.contains(held.folded), reach.hasTriggers || reach.changed.contains(held.folded) {
+                reason = reason ?? "the table \(held) uses REPLACE"
             }
+            guard let reason else { continue }
+            return
+                "the hold '\(hold.name)' cannot be kept: \(reason), and held rows of \(hold.entity) can be deleted by it"
         }
         return nil
     }
@@ -129,7 +140,7 @@ extension SQLiteFileConnection {
     /// The entity of a name, or those whose objects are in the table of that name.
     fileprivate func tables(named name: String, _ db: Database) throws -> [SQLiteTable] {
         if let table = try catalog.table(name, db) { return [table] }
-        let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.lowercased() == name.lowercased() }
+        let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.folded == name.folded }
         return try entities?.compactMap { try catalog.table($0.name, db) } ?? []
     }
 }

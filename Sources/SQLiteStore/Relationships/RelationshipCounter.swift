@@ -129,7 +129,7 @@ struct Reach {
         var waiting = [entity]
         var seen: Set<String> = []
         while let next = waiting.popLast() {
-            guard seen.insert(next.lowercased()).inserted, let table = try connection.catalog.table(next, db) else {
+            guard seen.insert(next.folded).inserted, let table = try connection.catalog.table(next, db) else {
                 continue
             }
             for key in table.entity.incomingRelationships {

@@ -7,8 +7,8 @@ extension SQLiteFileConnection {
     /// of the entity refer to each other, what the schema declares may act as well, before a row is deleted.
     func acting(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
         let keys = try incoming(entity, of: request, db)
-        guard request.relationships == .cascade, request.fetchRequest.entity.lowercased() == entity.lowercased(),
-            keys.contains(where: { $0.source.lowercased() == entity.lowercased() })
+        guard request.relationships == .cascade, request.fetchRequest.entity.folded == entity.folded,
+            keys.contains(where: { $0.source.folded == entity.folded })
         else { return keys }
         return keys + (try catalog.table(entity, db)?.entity.incomingRelationships.filter(\.clears) ?? [])
     }
@@ -19,7 +19,7 @@ extension SQLiteFileConnection {
         var cleared: [String: [Relationship]] = [:]
         for parent in try losing(removed, step: step, db) {
             for key in try acting(parent, of: removed.request(step), db) where key.clears {
-                cleared[key.source.lowercased(), default: []].append(key)
+                cleared[key.source.folded, default: []].append(key)
             }
         }
         return try cleared.sorted { $0.key < $1.key }.compactMap { name, keys in
@@ -121,19 +121,19 @@ private struct ClearingConstraints {
     }
 
     private func newValue(_ column: String) -> String {
-        table.defaults[column.lowercased()].map { "(\($0))" } ?? "NULL"
+        table.defaults[column.folded].map { "(\($0))" } ?? "NULL"
     }
 
     private static func contains(_ name: String, _ names: [String]) -> Bool {
-        names.contains { $0.lowercased() == name.lowercased() }
+        names.contains { $0.folded == name.folded }
     }
 
     /// Whether a text of the schema may name one of these columns.
     private static func names(_ columns: [String], in text: String) -> Bool {
-        let text = text.lowercased()
+        let text = text.folded
         let isPart = { (character: Character) in character.isLetter || character.isNumber || character == "_" }
         let words = Set(text.split { !isPart($0) })
-        return columns.map { $0.lowercased() }.contains {
+        return columns.map { $0.folded }.contains {
             $0.allSatisfy(isPart) ? words.contains($0[...]) : text.contains($0)
         }
     }

@@ -15,7 +15,7 @@ extension SQLiteTable {
 
     /// The relationships of the table to itself.
     var ownReferences: [Relationship] {
-        entity.relationships.filter { $0.destination.lowercased() == name.lowercased() }
+        entity.relationships.filter { $0.destination.folded == name.folded }
     }
 
     /// The condition that a reference of a row to its own table points at nothing. SQLite looks at all of them whichever
@@ -84,7 +84,7 @@ extension SQLiteFileConnection {
         let table = try scope(request.fetchRequest.entity, db).table
         let most = SQLiteTable.largestRing / 3
         for key in table.entity.relationships
-        where key.deleteRule == .cascade && key.destination.lowercased() != table.name.lowercased() {
+        where key.deleteRule == .cascade && key.destination.folded != table.name.folded {
             let isNamed = try childIsRemoved(key, removed, steps: "= \(step) AND own.wave = 0", db)
             let rows = try references(key, removed, "removed.step = ? AND \(isNamed)", [step], db)
             guard try count(SQLFragment("SELECT count(*) FROM (SELECT 1") + rows + " LIMIT \(most + 1))", db) > most
@@ -117,7 +117,7 @@ extension SQLiteFileConnection {
     ) throws -> (depth: Int, notReached: Int)? {
         let scope = try scope(entity, db)
         let keys = try incoming(scope.table.name, of: request, db).filter {
-            $0.deleteRule == .cascade && $0.source.lowercased() == scope.table.name.lowercased() && isFollowed($0)
+            $0.deleteRule == .cascade && $0.source.folded == scope.table.name.folded && isFollowed($0)
         }
         guard !keys.isEmpty else { return nil }
         let table = try removedTable(scope.table, removed, db)

@@ -40,7 +40,7 @@ extension SQLiteFileConnection {
     /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
     private func hasDefault(_ key: Relationship, _ removed: RemovedRows, step: Int, _ db: Database) throws -> Bool {
         guard let child = try catalog.table(key.source, db) else { return true }
-        let defaults = key.sourceAttributes.map { child.defaults[$0.lowercased()] ?? "NULL" }
+        let defaults = key.sourceAttributes.map { child.defaults[$0.folded] ?? "NULL" }
         let parent = try scope(key.destination, db)
         let table = try removedTable(parent.table, removed, db)
         // The defaults are texts of the schema, in parentheses where they are no literals.
@@ -85,7 +85,7 @@ extension SQLiteFileConnection {
         for parent in try losing(removed, step: step, db) {
             for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .setDefault {
                 let child = try catalog.table(key.source, db)
-                guard key.sourceAttributes.allSatisfy({ child?.defaults[$0.lowercased()] != nil }) else { continue }
+                guard key.sourceAttributes.allSatisfy({ child?.defaults[$0.folded] != nil }) else { continue }
                 let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
                 let rows = try references(key, removed, "removed.step < ? AND \(isThere)", [step], db)
                 guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }

@@ -143,13 +143,13 @@ extension SQLiteFileConnection {
 
     func removedTable(_ table: SQLiteTable, _ removed: RemovedRows, _ db: Database) throws -> String {
         if table.managed != nil { return try removedObjects(table.tableName, removed, db) }
-        if let known = removed.tables[table.name.lowercased()] { return known }
+        if let known = removed.tables[table.name.folded] { return known }
         let name = temporaryName("removed")
         let keys = table.keySQL.indices.map { "k\($0)" }.joined(separator: ", ")
         try execute(
             SQLFragment("CREATE TEMP TABLE \(name) (\(keys), step, wave, PRIMARY KEY (\(keys))) WITHOUT ROWID"), db)
         try execute(SQLFragment("CREATE INDEX temp.\(name)_step ON \(name) (step, wave)"), db)
-        removed.tables[table.name.lowercased()] = name
+        removed.tables[table.name.folded] = name
         return name
     }
 
@@ -204,7 +204,7 @@ extension SQLiteFileConnection {
             where [.nullify, .setDefault].contains(key.deleteRule) {
                 let stays = "NOT " + (try childIsRemoved(key, removed, steps: "<= \(step)", db))
                 let rows = try references(key, removed, "removed.step = ? AND \(stays)", [step], db)
-                queries[key.source.lowercased(), default: []].append(
+                queries[key.source.folded, default: []].append(
                     SQLFragment(try distinctChildren(key, db)) + rows)
             }
         }
@@ -261,7 +261,7 @@ extension RowScope {
         _ key: Relationship, from keys: String, in rows: String, to child: RowScope, as alias: String
     ) -> (tables: String, condition: String) {
         if let reference = key.sourceAttributes.first, let rowID = table.rowIDAlias,
-            key.destinationAttributes.map({ $0.lowercased() }) == [rowID.lowercased()],
+            key.destinationAttributes.map({ $0.folded }) == [rowID.folded],
             let affinity = child.table.entity.attribute(named: reference)?.affinity,
             [.integer, .real, .numeric].contains(affinity)
         {
@@ -280,7 +280,7 @@ extension BatchDeleteRequest {
     /// The delete rule of a relationship for this request: its override for those that point at its entity, the schema's
     /// for all others.
     func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
-        guard let rule = relationships.deleteRule, key.destination.lowercased() == fetchRequest.entity.lowercased()
+        guard let rule = relationships.deleteRule, key.destination.folded == fetchRequest.entity.folded
         else { return key.deleteRule }
         return rule
     }

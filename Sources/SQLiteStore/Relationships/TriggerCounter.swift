@@ -73,7 +73,7 @@ extension SQLiteFileConnection {
         // schema, name, type, ncol, wr, strict
         try Row.fetchAll(db, sql: "PRAGMA main.table_list").compactMap { row -> String? in
             let (schema, name, type): (String, String, String) = (row[0], row[1], row[2])
-            return schema == "main" && type == "table" && !name.lowercased().hasPrefix("sqlite_") ? name : nil
+            return schema == "main" && type == "table" && !name.folded.hasPrefix("sqlite_") ? name : nil
         }
     }
 }

@@ -33,7 +33,7 @@ extension SQLiteTable {
             let column = index.columns[prefix.count]
             // A comparison uses the column's own collation, and only an index with the same one can be used. Text must
             // be in byte order.
-            guard column.collation.uppercased() == collations[attribute.name.lowercased()]?.uppercased(),
+            guard column.collation.uppercased() == collations[attribute.name.folded]?.uppercased(),
                 column.collation.uppercased() == "BINARY" || attribute.affinity != .text
             else { continue }
             // A table without a rowid has its key behind the index, in the key's own directions.

@@ -31,13 +31,13 @@ extension SQLiteFileConnection {
 
     /// Throws if an ID is of another entity or store, or of a shape that the entity's key does not have.
     func check(_ ids: [ObjectID], _ table: SQLiteTable) throws(StoreError) {
-        let entity = table.name.lowercased()
+        let entity = table.name.folded
         let width = table.keySQL.count
         guard width > 0 else { throw keyless(table) }
         var isMisfit = false
         for id in ids {
             guard
-                id.entity == table.name || id.entity.lowercased() == entity
+                id.entity == table.name || id.entity.folded == entity
                     || table.managed?.subentities.contains(id.entity) == true,
                 id.storeIdentifier == nil || id.storeIdentifier == storeIdentifier
             else { throw Self.foreignIDs(ids, table.name, self) }

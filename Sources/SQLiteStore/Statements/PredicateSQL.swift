@@ -7,12 +7,14 @@ extension SQLiteFileConnection {
         guard let table = try catalog.table(entity, db) else {
             throw StoreError(.unknownName, store: name, message: "the store has no entity '\(entity)'")
         }
-        return RowScope(table, source: temporaries.shadows[table.tableName.lowercased()]?.view)
+        return RowScope(table, source: temporaries.shadows[table.tableName.folded]?.view)
     }
 
     /// The rows that a request is about, apart from its predicate: with those of sub-entities, or without.
     func scope(of request: StoreFetchRequest, _ db: Database) throws -> RowScope {
         let scope = try scope(request.entity, db)
+        // Also where no order is needed.
+        _ = try order(request.sortDescriptors, scope)
         return request.includesSubentities ? scope : scope.withoutSubentities
     }
 

@@ -64,6 +64,19 @@ struct RowScope {
     /// The key's columns in SQL.
     var key: [String] { table.keySQL.map { "\(Self.alias).\($0)" } }
 
+    /// The attributes of new values, which names of different case may not name twice.
+    func attributes(_ names: some Sequence<String>, store: String) throws(StoreError) -> [Attribute] {
+        var found: [Attribute] = []
+        for name in names {
+            let attribute = try attribute(name, store: store)
+            guard !found.contains(where: { $0.name == attribute.name }) else {
+                throw StoreError(.unsupported, store: store, message: "\(table.name).\(attribute.name) is named twice")
+            }
+            found.append(attribute)
+        }
+        return found
+    }
+
     /// The attribute of that name.
     func attribute(_ name: String, store: String) throws(StoreError) -> Attribute {
         guard let attribute = table.entity.attribute(named: name) else {

@@ -169,7 +169,7 @@ private struct ThinningQuery {
                 + inner + ") WHERE place = 1")
 
         let collated = zip(columns, names).map { column, name in
-            let collation = scope.table.collations[column.name.lowercased()] ?? "BINARY"
+            let collation = scope.table.collations[column.name.folded] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
         }
         let list = keys.joined(separator: ", ")
@@ -216,12 +216,12 @@ private struct ThinningQuery {
     private var isSoughtByDate: Bool {
         guard date.function == nil, scope.isTable else { return false }
         let table = scope.table
-        let name = date.date.name.lowercased()
+        let name = date.date.name.folded
         func finds(_ names: [String?]) -> Bool {
             let rest = names.drop { name in columns.contains { $0.name == name } }
-            return rest.first?.map { $0.lowercased() == name } ?? false
+            return rest.first?.map { $0.folded == name } ?? false
         }
-        return table.rowIDAlias?.lowercased() == name || table.isWithoutRowID && finds(table.entity.primaryKey)
+        return table.rowIDAlias?.folded == name || table.isWithoutRowID && finds(table.entity.primaryKey)
             || table.indexes.contains { !$0.isPartial && finds($0.columns.map(\.name)) }
     }
 

@@ -12,10 +12,7 @@ extension SQLiteWriter {
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        if request.technique == .rebuild {
-            if request.isPlanned { try run("reading the schema") { try catalog.confirm($0) } }
-            return try rebuild(request)
-        }
+        if request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
             let counters = try DeleteCounters.of(request, self, db)
             var result = try archived(request, db) { archiver in

@@ -56,7 +56,7 @@ extension ChosenRows {
         families: while let parents = waves.last {
             guard !parents.isEmpty else {
                 // What no wave has reached are rings, and chosen rows that hang on them: they are followed as well.
-                guard let table = connection.temporaries.chosenRows[scope.table.name.lowercased()] else { break }
+                guard let table = connection.temporaries.chosenRows[scope.table.name.folded] else { break }
                 let last = waves.count - 1
                 try connection.execute(
                     SQLFragment("UPDATE temp.\(table) SET wave = ? WHERE wave < 0", [last.databaseValue]), db)
@@ -85,7 +85,7 @@ extension ChosenRows {
             waves.append(reached.count > 1 ? childrenFirst(reached) : Array(reached.values))
         }
         // The rings go last, with the rows that the batch begins with: nothing of what hangs on them is left then.
-        if let rings, let table = connection.temporaries.chosenRows[scope.table.name.lowercased()] {
+        if let rings, let table = connection.temporaries.chosenRows[scope.table.name.folded] {
             try connection.execute(
                 SQLFragment("UPDATE temp.\(table) SET wave = 0 WHERE wave = ?", [rings.databaseValue]), db)
             waves[rings] = []
@@ -116,7 +116,7 @@ extension ChosenRows {
         var seen: Set<String> = []
         for entity in entities.joined() where seen.insert(entity.table.name).inserted {
             for key in entity.table.entity.incomingRelationships
-            where key.deleteRule == .cascade && key.source.lowercased() == entity.table.name.lowercased()
+            where key.deleteRule == .cascade && key.source.folded == entity.table.name.folded
                 && entity.table.canLose(key)
             {
                 let mine = zip(Self.columns(entity), entity.key).map { "mine.\($0) = +\($1)" }
@@ -188,7 +188,7 @@ extension ChosenRows {
         func visit(_ entity: String) {
             guard let scope = entities[entity], seen.insert(entity).inserted else { return }
             for key in scope.table.entity.incomingRelationships {
-                for other in entities.keys.sorted() where other.lowercased() == key.source.lowercased() { visit(other) }
+                for other in entities.keys.sorted() where other.folded == key.source.folded { visit(other) }
             }
             ordered.append(scope)
         }

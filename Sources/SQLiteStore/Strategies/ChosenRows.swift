@@ -86,7 +86,7 @@ struct ChosenRows {
         }
     }
 
-    func isOwn(_ key: Relationship) -> Bool { key.source.lowercased() == scope.table.name.lowercased() }
+    func isOwn(_ key: Relationship) -> Bool { key.source.folded == scope.table.name.folded }
 
     /// Throws if a row that would stay points at one that would go.
     private func deny() throws {
@@ -128,7 +128,7 @@ struct ChosenRows {
 
     /// The temporary table for the rows of an entity.
     func table(_ scope: RowScope) throws -> String {
-        let entity = scope.table.name.lowercased()
+        let entity = scope.table.name.folded
         if let known = connection.temporaries.chosenRows[entity] { return known }
         let name = connection.temporaryName("chosen")
         let list = Self.columns(scope).joined(separator: ", ")

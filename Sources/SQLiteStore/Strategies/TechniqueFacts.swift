@@ -69,7 +69,7 @@ extension SQLiteFileConnection {
             return [.rebuild: reason, .rebuildInPlace: reason]
         }
         var obstacles: [Technique: String] = [:]
-        if table.entity.incomingRelationships.contains(where: { $0.source.lowercased() == table.name.lowercased() }) {
+        if table.entity.incomingRelationships.contains(where: { $0.source.folded == table.name.folded }) {
             obstacles[.rebuildInPlace] = "its rows refer to each other, and are looked for by its indexes"
         } else if relationships.deleteRule != nil, !table.entity.incomingRelationships.isEmpty {
             obstacles[.rebuildInPlace] = "relationships: \(relationships.rawValue) deletes in batches"

@@ -19,7 +19,7 @@ struct KeyGroups {
             table.entity.primaryKey.count >= 2, !table.mayKeepRows,
             table.entity.primaryKey[1] == date.date.name, table.keySQL.count == table.entity.primaryKey.count,
             // Values that are equal and not the same would be one group with several names.
-            table.collations[table.entity.primaryKey[0].lowercased()]?.uppercased() == "BINARY"
+            table.collations[table.entity.primaryKey[0].folded]?.uppercased() == "BINARY"
         else { return nil }
         self.scope = scope
     }

@@ -91,7 +91,7 @@ extension SQLiteFileConnection {
         var found: (trigger: String, table: String)?
         var leadsBack = false
         while let parent = waiting.popLast() {
-            seen.insert(parent.name.lowercased())
+            seen.insert(parent.name.folded)
             let keys = try incoming(parent.name, of: request, db).filter {
                 $0.deleteRule == .cascade || parent.name == first.name && request.relationships == .nullify
             }
@@ -101,7 +101,7 @@ extension SQLiteFileConnection {
             if !keys.isEmpty, let trigger { found = (trigger.name, parent.name) }
             for key in keys where key.deleteRule == .cascade {
                 guard let child = try catalog.table(key.source, db) else { continue }
-                if seen.contains(child.name.lowercased()) { leadsBack = true } else { waiting.append(child) }
+                if seen.contains(child.name.folded) { leadsBack = true } else { waiting.append(child) }
             }
         }
         return found.map { ($0.trigger, $0.table, leadsBack) }
@@ -134,7 +134,7 @@ extension SQLiteFileConnection {
         var waiting = [table]
         var seen: Set<String> = []
         while let parent = waiting.popLast() {
-            guard seen.insert(parent.name.lowercased()).inserted else { continue }
+            guard seen.insert(parent.name.folded).inserted else { continue }
             let ownWord = parent.name == table.name ? rule.deleteRule : nil
             for key in parent.entity.incomingRelationships {
                 guard let child = try catalog.table(key.source, db) else { continue }

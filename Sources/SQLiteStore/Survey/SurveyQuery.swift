@@ -86,7 +86,7 @@ extension SQLiteFileConnection {
     func notPreceding(_ request: SurveyRequest, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let parts = try request.preceding
             .filter {
-                $0.fetchRequest.entity.lowercased() == request.entity.lowercased()
+                $0.fetchRequest.entity.folded == request.entity.folded
                     && !$0.fetchRequest.predicate.isDisjoint(from: request.filter)
             }
             .map { delete in

@@ -1,5 +1,6 @@
 import PriceObjects
 import PriceStore
+import SQLiteStore
 import Testing
 
 /// Batch requests through a context whose objects are to stay true.
@@ -94,6 +95,31 @@ struct ExecuteTests {
         #expect(try store.column("SELECT count(*) FROM item") == ["4"])
     }
 
+    @Test func anAttributeThatIsNamedTwiceIsAnError() throws {
+        let twice: [String: StoreValue] = ["note": "a", "NOTE": "b", "name": "c"]
+        let row = ObjectID(entity: "item", key: [1])
+        let writer = try store.writer()
+        let changes: [() throws -> Void] = [
+            { try writer.execute(BatchUpdateRequest(entity: "item", propertiesToUpdate: twice)) },
+            { try writer.execute(BatchInsertRequest(entity: "item", objects: [twice])) },
+            { _ = try writer.insertObject(entity: "item", values: twice) },
+            { _ = try writer.insert(entity: "item", values: twice, onConflict: .fail) },
+            { _ = try writer.updateObject(row, set: twice, ifStill: [:]) },
+        ]
+        for change in changes {
+            #expect { try change() } throws: { "\($0)".contains("item.note is named twice") }
+        }
+        #expect(try store.column("SELECT note FROM item") == ["NULL", "NULL", "NULL", "NULL"])
+    }
+
+    @Test func anOrderThatTheStoreDoesNotKnowIsAnError() throws {
+        let request = StoreFetchRequest(entity: "item", sortDescriptors: [StoreSortDescriptor("missing")])
+        #expect { try context.count(request) } throws: { ($0 as? StoreError)?.kind == .unknownName }
+        #expect { try context.execute(BatchDeleteRequest(fetchRequest: request)) } throws: {
+            ($0 as? StoreError)?.kind == .unknownName
+        }
+    }
+
     @Test func rowsAreCountedAndObjectsDescribeThemselves() throws {
         #expect(try context.count(StoreFetchRequest(entity: "item", predicate: Attribute("id") > 1)) == 3)
         #expect(try [0, -1].map { try context.count(StoreFetchRequest(entity: "item", fetchLimit: $0)) } == [0, 0])
@@ -105,6 +131,19 @@ struct ExecuteTests {
         try context.delete(item)
         #expect("\(item)" == "item 1 (deleted)")
         #expect("\(context.insert(entity: "item"))" == "item (new)")
+    }
+
+    @Test func requestsDescribeThemselves() {
+        let done = StoreFetchRequest(entity: "item", predicate: Attribute("done") == true, fetchLimit: 2)
+        #expect("\(BatchDeleteRequest(fetchRequest: done))" == "delete item where done = 1, at most 2")
+        #expect(
+            "\(BatchDeleteRequest(fetchRequest: done, relationships: .cascade))"
+                == "delete item where done = 1, at most 2, relationships: cascade")
+        let update = BatchUpdateRequest(
+            entity: "item", predicate: Attribute("id") < 10, propertiesToUpdate: ["done": true, "note": .null])
+        #expect("\(update)" == "update item where id < 10: done = 1, note = NULL")
+        #expect("\(BatchInsertRequest(entity: "item", objects: [[:], [:]]))" == "insert 2 item")
+        #expect("\(BatchInsertRequest(entity: "item") { _ in .stop })" == "insert item")
     }
 
     @Test func aDateWithoutADeclaredFormatIsAnErrorThatSaysWhatToWrite() throws {
@@ -119,8 +158,30 @@ struct ExecuteTests {
         #expect(try context.count(old) == 1)
     }
 
+    @Test func errorsOfAHandlerKeepTheirType() throws {
+        struct BadLine: Error {}
+        #expect(throws: BadLine.self) {
+            try context.execute(BatchInsertRequest(entity: "item") { _ in throw BadLine() })
+        }
+        let cancelled = BatchInsertRequest(entity: "item") { _ in throw CancellationError() }
+        #expect(throws: CancellationError.self) { try context.executeAndMergeChanges(using: cancelled) }
+        #expect { try store.writer().execute(cancelled) } throws: { ($0 as? StoreError)?.kind == .cancelled }
+        #expect(try store.column("SELECT count(*) FROM item") == ["4"])
+    }
+
+    @Test func aContextOverAReaderSavesNothing() throws {
+        let context = StoreContext(try store.reader())
+        context.insert(entity: "item", values: ["name": "x"])
+        for save in [{ _ = try context.save() }, { _ = try context.save(onConflict: .fail) }] {
+            #expect { try save() } throws: {
+                ($0 as? StoreError)?.kind == .unsupported && "\($0)".contains("open for reading only")
+            }
+        }
+        #expect(context.insertedObjects.count == 1)
+    }
+
     @Test func aRehearsalTakesNewObjectsOnly() throws {
-        let rehearsal = StoreContext(try store.reader())
+        let rehearsal = StoreContext(rehearsing: try store.reader())
         rehearsal.insert(entity: "item", values: ["name": "x"])
         #expect { try rehearsal.save() } throws: { ($0 as? StoreError)?.kind == .unsupported }
         #expect(try rehearsal.save(onConflict: .fail).savedCount == 1)

@@ -15,6 +15,23 @@ struct SaveTests {
         context = StoreContext(writer)
     }
 
+    @Test func aTransactionThatMayBeUndoneTakesNoSaveAndNoMerge() throws {
+        let writer = try store.writer()
+        let context = StoreContext(writer)
+        let all = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item"))
+        let new = context.insert(entity: "item", values: ["name": "precious"])
+        let works: [() throws -> Void] = [
+            { try context.save() }, { try context.executeAndMergeChanges(using: all, allowingUnsavedChanges: true) },
+            { try context.execute(all, inBatchesOf: 2) },
+        ]
+        for work in works {
+            #expect { try writer.transaction(.normal, work) } throws: { "\($0)".contains("inside a transaction") }
+        }
+        #expect(try new.text(for: "name") == "precious")
+        try context.save()
+        #expect(try store.column("SELECT count(*) FROM item WHERE name = 'precious'") == ["1"])
+    }
+
     @Test func insertsUpdatesAndDeletesAreSavedAndListedUntilThen() throws {
         try store.addItems(2)
         let new = context.insert(entity: "item", values: ["name": "new"])

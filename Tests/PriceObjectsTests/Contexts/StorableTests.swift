@@ -43,9 +43,24 @@ struct StorableTests {
         let prices = [GoldPrice(time: 1, dollars: 2600), GoldPrice(time: 2, dollars: nil)]
         try context.execute(BatchInsertRequest(prices))
         #expect(try context.fetch(GoldPrice.self) == prices)
-        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") == nil as Double?) == [prices[1]])
+        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") == nil) == [prices[1]])
+        #expect(try context.fetch(GoldPrice.self, where: Attribute("dollars") != nil) == [prices[0]])
         let latest = try context.fetch(GoldPrice.self, by: [StoreSortDescriptor("time", ascending: false)], limit: 1)
         #expect(latest == [prices[1]])
+    }
+
+    @Test func aTypedRowHasAValueForEachAttribute() throws {
+        struct Short: Storable {
+            static let entity = "GoldPrice"
+            static let attributes = ["time", "dollars", "missing"]
+            init() {}
+            init(_ row: inout StoredValues) throws {}
+            var row: [StoreValue] { [1] }
+        }
+        #expect { try context.execute(BatchInsertRequest([Short()])) } throws: {
+            ($0 as? ManagedObjectError)?.kind == .wrongCount
+        }
+        #expect(try context.fetch(GoldPrice.self).isEmpty)
     }
 
     @Test func aRequestOfTypedRowsCanBeExecutedAgain() throws {

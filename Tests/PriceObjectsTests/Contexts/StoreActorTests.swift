@@ -1,4 +1,5 @@
 import Foundation
+import GRDB
 import PriceObjects
 import PriceStore
 import SQLiteStore
@@ -99,6 +100,63 @@ struct StoreActorTests {
         #expect(error is CancellationError)
         #expect(try store.column("SELECT count(*) FROM slow") == ["3000"])
         #expect(try store.column("SELECT name FROM item WHERE id = 99") == ["after"])
+    }
+
+    @Test func cancellingEndsTheWaitForALock() async throws {
+        let path = path
+        let items = try await StoreActor { try SQLiteWriter(path: path, busyTimeout: .seconds(3)) }
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let other = try DatabaseQueue(path: path, configuration: configuration)
+        try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        let all = BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item"))
+        // Who is not cancelled waits to the end.
+        let error = await #expect(throws: StoreError.self) { try await items.perform { _ = try $0.execute(all) } }
+        #expect(error?.kind == .busy)
+        let (begun, begin) = AsyncStream<Void>.makeStream()
+        let task = Task {
+            try await items.perform { context in
+                begin.yield()
+                _ = try context.execute(all)
+            }
+        }
+        for await _ in begun { break }
+        try await Task.sleep(for: .milliseconds(300))
+        task.cancel()
+        await #expect(throws: CancellationError.self) { try await task.value }
+        try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
+        #expect(try await items.perform { try $0.count(StoreFetchRequest(entity: "item")) } == 3)
+    }
+
+    @Test func whatIsCancelledBeforeItsCommitIsUndone() async throws {
+        let path = path
+        let task = Task {
+            let writer = try SQLiteWriter(path: path)
+            try writer.transaction(.normal) {
+                try writer.execute(BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "item")))
+                withUnsafeCurrentTask { $0?.cancel() }
+            }
+        }
+        let error = await #expect(throws: StoreError.self) { try await task.value }
+        #expect(error?.kind == .cancelled)
+        #expect(try store.column("SELECT count(*) FROM item") == ["3"])
+    }
+
+    @Test func openingInACancelledTaskMakesNoFile() async throws {
+        let path = path + ".new"
+        let task = Task {
+            withUnsafeCurrentTask { $0?.cancel() }
+            _ = try await StoreActor { try SQLiteWriter(path: path, create: true) }
+        }
+        await #expect(throws: CancellationError.self) { try await task.value }
+        #expect(!FileManager.default.fileExists(atPath: path))
+        let opening = Task {
+            _ = try await StoreActor {
+                withUnsafeCurrentTask { $0?.cancel() }
+                return try SQLiteWriter(path: path, create: true)
+            }
+        }
+        await #expect(throws: CancellationError.self) { try await opening.value }
     }
 
     @Test func cancellingEndsAnInsertBetweenTwoRows() async throws {

@@ -201,44 +201,4 @@ struct OldArchivesTests {
         #expect(findings.expired.isEmpty)
         #expect(findings.warnings.first?.contains("cannot be read, and stays") == true)
     }
-
-    // MARK: External files
-
-    @Test func theFolderOfExternalFilesGoesWithItsArchive() throws {
-        let place = try Place()
-        let run = try place.archive(daysAgo: 400)
-        let files = place.path(run + ".files")
-        try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: true)
-        for name in ["1F2E", ".hidden"] { try Data("x".utf8).write(to: URL(filePath: files + "/" + name)) }
-        #expect(try place.clean(keep: "30d").problems.isEmpty)
-        #expect(try place.names == [])
-    }
-
-    @Test func whatIsNoFileInThatFolderStopsTheRemoval() throws {
-        let place = try Place()
-        let run = try place.archive(daysAgo: 400)
-        let files = place.path(run + ".files")
-        try FileManager.default.createDirectory(atPath: files, withIntermediateDirectories: true)
-        let precious = place.file.folder.appending(path: "precious").path
-        try Data("x".utf8).write(to: URL(filePath: precious))
-        #expect(symlink(precious, files + "/link") == 0)
-        for name in ["1F2E", "zz", ".hidden"] { try Data("x".utf8).write(to: URL(filePath: files + "/" + name)) }
-        let (_, problems) = try place.clean(keep: "30d")
-        #expect(problems.first?.contains("something that is not a file: link") == true)
-        #expect(try place.names == [run + ".files", run + ".sqlite"])
-        let left = try FileManager.default.contentsOfDirectory(atPath: files).sorted()
-        #expect(left == [".hidden", "1F2E", "link", "zz"], "a removal that cannot end does not begin")
-        #expect(FileManager.default.fileExists(atPath: precious))
-    }
-
-    @Test func aLinkInPlaceOfThatFolderIsNotFollowed() throws {
-        let place = try Place()
-        let run = try place.archive(daysAgo: 400)
-        let precious = place.file.folder.appending(path: "precious").path
-        try FileManager.default.createDirectory(atPath: precious, withIntermediateDirectories: true)
-        try Data("x".utf8).write(to: URL(filePath: precious + "/file"))
-        #expect(symlink(precious, place.path(run + ".files")) == 0)
-        #expect(try place.clean(keep: "30d").problems.count == 1)
-        #expect(FileManager.default.fileExists(atPath: precious + "/file"))
-    }
 }

@@ -70,6 +70,8 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         return try writer.insert(entity: entity, values: values, onConflict: onConflict)
     }
 
+    var isInTransaction: Bool { writer.isInTransaction }
+
     func transaction<T>(_ durability: Durability, _ body: () throws -> T) throws -> T {
         try willChange(.begin)
         return try writer.transaction(durability) {

@@ -153,6 +153,10 @@ import Testing
         // A collation may pass over punctuation and read digits as numbers.
         #expect(disjoint(.text("BTC-USD"), .text("BTC-EUR")) && disjoint(.text("S001"), .text("S010")))
         #expect(!disjoint(.text("XAU-1"), .text("XAU01")) && !disjoint(.text("a0-b"), .text("a0b")))
+        // A column may be of another type than text.
+        #expect(!disjoint(.text("true"), .text("on")) && !disjoint(.text("Jan-5-2026"), .text("January-5-2026")))
+        #expect(!disjoint(.text("fe80::1"), .text("fe80:0:0::1")) && !disjoint(.text("P1D"), .text("PT24H")))
+        #expect(disjoint(.text("NYSE:BEEF"), .text("NYSE:CAFE")) && disjoint(.text("MARA"), .text("JANX")))
         #expect(!disjoint(.text("1"), .integer(2)))
         #expect(!disjoint(.integer(1), .real(1)))
         #expect(!disjoint(.integer(1 << 53), .integer(1 << 53 + 1)))

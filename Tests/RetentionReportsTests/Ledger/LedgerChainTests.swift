@@ -383,6 +383,25 @@ struct LedgerChainTests {
         #expect(try file.verification().fault?.message.contains("R20") == true)
     }
 
+    @Test func theRecordOfAnArchiveThatIsKeptStays() throws {
+        let file = try LedgerFile()
+        let ledger = try file.ledger(keep: age(days: 1))
+        for index in 0..<130 {
+            var report = LedgerFile.report("R\(index)", hour: Int64(index) * 24)
+            if index == 10 {
+                report.archive = RunReport.Archive(
+                    path: "R10.sqlite", rows: 1, references: 0, sizeBytes: 1, sha256: nil, isComplete: true,
+                    until: LedgerFile.report("", hour: 120 * 24).started)
+            }
+            try ledger.begin(report)
+            try ledger.finish(report)
+            guard index == 119 else { continue }
+            #expect(try file.runs().map(\.number).min() == 11)
+        }
+        #expect(try file.runs().map(\.number).min() == 31)
+        #expect(try file.verification().fault == nil)
+    }
+
     @Test func theNewestHundredStayHoweverOldTheyAre() throws {
         let file = try ledger(of: 105, keep: age(days: 1))
         #expect(try file.runs().map(\.number).first == 6)

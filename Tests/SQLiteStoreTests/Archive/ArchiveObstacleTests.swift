@@ -106,6 +106,16 @@ struct ArchiveObstacleTests {
         #expect(try obstacle(schema + ["CREATE TRIGGER y AFTER DELETE ON t BEGIN \(body); END"]) == nil)
     }
 
+    @Test func aTriggerThatChangesRowsWhichLoseAReference() throws {
+        let schema = [
+            Self.table,
+            "CREATE TABLE c (id INTEGER PRIMARY KEY, t INTEGER REFERENCES t ON DELETE SET NULL, state TEXT)",
+            "CREATE TRIGGER y AFTER UPDATE OF t ON c BEGIN UPDATE c SET state = 'orphan' WHERE id = new.id; END",
+        ]
+        #expect(try obstacle(schema)?.contains("the trigger y changes rows of c, whose references are cleared") == true)
+        #expect(try obstacle(Array(schema.dropLast())) == nil)
+    }
+
     private static let family = [
         "CREATE TABLE p (id INTEGER PRIMARY KEY)",
         "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, p INTEGER REFERENCES p, up INTEGER REFERENCES t)",

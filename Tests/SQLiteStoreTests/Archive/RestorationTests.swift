@@ -315,6 +315,25 @@ struct RestorationTests {
         #expect(try archived.contents() == before)
     }
 
+    /// Values would be changed to the type that a column has now, and a key could replace rows of the store.
+    @Test(arguments: ["symbol INTEGER", "symbol TEXT, UNIQUE (at) ON CONFLICT REPLACE"])
+    func aSchemaThatChangesDuringAnUndoEndsIt(_ columns: String) throws {
+        let archived = try ArchivedStore(Self.prices)
+        try archived.delete("price")
+        let restoration = try archived.store.writer().restoration(of: archived.request())
+        #expect(try restoration.restoreNext(rows: 1).hasMore)
+        try archived.store.change {
+            try $0.execute(
+                sql:
+                    "CREATE TABLE new (id INTEGER PRIMARY KEY, at INTEGER, \(columns)); INSERT INTO new SELECT * FROM price;"
+                    + "DROP TABLE price; ALTER TABLE new RENAME TO price")
+        }
+        let before = try archived.contents()
+        let error = #expect(throws: StoreError.self) { try restoration.restoreNext(rows: 1) }
+        #expect(error?.kind == .unsupported && error?.message.contains("has changed the tables or triggers") == true)
+        #expect(try archived.contents() == before)
+    }
+
     @Test func onlyTheRowsOfSomeRulesAreRestored() throws {
         let archived = try ArchivedStore(
             "CREATE TABLE a (at INTEGER); CREATE TABLE b (at INTEGER); INSERT INTO a VALUES (1); INSERT INTO b VALUES (1)"
