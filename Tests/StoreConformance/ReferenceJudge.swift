@@ -168,7 +168,9 @@ package struct ReferenceJudge {
             return truths.contains(true) ? true : truths.contains(nil) ? nil : false
         case .notTrue(let part): return truth(part, row, table) != true
         case .not(let part): return truth(part, row, table).map { !$0 }
-        case .date(let range): return range.before.map { truth(of: range.date, row, $0, isBefore: true) }
+        case .date(let range):
+            let isFrom = range.from.map { !truth(of: range.date, row, $0, isBefore: true) } ?? true
+            return range.before.map { isFrom && truth(of: range.date, row, $0, isBefore: true) }
         case .dateCompare(let date, .greaterOrEqual, let instant): return truth(of: date, row, instant, isBefore: false)
         // The generator makes none of these.
         case .notKept, .notPicked, .notHeld, .key, .between, .begins, .contains, .dateCompare, .declaredDate,

@@ -33,15 +33,12 @@ extension PostgresDatabase {
     /// As many columns as a table can have. Source: PostgreSQL manual, "PostgreSQL Limits".
     private static let mostColumns = 1600
 
-    private static func list(_ tables: [PostgresTable]) -> SQLFragment {
-        .bound(ServerArray.text(tables.map { "\($0.number)" }), "oid[]")
-    }
-
     private func ruleObstacle(_ reach: ReachOfDelete) throws -> String? {
         let cleared = try clearedReferences(reach).map(\.table)
         return try rows(
             "SELECT rulename, ev_class::regclass, ev_type = '4' FROM pg_rewrite WHERE ev_type = '4' AND ev_class = ANY ("
-                + Self.list(reach.losing) + ") OR ev_type = '2' AND ev_class = ANY (" + Self.list(cleared)
+                + .tables(reach.losing.map(\.number)) + ") OR ev_type = '2' AND ev_class = ANY ("
+                + .tables(cleared.map(\.number))
                 + ") ORDER BY 1"
         ).first.map {
             "the rule \($0[0] ?? "") of \($0[1] ?? "") says what \($0[2] == "t" ? "a delete" : "a change") does"
@@ -72,9 +69,9 @@ extension PostgresDatabase {
         let assigns =
             "\(column):=|(;|\\m(begin|then|else|loop)\\M)\\s*\(column)=|\\minto\\s+(strict\\s+)?new\\M"
         let found = try rows(
-            "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + Self.list(reach.losing)
+            "WITH RECURSIVE tree (oid, event) AS (SELECT unnest(" + .tables(reach.losing.map(\.number))
                 + "), 8 UNION SELECT unnest("
-                + Self.list(cleared)
+                + .tables(cleared.map(\.number))
                     + """
                     ), 16 UNION SELECT i.inhrelid, event FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
                     SELECT t.tgname, t.tgrelid::regclass, l.lanname <> 'plpgsql' OR p.prosrc ~*

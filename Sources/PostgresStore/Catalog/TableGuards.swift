@@ -43,7 +43,7 @@ struct TableGuards {
     /// Source: PostgreSQL manual, "System Catalogs": bit 0 of a trigger's type says that it is for each row, bit 3 that it
     /// is for DELETE; the event 4 of a rule is DELETE. TimescaleDB's own triggers note changes, and it notes a drop itself.
     static func query(_ tables: [Int]) -> SQLFragment {
-        "WITH RECURSIVE tree (oid) AS (SELECT unnest(" + .bound(ServerArray.text(tables.map { "\($0)" }), "oid[]")
+        "WITH RECURSIVE tree (oid) AS (SELECT unnest(" + .tables(tables)
             + """
             ) UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
             SELECT kind, (array_agg(reason ORDER BY place, reason))[1] FROM (
@@ -69,7 +69,7 @@ struct TableGuards {
                 AND d.objid <> c.oid AND NOT EXISTS (SELECT 1 FROM pg_rewrite r WHERE r.oid = d.objid AND r.ev_class = c.oid)
                 AND NOT (c.oid = ANY (
             """
-            + .bound(ServerArray.text(tables.prefix(1).map { "\($0)" }), "oid[]")
+            + .tables(tables.prefix(1))
                 + """
                 )) UNION ALL SELECT 9, oid, 'the publication ' || publication || ' tells subscribers of deletes and not of a drop'
                 FROM (\(publications("SELECT oid FROM tree"))) AS published) AS found GROUP BY kind

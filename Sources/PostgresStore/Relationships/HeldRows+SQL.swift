@@ -29,7 +29,7 @@ extension PostgresConnection {
 
     /// The condition that a row is in one of some tables.
     static func isIn(_ tables: [Int]) -> SQLFragment {
-        "\(RowScope.alias).tableoid = ANY (" + .bound(ServerArray.text(tables.map { "\($0)" }), "oid[]") + ")"
+        "\(RowScope.alias).tableoid = ANY (" + .tables(tables) + ")"
     }
 
     /// How the rows of a table are those of another one.
@@ -187,8 +187,10 @@ extension PostgresConnection {
         for (hold, (before, after)) in zip(
             request.fetchRequest.predicate.holds, zip(before, try heldMarks(request, reach)))
         {
-            let isChanged = try after.changes != before.changes || !countsChanges(of: requireTable(hold.entity))
-            guard after.count < before.count || isChanged && after.keys != before.keys else { continue }
+            func isChanged() throws -> Bool {
+                try after.changes != before.changes || !countsChanges(of: requireTable(hold.entity))
+            }
+            guard try after.count < before.count || after.keys != before.keys && isChanged() else { continue }
             throw StoreError(
                 .constraint, store: name,
                 message:

@@ -56,12 +56,13 @@ extension DateSQL {
         case .real: return "\(column) \(sign) " + .bound(number.real.serverText, "float8")
         default:
             // Whole numbers are compared with the exact bound, others with the nearest double. The wider of the two is
-            // for the index.
+            // for the index: a number may lie between two doubles.
             let isUpper = comparison == .less || comparison == .lessOrEqual
             let real = number.real.serverText
+            let neighbour = isUpper ? number.real.nextUp : number.real.nextDown
             let wide =
                 SQLFragment(isUpper ? "greatest(" : "least(") + .bound("\(number.integer)", "numeric") + ", "
-                + .bound(real, "float8") + "::numeric)"
+                + .bound((neighbour.isFinite ? neighbour : number.real).serverText, "numeric") + ")"
             let wideSign = isUpper ? "<=" : ">="
             return "\(column) \(wideSign) " + wide + " AND CASE WHEN \(isWholeNumeric) THEN \(column) \(sign) "
                 + .bound("\(number.integer)", "int8") + " ELSE \(doubleOfNumeric) \(sign) " + .bound(real, "float8")

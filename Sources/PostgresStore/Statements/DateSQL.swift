@@ -53,20 +53,23 @@ struct DateSQL {
 
     // MARK: Conditions
 
-    /// The readable rows; with `before`, those that lie wholly before it.
-    func readable(before: Instant? = nil) -> SQLFragment {
+    /// The readable rows; with `before`, those that lie wholly before it; with `from`, those of them that do not lie wholly before
+    /// that.
+    func readable(from: Instant? = nil, before: Instant? = nil) -> SQLFragment {
         switch reading {
         case .never: return .never
         case .parsed:
             var parts = [
                 "span.s >= " + .bound("\(date.earliest.microseconds)", "int8")
             ]
+            if let from { parts.append("span.e > " + .bound("\(from.microseconds)", "int8")) }
             if let before { parts.append("span.e <= " + .bound("\(before.microseconds)", "int8")) }
             if let latest = date.latest { parts.append("span.s <= " + .bound("\(latest.microseconds)", "int8")) }
             return "EXISTS (SELECT 1 FROM " + CivilSQL(self).query + " AS span WHERE "
                 + .joined(parts, by: " AND ", empty: .always) + ")"
         case .ordered:
             var parts = [bound(.greaterOrEqual, .earliest)]
+            if let from { parts.append(bound(.greaterOrEqual, .cutoff(from))) }
             if let before { parts.append(bound(.less, .cutoff(before))) }
             if date.latest != nil { parts.append(bound(.lessOrEqual, .latest)) }
             if before == nil, date.latest == nil { parts.append(isFinite) }

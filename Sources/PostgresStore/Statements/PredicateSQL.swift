@@ -37,9 +37,8 @@ extension PostgresConnection {
         case .notTrue(let part): return "(" + (try condition(part, scope)) + ") IS NOT TRUE"
         case .date(let range):
             let date = try scope.date(range.date, store: name)
-            let readable = date.readable(before: range.before)
-            // A part that is unknown for NULL would make NOT of it unknown too; in a conjunction it does not matter.
-            return readable
+            // It is unknown for NULL; in a conjunction that does not matter.
+            return date.readable(from: range.from, before: range.before)
         case .declaredDate:
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope)
         case .dateCompare(let date, let comparison, let instant):
@@ -161,10 +160,10 @@ extension StorePredicate.Operator {
 }
 
 extension StorePredicate {
-    /// The date range that the predicate demands; nil: none.
+    /// The date range from the earliest date on that the predicate demands; nil: none.
     var dateRange: DateRange? {
         switch self {
-        case .date(let range): range
+        case .date(let range) where range.from == nil: range
         case .and(let parts): parts.lazy.compactMap(\.dateRange).first
         default: nil
         }

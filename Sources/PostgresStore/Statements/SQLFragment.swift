@@ -58,6 +58,11 @@ struct SQLFragment: Hashable {
         return parts.dropFirst().reduce(first) { $0 + separator + $1 }
     }
 
+    /// A bound list of the numbers of tables.
+    static func tables(_ numbers: some Sequence<Int>) -> SQLFragment {
+        .bound(ServerArray.text(numbers.map { "\($0)" }), "oid[]")
+    }
+
     /// All conditions, each in parentheses; conditions that are always true are left out.
     static func all(_ parts: [SQLFragment]) -> SQLFragment {
         let parts = parts.filter { $0 != .always }

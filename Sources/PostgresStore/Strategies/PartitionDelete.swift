@@ -51,7 +51,7 @@ extension PostgresConnection {
         let order = try rows(
             "SELECT place, coalesce(\(table.isDistributed ? CitusSQL.bytes("number::regclass") : "pg_relation_size(number)"), 0) FROM unnest("
                 + .bound(ServerArray.text(expired.map(\.bounds.lower)), "\(date.orderType)[]") + ", "
-                + .bound(ServerArray.text(expired.map { "\($0.leaf.number)" }), "oid[]")
+                + .tables(expired.map(\.leaf.number))
                 + ") WITH ORDINALITY AS expired (low, number, place) ORDER BY low")
         return order.compactMap { row in
             guard let place = row[0].flatMap({ Int($0) }) else { return nil }
@@ -143,11 +143,11 @@ extension PostgresConnection {
         guard let first = expired.first?.leaf else {
             return NextPartitions(leaves: [], isDetachable: false, areAll: true)
         }
-        let parents = ServerArray.text(Set(expired.map { "\($0.leaf.parentNumber)" }))
+        let parents = Set(expired.map(\.leaf.parentNumber))
         let withDefault = Set(
             try rows(
                 "SELECT partrelid FROM pg_partitioned_table WHERE partdefid <> 0 AND partrelid = ANY ("
-                    + .bound(parents, "oid[]") + ")"
+                    + .tables(parents) + ")"
             ).compactMap { $0[0].flatMap { Int($0) } })
         let isDetachable = !table.isDistributed && !withDefault.contains(first.parentNumber)
         var most = isDetachable ? Self.mostDetached : Self.mostAttached

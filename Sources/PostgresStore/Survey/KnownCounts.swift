@@ -89,9 +89,8 @@ extension PostgresConnection {
     /// Follows the two numbers that each detached partition took: its row in the catalog bears the second one.
     func takeNumbers(ofDetached leaves: [Leaf]) throws {
         guard let first = known?.next else { return }
-        let numbers = ServerArray.text(leaves.map { "\($0.number)" })
         let rows = try rows(
-            "SELECT oid::int8, xmin::text FROM pg_class WHERE oid = ANY (" + .bound(numbers, "oid[]") + ")")
+            "SELECT oid::int8, xmin::text FROM pg_class WHERE oid = ANY (" + .tables(leaves.map(\.number)) + ")")
         let taken = Dictionary(
             rows.compactMap { row in row[0].flatMap { Int($0) }.map { ($0, row[1].flatMap { Int($0) }) } },
             uniquingKeysWith: { first, _ in first })

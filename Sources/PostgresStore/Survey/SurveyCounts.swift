@@ -40,16 +40,17 @@ extension PostgresConnection {
     private func notPreceding(_ request: SurveyRequest, _ scope: RowScope) throws -> SQLFragment {
         .all(
             try request.preceding.compactMap { earlier in
-                let own = try self.scope(earlier.fetchRequest.entity)
-                let condition = try condition(earlier.fetchRequest.predicate, own)
+                let (own, predicate) = (try self.scope(earlier.fetchRequest.entity), earlier.fetchRequest.predicate)
+                var parts: [SQLFragment] = []
                 switch try kinship(of: own.table, to: scope.table) {
                 case .none: return nil
-                case .same, .ancestor: return "(" + condition + ") IS NOT TRUE"
+                case .same, .ancestor: break
                 case .descendant(let numbers):
-                    let names = earlier.fetchRequest.predicate.allAttributeNames
-                    guard names.allSatisfy({ scope.table.entity.attribute(named: $0) != nil }) else { return nil }
-                    return "(" + .all([Self.isIn(numbers), condition]) + ") IS NOT TRUE"
+                    guard predicate.allAttributeNames.allSatisfy({ scope.table.entity.attribute(named: $0) != nil })
+                    else { return nil }
+                    parts = [Self.isIn(numbers)]
                 }
+                return "(" + .all(parts + [try condition(predicate, own)]) + ") IS NOT TRUE"
             })
     }
 
@@ -134,8 +135,8 @@ extension PostgresConnection {
         {
             return "\(date.column) >= " + .bound(end, date.orderType)
         }
-        let numbers = ServerArray.text(places.map { "\(chunks[$0].leaf.number)" })
-        let isOther = "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.bound(numbers, "oid[]") + ")"
+        let isOther =
+            "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.tables(places.map { chunks[$0].leaf.number }) + ")"
         guard last - first + 1 == places.count, let lower = chunks[first].bounds?.lower,
             let upper = chunks[last].bounds?.upper
         else { return isOther }

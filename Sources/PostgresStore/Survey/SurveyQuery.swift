@@ -152,12 +152,9 @@ extension PostgresDatabase {
         let deletion = try condition(rows.request.deletion, rows.scope)
         let frozen = chunks.filter(\.isFrozen)
         if !frozen.isEmpty {
-            let numbers = ServerArray.text(frozen.map { "\($0.leaf.number)" })
             let count = try count(
                 "SELECT count(*) FROM \(rows.scope.from)"
-                    + SQLFragment.all([
-                        deletion, "\(RowScope.alias).tableoid = ANY (" + .bound(numbers, "oid[]") + ")",
-                    ]).whereClause)
+                    + SQLFragment.all([deletion, Self.isIn(frozen.map(\.leaf.number))]).whereClause)
             if count > 0 {
                 survey.unsupported =
                     "\(count) expired rows are in frozen chunks (\(frozen.prefix(3).map(\.leaf.name).joined(separator: ", "))"

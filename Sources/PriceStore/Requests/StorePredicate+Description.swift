@@ -14,7 +14,7 @@ extension StorePredicate: CustomStringConvertible {
         case .or(let parts): Self.joined(parts, "or", empty: "false")
         case .not(let part): "not (\(part))"
         case .notTrue(let part): "(\(part)) is not true"
-        case .date(let range): "\(range.date.name) " + (range.before.map { "before \($0.rfc3339)" } ?? "is a date")
+        case .date(let range): range.description
         case .declaredDate(let name, let instant): "\(name) before \(instant.rfc3339)"
         case .dateCompare(let date, let comparison, let instant): "\(date.name) \(comparison.sign) \(instant.rfc3339)"
         case .notKept(let keepLast): "not one of the last \(keepLast.count)"
@@ -74,4 +74,12 @@ extension BatchDeleteRequest: CustomStringConvertible {
 extension ObjectID: CustomStringConvertible {
     /// The entity and the key, such as `item 17`.
     public var description: String { "\(entity) \(key.map(\.description).joined(separator: ", "))" }
+}
+
+extension DateRange: CustomStringConvertible {
+    /// The attribute and the ends of the range.
+    public var description: String {
+        let ends = [from.map { "from \($0.rfc3339)" }, before.map { "before \($0.rfc3339)" }].compactMap(\.self)
+        return ([date.name] + (ends.isEmpty ? ["is a date"] : ends)).joined(separator: " ")
+    }
 }

@@ -123,17 +123,20 @@ public struct DateAttribute: Hashable, Sendable {
     }
 }
 
-/// The rows with a valid date wholly before an instant.
+/// The rows with a valid date wholly before an instant, and not wholly before another.
 public struct DateRange: Hashable, Sendable {
     /// The date attribute.
     public let date: DateAttribute
+    /// The start of the range: a row that is wholly before it is not in the range. Nil: the earliest valid date.
+    public let from: Instant?
     /// The end of the range, exclusive. A value that represents a span (a day, a month, a year) is in the range only if
     /// all of the span is. Nil: every readable row is in the range.
     public let before: Instant?
 
-    /// Makes the range of the readable rows before an instant, or of all readable rows.
-    public init(_ date: DateAttribute, before: Instant? = nil) {
+    /// Makes the range of the readable rows between two instants; without them, of all readable rows.
+    public init(_ date: DateAttribute, from: Instant? = nil, before: Instant? = nil) {
         self.date = date
+        self.from = from
         self.before = before
     }
 }

@@ -30,7 +30,7 @@ package enum ClockGuard {
         let soon = clock.advanced(byMicroseconds: day)
         let request = StoreFetchRequest(
             entity: entity,
-            predicate: .date(DateRange(date, before: soon)) && .notTrue(.date(DateRange(date, before: lastRun))),
+            predicate: .date(DateRange(date, from: lastRun, before: soon)),
             sortDescriptors: [StoreSortDescriptor(date.name, ascending: false)], fetchLimit: 1)
         guard let value = try reader.fetch(request, attributes: [date.name]).first?.first else { return false }
         return date.encoding.read(value, zone: date.zone).start.map { $0 > lastRun } ?? false

@@ -5,15 +5,15 @@ extension Plan {
     /// The rows that a rule will delete soon and no rule deletes now; nil: the rule was not surveyed.
     func forecast(of index: Int, asOf: Instant, zone: CalendarZone, reader: any RetentionReader) throws -> Forecast? {
         guard let request = steps[index].surveyRequest, steps[index].survey.unsupported == nil else { return nil }
-        /// What a rule will have deleted after some days.
-        func deletion(_ step: Step, days: Int64) -> StorePredicate? {
+        /// What a rule will delete after some days.
+        func later(_ step: Step, days: Int64) -> SurveyRequest? {
             guard var request = step.surveyRequest, step.survey.unsupported == nil else { return nil }
             request.cutoff = Cutoff.instant(
                 asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000), maxAge: step.rule.maxAge,
                 align: step.rule.align,
                 zone: zone)
             request.keepRows(of: step.rule, asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000))
-            return request.deletion
+            return request
         }
         // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the counts.
         let related = steps.enumerated().filter {
@@ -21,10 +21,15 @@ extension Plan {
         }
         let siblings = related.filter { $0.offset < index }.map(\.element)
         func count(from first: Int64, to last: Int64) throws -> Int {
-            let earlier = related.map { deletion($0.element, days: first) }
-            let others = earlier + siblings.map { deletion($0, days: last) }
-            let rows = StoreFetchRequest(entity: request.entity, predicate: deletion(steps[index], days: last) ?? .all)
-            return try reader.count(rows.besides(others.compactMap(\.self)))
+            guard let now = later(steps[index], days: first), let then = later(steps[index], days: last) else {
+                return 0
+            }
+            let others = related.map { later($0.element, days: first) } + siblings.map { later($0, days: last) }
+            // What is before its cutoff now is deleted now or kept in any case, unless a tier keeps it for some time.
+            let from = steps[index].rule.thin == nil ? now.cutoff : nil
+            let dates = StorePredicate.date(DateRange(request.date, from: from, before: then.cutoff))
+            let rows = StoreFetchRequest(entity: request.entity, predicate: dates && then.deletion)
+            return try reader.count(rows.besides(others.compactMap { $0?.deletion }))
         }
         return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))
     }

@@ -40,21 +40,13 @@ package struct AgeHistogram: Hashable, Sendable {
         let edges = edges(
             oldest: oldest, newest: newest, cutoff: report.cutoff, count: report.index == nil ? 8 : 30)
         for (index, (start, end)) in edges.enumerated() {
-            let inside =
-                date.encoding.isSpan
-                ? spans(date, from: start, to: index == edges.count - 1 ? nil : end)
-                : .dateCompare(date, .greaterOrEqual, start) && .dateCompare(date, .less, end)
-            let count = try reader.count(StoreFetchRequest(entity: rule.entity, predicate: inside && rule.filter))
+            // The newest value may represent a span that ends after the last edge.
+            let inside = DateRange(date, from: start, before: index == edges.count - 1 ? nil : end)
+            let count = try reader.count(
+                StoreFetchRequest(entity: rule.entity, predicate: .date(inside) && rule.filter))
             histogram.buckets.append(Bucket(start: start, end: end, rowCount: count))
         }
         return histogram
-    }
-
-    /// Values that represent a day, a month or a year are treated as by the cutoff: before an edge only as a whole.
-    private static func spans(_ date: DateAttribute, from start: Instant, to end: Instant?) -> StorePredicate {
-        // The first condition only helps an index: no value represents more than a year.
-        .dateCompare(date, .greaterOrEqual, start.advanced(byMicroseconds: -366 * 86_400_000_000))
-            && .date(DateRange(date, before: end)) && .notTrue(.date(DateRange(date, before: start)))
     }
 
     /// Stretches of one length from the oldest row to the newest, and to the cutoff if that is not far away. The cutoff is
@@ -78,9 +70,4 @@ package struct AgeHistogram: Hashable, Sendable {
             )
         }
     }
-}
-
-extension DateEncoding {
-    /// Whether a value can represent more than an instant.
-    fileprivate var isSpan: Bool { [.iso8601, .unixDays, .yyyymmdd].contains(self) }
 }

@@ -15,7 +15,7 @@ struct TriggerEffects {
     private var writing: [String: String] = [:]
     /// The tables whose references the delete clears.
     private let clearing: Set<String>
-    /// A trigger whose text cannot be read.
+    /// A sentence about a trigger whose text cannot be read.
     private var unreadable: String?
     /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it sets off, whatever they say. Source:
     /// sqlite.org/lang_createtrigger.html.
@@ -63,7 +63,7 @@ struct TriggerEffects {
             }
             for fired in triggers where fired.table == change.table && fired.text.fires(on: change.event) {
                 guard let effects = fired.text.effects else {
-                    unreadable = fired.name
+                    unreadable = "what the trigger \(fired.name) does cannot be told"
                     return
                 }
                 if effects.replaces { replacing = fired.name }
@@ -84,7 +84,7 @@ struct TriggerEffects {
 
     /// Why rows that are deleted cannot be archived as they were, as a sentence; nil: they can.
     func obstacle(_ db: Database) throws -> String? {
-        if let unreadable { return "what the trigger \(unreadable) does cannot be told" }
+        if let unreadable { return unreadable }
         if let replacing { return "\(replacing) uses REPLACE, which deletes rows that cannot be seen" }
         for entry in try Row.fetchAll(
             db, sql: "SELECT name, sql, rootpage FROM main.sqlite_schema WHERE type = 'table' ORDER BY rowid")
@@ -115,7 +115,7 @@ struct TriggerEffects {
 
     /// The trigger that may replace rows of a table, as a clause; nil: none does.
     func replacement(in table: String) -> String? {
-        if let unreadable { return "what the trigger \(unreadable) does cannot be told" }
+        if let unreadable { return unreadable }
         return writing[table.folded] == nil ? nil : replacing.map { "the trigger \($0) uses REPLACE" }
     }
 }

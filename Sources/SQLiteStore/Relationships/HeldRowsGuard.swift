@@ -101,17 +101,18 @@ extension SQLiteFileConnection {
         let reach = try tablesLosingRows(request, db)
         guard reach.hasTriggers || !reach.changed.isEmpty else { return nil }
         let own = try scope(of: request.fetchRequest, db).table.tableName
-        let effects = try TriggerEffects(of: reach.names.union([own]), clearing: reach.changed, db)
+        let effects =
+            reach.hasTriggers ? try TriggerEffects(of: reach.names.union([own]), clearing: reach.changed, db) : nil
         let replacing = try Row.fetchAll(
             db, sql: "SELECT lower(name), sql FROM main.sqlite_schema WHERE type = 'table' AND sql LIKE '%REPLACE%'"
         ).filter { SchemaText.replaces($0[1]) }.map { $0[0] as String }
         for hold in holds {
             let held = try scope(hold.entity, db).table.tableName
-            var reason = reach.hasTriggers ? effects.replacement(in: held) : nil
-            if replacing.contains(held.folded), reach.hasTriggers || reach.changed.contains(held.folded) {
-                reason = reason ?? "the table \(held) uses REPLACE"
-            }
-            guard let reason else { continue }
+            let isReplacing =
+                replacing.contains(held.folded) && (reach.hasTriggers || reach.changed.contains(held.folded))
+            guard
+                let reason = effects?.replacement(in: held) ?? (isReplacing ? "the table \(held) uses REPLACE" : nil)
+            else { continue }
             return
                 "the hold '\(hold.name)' cannot be kept: \(reason), and held rows of \(hold.entity) can be deleted by it"
         }

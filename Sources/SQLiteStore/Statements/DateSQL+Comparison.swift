@@ -10,7 +10,7 @@ extension DateSQL {
                 "\(function.startName)(\(column)) \(comparison.sql) ?", [instant.microseconds.databaseValue])
             switch comparison {
             // An index can answer the plain comparison of the texts.
-            case .less, .lessOrEqual: isRight = .all([prefilter(instant) ?? .always, isSo])
+            case .less, .lessOrEqual: isRight = .all([prefilter(.less, instant) ?? .always, isSo])
             default: isRight = isSo
             }
         } else {

@@ -26,6 +26,27 @@ struct DateSQL {
         var at: StoreValue?
     }
 
+    /// The readable rows; with `before`, those that are wholly before it; with `from`, those of them that are not wholly before
+    /// that. The first two conditions are the ends of what an index is searched for.
+    func readable(from: Instant?, before: Instant?) -> SQLFragment {
+        guard let from else { return readable(before: before) }
+        let end: SQLFragment?
+        let start: SQLFragment
+        if let function {
+            end = before.flatMap { prefilter(.less, $0) }
+            let isBefore = [Int64.min, from.microseconds, Int64.max].map(\.databaseValue)
+            start = .all([
+                prefilter(.greaterOrEqual, from) ?? .always,
+                SQLFragment("NOT \(function.rangeName)(\(column), ?, ?, ?)", isBefore),
+            ])
+        } else {
+            guard affinity != .text else { return .never }
+            end = before.map { compare(.less, date.encoding.cutoffBound($0)) }
+            start = compare(.greaterOrEqual, date.encoding.cutoffBound(from))
+        }
+        return .all([end ?? .always, start, readable(before: before)])
+    }
+
     /// The readable rows; with `before`, those that are wholly before it; with a stretch, those of them inside it.
     func readable(before: Instant? = nil, in stretch: Stretch = Stretch()) -> SQLFragment {
         if let function { return parsed(function, before: before, stretch) }
@@ -123,7 +144,7 @@ struct DateSQL {
         if let from = stretch.from { parts.append(SQLFragment("\(column) >= ?", [from.databaseValue])) }
         if let below = stretch.below {
             parts.append(SQLFragment("\(column) < ?", [below.databaseValue]))
-        } else if stretch.at == nil, let prefilter = before.flatMap(prefilter) {
+        } else if stretch.at == nil, let prefilter = before.flatMap({ prefilter(.less, $0) }) {
             parts.append(prefilter)
         }
         parts.append(
@@ -136,10 +157,12 @@ struct DateSQL {
         return .joined(parts, by: " AND ", empty: .always)
     }
 
-    /// A comparison that an index can answer and that no row before the instant fails: the local date of a text is at
-    /// most one day after its date in UTC.
-    func prefilter(_ before: Instant) -> SQLFragment? {
-        let civil = CalendarZone.utc.civil(of: before.advanced(byMicroseconds: 2 * 86_400_000_000)).date
+    /// A comparison that an index can answer. No row that is wholly before the instant fails `less`, no other one fails
+    /// `greaterOrEqual`: the local date of a text is at most one day from its date in UTC, and begins at most a year before its
+    /// end.
+    func prefilter(_ comparison: Comparison, _ instant: Instant) -> SQLFragment? {
+        let days: Int64 = comparison == .less ? 2 : date.encoding == .iso8601 ? -369 : -3
+        let civil = CalendarZone.utc.civil(of: instant.advanced(byMicroseconds: days * 86_400_000_000)).date
         guard (1000...9999).contains(civil.year) else { return nil }
         let digits = Int64(civil.year * 10_000 + civil.month * 100 + civil.day)
         let bound: StoreValue
@@ -152,7 +175,7 @@ struct DateSQL {
         case (.yyyymmdd, _): bound = .integer(digits)
         default: bound = .integer(digits * 1_000_000)
         }
-        return SQLFragment("\(column) < ?", [bound.databaseValue])
+        return SQLFragment("\(column) \(comparison.rawValue) ?", [bound.databaseValue])
     }
 
     private func twoDigits(_ value: Int) -> String { value < 10 ? "0\(value)" : "\(value)" }

@@ -58,7 +58,7 @@ extension SQLiteFileConnection {
         case .notTrue(let part):
             return SQLFragment("(") + (try condition(part, scope, db)) + ") IS NOT TRUE"
         case .date(let range):
-            return try dateSQL(range.date, scope, db).readable(before: range.before)
+            return try dateSQL(range.date, scope, db).readable(from: range.from, before: range.before)
         case .declaredDate:
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope, db)
         case .dateCompare(let date, let comparison, let instant):

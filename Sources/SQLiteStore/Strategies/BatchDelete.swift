@@ -181,13 +181,15 @@ extension SQLiteFileConnection {
 }
 
 extension StorePredicate {
-    /// The date range that the predicate demands, and all the rest of it.
+    /// The date range from the earliest date on that the predicate demands, and all the rest of it.
     func splitDateRange() -> (range: DateRange?, rest: StorePredicate) {
         switch self {
-        case .date(let range): return (range, .all)
+        case .date(let range) where range.from == nil: return (range, .all)
         case .and(var parts):
             guard
-                let index = parts.firstIndex(where: { if case .date = $0 { true } else { false } }),
+                let index = parts.firstIndex(where: {
+                    if case .date(let range) = $0 { range.from == nil } else { false }
+                }),
                 case .date(let range) = parts.remove(at: index)
             else { return (nil, self) }
             return (range, parts.dropFirst().reduce(parts.first ?? .all) { $0 && $1 })
