@@ -66,8 +66,11 @@ package struct SurveyRequest: Hashable, Sendable {
     }
 
     /// What the rule deletes: readable rows before the cutoff that match the filter and are not spared.
-    package var deletion: StorePredicate {
-        let expired = StorePredicate.date(DateRange(date, before: cutoff)) && filter
+    package var deletion: StorePredicate { deletion(from: nil) }
+
+    /// The rows of ``deletion`` that are not wholly before an instant.
+    package func deletion(from start: Instant?) -> StorePredicate {
+        let expired = StorePredicate.date(DateRange(date, from: start, before: cutoff)) && filter
         return notSpared.map { expired && $0 } ?? expired
     }
 

@@ -24,11 +24,13 @@ extension Plan {
             guard let now = later(steps[index], days: first), let then = later(steps[index], days: last) else {
                 return 0
             }
-            let others = related.map { later($0.element, days: first) } + siblings.map { later($0, days: last) }
-            // What is before its cutoff now is deleted now or kept in any case, unless a tier keeps it for some time.
-            let from = steps[index].rule.thin == nil ? now.cutoff : nil
-            let dates = StorePredicate.date(DateRange(request.date, from: from, before: then.cutoff))
-            let rows = StoreFetchRequest(entity: request.entity, predicate: dates && then.deletion)
+            // What is before its cutoff now is deleted now, or kept in any case unless a tier keeps it for some time.
+            let isThinned = steps[index].rule.thin != nil
+            let others =
+                related.filter { isThinned || $0.offset != index }.map { later($0.element, days: first) }
+                + siblings.map { later($0, days: last) }
+            let rows = StoreFetchRequest(
+                entity: request.entity, predicate: then.deletion(from: isThinned ? nil : now.cutoff))
             return try reader.count(rows.besides(others.compactMap { $0?.deletion }))
         }
         return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))

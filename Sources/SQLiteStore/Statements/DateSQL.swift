@@ -30,21 +30,21 @@ struct DateSQL {
     /// that. The first two conditions are the ends of what an index is searched for.
     func readable(from: Instant?, before: Instant?) -> SQLFragment {
         guard let from else { return readable(before: before) }
-        let end: SQLFragment?
-        let start: SQLFragment
-        if let function {
-            end = before.flatMap { prefilter(.less, $0) }
-            let isBefore = [Int64.min, from.microseconds, Int64.max].map(\.databaseValue)
-            start = .all([
-                prefilter(.greaterOrEqual, from) ?? .always,
-                SQLFragment("NOT \(function.rangeName)(\(column), ?, ?, ?)", isBefore),
-            ])
-        } else {
-            guard affinity != .text else { return .never }
-            end = before.map { compare(.less, date.encoding.cutoffBound($0)) }
-            start = compare(.greaterOrEqual, date.encoding.cutoffBound(from))
+        guard let function else {
+            // The same as the dates that are valid from there on, or from the start of that day.
+            let day = Int64(86_400_000_000)
+            let dayTime = date.encoding == .unixDays ? (from.microseconds % day + day) % day : 0
+            let earliest = max(date.earliest, from.advanced(byMicroseconds: -dayTime))
+            let date = DateAttribute(
+                name: date.name, encoding: date.encoding, zone: date.zone, earliest: earliest, latest: date.latest,
+                trustsZero: date.trustsZero)
+            return DateSQL(date: date, column: column, affinity: affinity, function: nil).readable(before: before)
         }
-        return .all([end ?? .always, start, readable(before: before)])
+        let isBefore = [Int64.min, from.microseconds, Int64.max].map(\.databaseValue)
+        return .all([
+            before.flatMap { prefilter(.less, $0) } ?? .always, prefilter(.greaterOrEqual, from) ?? .always,
+            readable(before: before), SQLFragment("NOT \(function.rangeName)(\(column), ?, ?, ?)", isBefore),
+        ])
     }
 
     /// The readable rows; with `before`, those that are wholly before it; with a stretch, those of them inside it.
