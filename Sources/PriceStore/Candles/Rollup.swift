@@ -1,0 +1,91 @@
+/// How the rows of a rule become candles in the transaction that deletes them.
+package struct Rollup: Hashable, Sendable {
+    /// What the prices are read from.
+    package enum Source: Hashable, Sendable {
+        /// One price a row; nil: there are no volumes.
+        case prices(String, volume: String?)
+        /// Candles of shorter buckets, by the names of their attributes.
+        case candles(CandleNames)
+    }
+
+    /// The entity of the candles.
+    package var target: String
+    package var buckets: CandleBuckets
+    /// The attributes of the rows that make a group.
+    package var groupedBy: [String]
+    package var source: Source
+    /// The names of the target's attributes.
+    package var names: CandleNames
+    /// How the dates of the rows are read; the candles' times are written so.
+    package var date: DateAttribute
+    /// Whether a price may be 0 or less, as a spread or a yield.
+    package var allowsNonPositive: Bool
+
+    /// Makes a description.
+    package init(
+        target: String, buckets: CandleBuckets, groupedBy: [String], source: Source, names: CandleNames,
+        date: DateAttribute, allowsNonPositive: Bool = false
+    ) {
+        self.target = target
+        self.buckets = buckets
+        self.groupedBy = groupedBy
+        self.source = source
+        self.names = names
+        self.date = date
+        self.allowsNonPositive = allowsNonPositive
+    }
+
+    /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none.
+    package var isPriced: StorePredicate {
+        let least = allowsNonPositive ? -Double.greatestFiniteMagnitude : Double.leastNonzeroMagnitude
+        func isPrice(_ name: String) -> StorePredicate {
+            .between(name, .real(least), .real(.greatestFiniteMagnitude))
+        }
+        func isNumber(_ name: String) -> StorePredicate {
+            .between(name, .real(-.greatestFiniteMagnitude), .real(.greatestFiniteMagnitude))
+        }
+        switch source {
+        case .prices(let price, let volume):
+            return volume.map { isPrice(price) && (.isNull($0) || isNumber($0)) } ?? isPrice(price)
+        case .candles(let names):
+            let prices = [CandleField.open, .high, .low, .close].map { isPrice(names[$0]) }
+            let sums = [CandleField.volume, .priceVolume].map { isNumber(names[$0]) }
+            let times = [CandleField.openTime, .closeTime].map { time in
+                StorePredicate.date(DateRange(date.named(names[time])))
+            }
+            let count = StorePredicate.between(names[.count], .integer(1), .integer(.max))
+            return .and(prices + sums + [count] + times)
+        }
+    }
+}
+
+/// What a candle has besides the values of its group.
+package enum CandleField: String, Hashable, Sendable, CaseIterable {
+    case time, open, high, low, close, volume, count
+    case openTime = "open_time"
+    case closeTime = "close_time"
+    case priceVolume = "price_volume"
+}
+
+/// The names of a table of candles, where they are not the usual ones.
+package struct CandleNames: Hashable, Sendable {
+    /// By the usual name, the table's own.
+    package var others: [String: String]
+
+    /// Makes a list of names.
+    package init(_ others: [String: String] = [:]) { self.others = others }
+
+    /// The name of a part of a candle.
+    package subscript(field: CandleField) -> String { others[field.rawValue] ?? field.rawValue }
+
+    /// The name of an attribute of the group.
+    package subscript(group name: String) -> String { others[name] ?? name }
+}
+
+extension DateAttribute {
+    /// The same for another attribute.
+    package func named(_ name: String) -> DateAttribute {
+        DateAttribute(
+            name: name, encoding: encoding, zone: zone, earliest: earliest, latest: latest, trustsZero: trustsZero)
+    }
+}
