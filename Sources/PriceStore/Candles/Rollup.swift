@@ -89,3 +89,44 @@ extension DateAttribute {
             name: name, encoding: encoding, zone: zone, earliest: earliest, latest: latest, trustsZero: trustsZero)
     }
 }
+
+extension Rollup {
+    /// The table of the candles of a source, as a run creates it; nil: the source lacks an attribute.
+    ///
+    /// A column can hold what the column can that it is made of. A sum of products can be a double if one of the two can.
+    package func table(for entity: Entity) -> Entity? {
+        func attribute(_ name: String, as field: String, isRequired: Bool = false) -> Attribute? {
+            entity.attribute(named: name).map {
+                Attribute(name: names.others[field] ?? field, affinity: $0.affinity, isRequired: isRequired)
+            }
+        }
+        func number(_ field: CandleField, _ affinities: Attribute.Affinity...) -> Attribute {
+            let first = affinities[0]
+            let isOne = affinities.allSatisfy { $0 == first }
+            return Attribute(
+                name: names[field], affinity: isOne ? first : affinities.contains(.real) ? .real : .numeric)
+        }
+        var found: [Attribute?] = groupedBy.map { attribute($0, as: $0) }
+        found.append(attribute(date.name, as: CandleField.time.rawValue, isRequired: true))
+        switch source {
+        case .prices(let price, let volume):
+            guard let prices = entity.attribute(named: price)?.affinity else { return nil }
+            let volumes = volume.map { entity.attribute(named: $0)?.affinity } ?? .integer
+            guard let volumes else { return nil }
+            found += [CandleField.open, .high, .low, .close].map { number($0, prices) }
+            found += [number(.volume, volumes), number(.priceVolume, prices, volumes)]
+            found += [CandleField.openTime, .closeTime].map { attribute(date.name, as: $0.rawValue) }
+        case .candles(let others):
+            found += CandleField.allCases.filter { $0 != .time && $0 != .count }
+                .map { attribute(others[$0], as: $0.rawValue) }
+        }
+        found.append(Attribute(name: names[.count], affinity: .integer))
+        var attributes = found.compactMap(\.self)
+        guard attributes.count == found.count else { return nil }
+        let order = groupedBy.map { names[group: $0] } + CandleField.allCases.map { names[$0] }
+        attributes = order.compactMap { name in attributes.first { $0.name == name } }
+        return Entity(
+            name: target, attributes: attributes,
+            primaryKey: groupedBy.map { names[group: $0] } + [names[.time]])
+    }
+}
