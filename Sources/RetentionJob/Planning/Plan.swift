@@ -34,6 +34,8 @@ package struct Plan: Sendable {
         package var survey = Survey()
         /// How the engine would delete the rows; nil if there was no survey or the schema does not allow it.
         package var outline: DeletionOutline?
+        /// Rows before the cutoff that stay because they have no price; nil: the rows become no candles.
+        package var unpriced: Int?
         /// Never delete more rows than this; nil: no limit.
         package var maxRows: Int?
         /// Delete only rows with these keys; nil: no plan says which.
@@ -135,6 +137,8 @@ extension Plan.Step {
         report.residue = survey.expiredCount
         report.keptByRule = survey.keptByRuleCount
         report.keptByTier = survey.keptByTier
+        report.unpriced = unpriced
+        if rule.rollup != nil { (report.candlesCreated, report.candlesChanged) = (0, 0) }
         report.held = survey.heldCount
         report.late = late?.rowCount
         report.widened = widened

@@ -51,6 +51,11 @@ package struct DryRun {
                 report.rules = plan.steps.map(\.predictedReport)
                 report.takeHolds(of: plan)
                 for index in plan.steps.indices {
+                    if let request = plan.steps[index].request, request.rollup != nil {
+                        let candles = try rehearsal.candles(of: request)
+                        report.rules[index].candlesCreated = candles.created
+                        report.rules[index].candlesChanged = candles.changed
+                    }
                     report.rules[index].forecast = try plan.forecast(
                         of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)
                     guard sampleCount > 0 else { continue }

@@ -11,6 +11,8 @@ struct BatchDelete {
     let archiver: RowArchiver?
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
+    /// The candles that the rows of this batch, and of those before it, have become.
+    private(set) var candles: CandleTally
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
     /// Whether the rows to go are noted one by one before they go.
@@ -22,6 +24,7 @@ struct BatchDelete {
         throws
     {
         self.request = request
+        candles = request.candles
         self.archiver = archiver
         self.connection = connection
         self.db = db
@@ -60,6 +63,16 @@ struct BatchDelete {
     ///
     /// - Parameter rows: the same rows as they were looked up; nil: only the table itself is read.
     mutating func deleteChecked(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
+        guard let rollup = request.rollup else { return try deleteRows(condition, by: path, rows) }
+        let table = try CandleTable(rollup, of: statement.scope, connection, db)
+        let made = try table.candles(of: statement.rows(condition, by: path))
+        let before = deletedCount
+        try deleteRows(condition, by: path, rows)
+        try table.write(made, deletedCount: deletedCount - before)
+        candles.add(made)
+    }
+
+    private mutating func deleteRows(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
         if objects != nil {
             try objects?.delete(statement.keys(condition, by: path), whole: statement.condition())
             deletedCount = objects?.deletedCount ?? 0
@@ -119,6 +132,7 @@ struct BatchDelete {
         case .range: return try range(sorted: false)
         case .sorted: return try range(sorted: true)
         case .windows, .keys: return try window()
+        case .dates: return try dates()
         case .rebuildInPlace:
             let limit = LockLimit(request.maxLock)
             limit.begin()

@@ -25,6 +25,7 @@ extension SQLiteWriter {
                         deletedCount: batch.deletedCount, cascadedCount: batch.objects?.cascadedCount ?? 0,
                         nullifiedCount: batch.objects?.nullifiedCount ?? 0, objectIDs: batch.objectIDs)
                     result.continuation = continuation
+                    result.candles = batch.candles
                     counters.complete(&result, choosesRows: batch.choosesRows)
                     if let archiver, let rule = request.archiveRule {
                         result.archivedCount = try archiver.commit(rule: rule, deletedCount: result.removedCount)

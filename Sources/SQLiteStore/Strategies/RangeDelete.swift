@@ -41,7 +41,10 @@ extension BatchDelete {
             let stretch = DateSQL.Stretch(from: from, below: value)
             try delete(whole?.rows ?? rows(stretch), sorted: sorted, isChecked: whole != nil)
         }
-        if deletedCount - before < limit {
+        if request.rollup != nil {
+            // Rows of one date become candles together, however many they are.
+            if deletedCount == before { try delete(rows(DateSQL.Stretch(at: value)), by: .date) }
+        } else if deletedCount - before < limit {
             try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), by: .date)
         }
         return boundary

@@ -28,6 +28,7 @@ final class SQLiteDeletion: Deletion {
         work.technique = technique
         work.maxLock = request.maxLock
         work.archiveRule = request.archiveRule
+        work.rollup = request.rollup
         work.isPlanned = true
         work.stayingRows = findings.stayingRows
         work.surveyed = findings.mark
@@ -77,6 +78,7 @@ final class SQLiteDeletion: Deletion {
         }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
+        work.candles = result.candles
         // A rebuild's rows are not among the changes that SQLite counts.
         if part.technique != .rebuild { writer.changes.deletedCount += result.deletedCount }
         defer { work.continuation = result.continuation }

@@ -1,0 +1,177 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// The rows that become candles, and the table of the candles, in SQL.
+struct CandleTable {
+    let rollup: Rollup
+    private let connection: SQLiteFileConnection
+    private let db: Database
+    /// What is read of each row: its date, its numbers, for candles their times, and its group.
+    private let columns: [String]
+    private let order: String
+    private let target: Target?
+
+    /// - Parameter scope: the rows.
+    init(_ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database) throws {
+        self.rollup = rollup
+        self.connection = connection
+        self.db = db
+        func column(_ name: String) throws -> String {
+            scope.column(try scope.attribute(name, store: connection.name))
+        }
+        let date = try connection.dateSQL(rollup.date, scope, db)
+        var columns = [date.column]
+        switch rollup.source {
+        case .prices(let price, let volume):
+            columns += [try column(price), try volume.map(column) ?? "0"]
+        case .candles(let names):
+            columns += try Target.fields.map { try column(names[$0]) }
+        }
+        self.columns = columns + (try rollup.groupedBy.map(column))
+        order = ([date.orderValue] + scope.key).joined(separator: ", ")
+        target = try connection.catalog.table(rollup.target, db).map {
+            try Target(RowScope($0), rollup, store: connection.name)
+        }
+    }
+
+    /// Makes candles of the rows of a FROM clause with its condition, and of those that the table has.
+    func candles(of rows: SQLFragment) throws -> CandleBuilder {
+        var builder = CandleBuilder(rollup.buckets)
+        let query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM ") + rows + " ORDER BY \(order)"
+        let statement = try connection.statement(query, db)
+        let cursor = try Row.fetchCursor(statement)
+        defer { sqlite3_reset(statement.sqliteStatement) }
+        let groups = Int32(columns.count - rollup.groupedBy.count)..<Int32(columns.count)
+        while try cursor.next() != nil {
+            let row = statement.sqliteStatement
+            let date = StoreValue(row, column: 0)
+            guard let instant = instant(date), let candle = try candle(row, at: CandleTime(instant, date)) else {
+                throw failure("a row has no date or no price")
+            }
+            try refusing {
+                try builder.add(candle, at: instant, group: groups.map { StoreValue(row, column: $0) }, stored: stored)
+            }
+        }
+        return builder
+    }
+
+    private func candle(_ row: OpaquePointer, at time: CandleTime) throws -> Candle? {
+        func number(_ column: Int32) -> CandleNumber? { CandleNumber(StoreValue(row, column: column)) }
+        guard case .prices = rollup.source else { return candle(row, from: 1) }
+        guard let price = number(1) else { return nil }
+        let volume = StoreValue(row, column: 2)
+        guard let volume = volume.isNull ? .integer(0) : CandleNumber(volume) else { return nil }
+        return try refusing { try Candle(price: price, volume: volume, at: time) }
+    }
+
+    /// The candle in a row's columns of ``Target/fields``; nil: it is none.
+    private func candle(_ row: OpaquePointer, from first: Int32) -> Candle? {
+        func number(_ offset: Int32) -> CandleNumber? { CandleNumber(StoreValue(row, column: first + offset)) }
+        func time(_ offset: Int32) -> CandleTime? {
+            let value = StoreValue(row, column: first + offset)
+            return instant(value).map { CandleTime($0, value) }
+        }
+        guard let open = number(0), let high = number(1), let low = number(2), let close = number(3),
+            let volume = number(4), let priceVolume = number(5), case .integer(let count)? = number(6),
+            let openTime = time(7), let closeTime = time(8)
+        else { return nil }
+        return Candle(
+            open: open, high: high, low: low, close: close, volume: volume, priceVolume: priceVolume, count: count,
+            openTime: openTime, closeTime: closeTime)
+    }
+
+    private func instant(_ value: StoreValue) -> Instant? {
+        rollup.date.encoding.read(value, zone: rollup.date.zone).start
+    }
+
+    /// The candle that the table has for a key.
+    private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
+        guard let target else { return nil }
+        let statement = try connection.statement(SQLFragment(target.select, keyValues(key)), db)
+        let cursor = try Row.fetchCursor(statement)
+        defer { sqlite3_reset(statement.sqliteStatement) }
+        guard try cursor.next() != nil else { return nil }
+        guard let candle = candle(statement.sqliteStatement, from: 0) else {
+            throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it")
+        }
+        return candle
+    }
+
+    private func keyValues(_ key: CandleBuilder.Key) -> [DatabaseValue] {
+        (key.group + [rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)])
+            .map(\.databaseValue)
+    }
+
+    // MARK: Writing
+
+    /// Writes the candles that rows were added to, reads them again, and compares them with the rows.
+    ///
+    /// - Parameter deletedCount: how many rows were deleted.
+    func write(_ candles: CandleBuilder, deletedCount: Int) throws {
+        guard let target else { throw failure("the store has no table \(rollup.target)") }
+        guard candles.totals.rowCount == deletedCount else {
+            throw failure(
+                "\(candles.totals.rowCount) rows became candles, and \(deletedCount) were deleted")
+        }
+        for change in candles.changes {
+            let values = target.values(change.after).map(\.databaseValue) + keyValues(change.key)
+            try connection.execute(
+                SQLFragment(change.before == nil ? target.insert : target.update, values), db)
+            guard db.changesCount == 1 else { throw failure("a candle was not written") }
+        }
+        var (before, after) = (CandleTotals(), CandleTotals())
+        for change in candles.changes {
+            guard let written = try stored(change.key), written == change.after else {
+                throw failure("a candle of \(rollup.target) is not what was written")
+            }
+            after.add(written)
+            if let former = change.before { before.add(former) }
+        }
+        try refusing { try CandleTotals.check(rows: candles.totals, before: before, after: after) }
+    }
+
+    private func refusing<T>(_ body: () throws -> T) throws -> T {
+        do { return try body() } catch let error as CandleError { throw failure(error.description) }
+    }
+
+    private func failure(_ message: String) -> StoreError {
+        StoreError(.constraint, store: connection.name, message: message)
+    }
+}
+
+/// The statements about a table of candles. Values are those of the candle, then those of its key.
+private struct Target {
+    static let fields: [CandleField] = [
+        .open, .high, .low, .close, .volume, .priceVolume, .count, .openTime, .closeTime,
+    ]
+    let select: String
+    let insert: String
+    let update: String
+
+    init(_ scope: RowScope, _ rollup: Rollup, store: String) throws(StoreError) {
+        func column(_ name: String) throws(StoreError) -> String {
+            scope.table.columnSQL(try scope.attribute(name, store: store))
+        }
+        var fields: [String] = []
+        for field in Self.fields { fields.append(try column(rollup.names[field])) }
+        var key: [String] = []
+        for name in rollup.groupedBy { key.append(try column(rollup.names[group: name])) }
+        key.append(try column(rollup.names[.time]))
+        // IS, because a group may be NULL.
+        let isKey = key.map { "\($0) IS ?" }.joined(separator: " AND ")
+        let table = scope.table.sql
+        select = "SELECT \(fields.joined(separator: ", ")) FROM \(table) WHERE \(isKey)"
+        let marks = (fields + key).map { _ in "?" }.joined(separator: ", ")
+        insert = "INSERT INTO \(table) (\((fields + key).joined(separator: ", "))) VALUES (\(marks))"
+        update = "UPDATE \(table) SET \(fields.map { "\($0) = ?" }.joined(separator: ", ")) WHERE \(isKey)"
+    }
+
+    func values(_ candle: Candle) -> [StoreValue] {
+        [
+            candle.open.storeValue, candle.high.storeValue, candle.low.storeValue, candle.close.storeValue,
+            candle.volume.storeValue, candle.priceVolume.storeValue, .integer(candle.count), candle.openTime.value,
+            candle.closeTime.value,
+        ]
+    }
+}

@@ -1,0 +1,182 @@
+import Foundation
+import GRDB
+import PriceStore
+import Testing
+import TestSupport
+
+@testable import SQLiteStore
+@testable import goldprices
+
+/// Rows that become candles when they are deleted, in each kind of file.
+struct CandleDeleteTests {
+    /// A kind of store with random ticks of two days, many of them at one time.
+    enum Kind: CaseIterable {
+        case withoutIndex, byDate, byTextDate, withoutRowID, coreData
+
+        var entity: String { self == .coreData ? "Tick" : "tick" }
+        var encoding: DateEncoding {
+            switch self {
+            case .coreData: .appleSeconds
+            case .byTextDate: .iso8601
+            default: .unixSeconds
+            }
+        }
+
+        func make(_ seed: UInt64, count: Int = 400) throws -> TemporaryStore {
+            var random = SeededRandom(seed)
+            var second: Int64 = 1_767_225_600
+            var numbers = Array(1...count)
+            numbers.shuffle(using: &random)
+            let ticks = numbers.map { number -> [DatabaseValue] in
+                if Int.random(in: 0...2, using: &random) > 0 { second += .random(in: 0...900, using: &random) }
+                let date = encoding.value(of: Instant(unixSeconds: second)).databaseValue
+                let symbol = ["a", "b", nil].randomElement(using: &random) ?? nil
+                let price = Double.random(in: 1...100, using: &random)
+                return [number.databaseValue, date, symbol.databaseValue, price.databaseValue]
+            }
+            let store = try TemporaryStore(inMemory: true)
+            guard self != .coreData else {
+                try FileManager.default.removeItem(atPath: store.path)
+                let tick = ModelDescription.Entity(
+                    name: "Tick",
+                    attributes: [
+                        .init(name: "at", kind: .date), .init(name: "symbol", kind: .string),
+                        .init(name: "price", kind: .double),
+                    ])
+                try CoreDataStore(path: store.path, model: ModelDescription(entities: [tick])).write { db, layout in
+                    for tick in ticks {
+                        try db.execute(
+                            sql:
+                                "INSERT INTO ZTICK (Z_PK, Z_ENT, Z_OPT, ZAT, ZSYMBOL, ZPRICE) VALUES (?, ?, 1, ?, ?, ?)",
+                            arguments: [tick[0], layout.numbers["Tick"], tick[1], tick[2], tick[3]])
+                    }
+                }
+                return store
+            }
+            try store.change { db in
+                let key =
+                    self == .withoutRowID ? "id INTEGER, PRIMARY KEY (id)) WITHOUT ROWID" : "id INTEGER PRIMARY KEY)"
+                let date = self == .byTextDate ? "at TEXT" : "at INTEGER"
+                try db.execute(sql: "CREATE TABLE tick (\(date), symbol TEXT, price REAL, \(key)")
+                if self == .byDate || self == .byTextDate { try db.execute(sql: "CREATE INDEX tick_at ON tick (at)") }
+                for tick in ticks {
+                    try db.execute(
+                        sql: "INSERT INTO tick (id, at, symbol, price) VALUES (?, ?, ?, ?)",
+                        arguments: StatementArguments(tick))
+                }
+            }
+            return store
+        }
+
+        func request(before cutoff: Int64 = 2_000_000_000) -> SurveyRequest {
+            let date = DateAttribute(name: "at", encoding: encoding)
+            let rollup = Rollup(
+                target: "candle", buckets: CandleBuckets(.minutes(60), zone: .utc), groupedBy: ["symbol"],
+                source: .prices("price", volume: "price"), names: CandleNames(), date: date)
+            var request = SurveyRequest(
+                entity: entity, date: date, cutoff: Instant(unixSeconds: cutoff), filter: rollup.isPriced)
+            request.rollup = rollup
+            return request
+        }
+    }
+
+    private static let candles = """
+        SELECT quote(symbol), quote(time), quote(open), quote(high), quote(low), quote(close), quote(volume), count,
+        quote(open_time), quote(close_time), quote(price_volume) FROM candle ORDER BY time, symbol
+        """
+
+    /// Deletes in batches, and returns what each has deleted.
+    @discardableResult
+    private func delete(
+        _ request: SurveyRequest, from store: TemporaryStore, rows: Int?
+    ) throws -> (counts: [Int], tally: CandleTally) {
+        let writer = try store.writer()
+        let source = try #require(try writer.entity(named: request.entity))
+        if let rollup = request.rollup, try writer.entity(named: rollup.target) == nil {
+            try writer.createEntity(try #require(rollup.table(for: source)))
+        }
+        let deletion = try writer.deletion(of: request)
+        var (counts, tally) = ([Int](), CandleTally())
+        while true {
+            let part = try deletion.deleteNext(DeletionBounds(rows: rows))
+            counts.append(part.result.deletedCount)
+            tally = part.result.candles
+            guard part.hasMore else { return (counts, tally) }
+        }
+    }
+
+    @Test(arguments: Kind.allCases, 1...5 as ClosedRange<UInt64>)
+    func whereBatchesEndDoesNotMatter(_ kind: Kind, _ seed: UInt64) throws {
+        let (whole, parts) = (try kind.make(seed), try kind.make(seed))
+        let tally = try whole.reader().candles(of: kind.request())
+        let once = try delete(kind.request(), from: whole, rows: 100_000)
+        let often = try delete(kind.request(), from: parts, rows: 7)
+        #expect(once.counts.reduce(0, +) == 400 && often.counts.reduce(0, +) == 400 && often.counts.count > 20)
+        let candles = try whole.rows(Self.candles)
+        #expect(try parts.rows(Self.candles) == candles && candles.count > 20)
+        for found in [tally, once.tally, often.tally] {
+            #expect(found.created == candles.count && found.changed == 0)
+        }
+        #expect(try whole.rows("SELECT sum(count) FROM candle") == ["400"])
+    }
+
+    /// Half of the rows first: the others are late, and most of their candles are there.
+    @Test(arguments: Kind.allCases) func lateRowsAreCountedAsChanges(_ kind: Kind) throws {
+        let store = try kind.make(9)
+        var first = kind.request()
+        first.filter = first.filter && .compare("price", .less, .real(50))
+        try delete(first, from: store, rows: 7)
+        let before = try Int(store.rows("SELECT count(*) FROM candle")[0]) ?? 0
+        let tally = try store.reader().candles(of: kind.request())
+        let found = try delete(kind.request(), from: store, rows: 7)
+        let after = try Int(store.rows("SELECT count(*) FROM candle")[0]) ?? 0
+        #expect(found.tally.created == after - before && found.tally.changed > 10)
+        #expect(tally.created == found.tally.created && tally.changed == found.tally.changed)
+        #expect(try store.rows("SELECT sum(count) FROM candle") == ["400"])
+    }
+
+    @Test(arguments: [true, false]) func rowsOfOneDateGoTogether(index: Bool) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price REAL)",
+            index ? "CREATE INDEX tick_at ON tick (at)" : "",
+            "INSERT INTO tick (at, price) VALUES (1767225600, 1), (1767225601, 2), (1767225601, 3), (1767225601, 4), (1767225602, 5)"
+        )
+        let kind = index ? Kind.byDate : .withoutIndex
+        #expect(try delete(kind.request(), from: store, rows: 2).counts.filter { $0 > 0 } == [1, 3, 1])
+        #expect(try store.rows("SELECT open, close, count FROM candle") == ["1.0|5.0|5"])
+    }
+
+    @Test func aSumThatIsTooLargeChangesNothing() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price INTEGER)",
+            "INSERT INTO tick (at, price) VALUES (1767225600, 9223372036854775807), (1767225601, 2)")
+        let error = #expect(throws: StoreError.self) {
+            try delete(Kind.withoutIndex.request(), from: store, rows: 10)
+        }
+        #expect(error?.kind == .constraint && error?.message == "a sum of a candle is too large to be stored")
+        #expect(try store.rows("SELECT count(*) FROM tick") == ["2"])
+        #expect(try store.rows("SELECT count(*) FROM candle") == ["0"])
+    }
+
+    /// Prices that are no prices, and volumes that are no numbers.
+    @Test func rowsWithoutAPriceStay() throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER DEFAULT 1767225600, price, volume)",
+            """
+            INSERT INTO tick (id, price, volume) VALUES (1, NULL, 1), (2, 'x', 1), (3, '5', 1), (4, x'31', 1), (5, 0, 1),
+            (6, -1, 1), (7, 9e999, 1), (8, 5, 'x'), (9, 5, x'31'), (10, 5, 9e999), (11, 5, NULL), (12, 5.5, -2), (13, 1e-300, 0)
+            """)
+        var request = Kind.withoutIndex.request()
+        var rollup = try #require(request.rollup)
+        rollup.source = .prices("price", volume: "volume")
+        rollup.groupedBy = []
+        (request.rollup, request.filter) = (rollup, rollup.isPriced)
+        try delete(request, from: store, rows: 10)
+        #expect(try store.rows("SELECT id FROM tick") == (1...10).map { "\($0)" })
+        rollup.allowsNonPositive = true
+        (request.rollup, request.filter) = (rollup, rollup.isPriced)
+        try delete(request, from: store, rows: 10)
+        #expect(try store.rows("SELECT id FROM tick") == [1, 2, 3, 4, 7, 8, 9, 10].map { "\($0)" })
+        #expect(try store.rows("SELECT open, low, count, volume FROM candle") == ["5|-1|5|0"])
+    }
+}

@@ -1,0 +1,170 @@
+import Foundation
+import Testing
+
+/// `rollup` in the running program: the dry run, the run, the reports and the ledger.
+struct RollupJobTests {
+    private static let candles = """
+        symbol, time, open, high, low, close, volume, count, open_time, close_time, price_volume
+        """
+
+    /// 10,000 ticks from 2026-01-01T00:00Z on, two at a time, of two symbols and of none. Some have no price.
+    private func job(_ rules: String, index: Bool = true) throws -> LaunchedJob {
+        try LaunchedJob(
+            """
+            CREATE TABLE Tick (id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER, price NUMERIC, volume INTEGER);
+            WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 9999)
+            INSERT INTO Tick SELECT (i * 7919) % 10007, CASE i % 3 WHEN 0 THEN 'XAUUSD' WHEN 1 THEN 'EURUSD' END,
+            1767225600000 + i / 6 * 41100,
+            CASE WHEN i % 500 = 0 THEN 'n/a' WHEN i % 501 = 0 THEN -1 ELSE 100 + i * 7919 % 101 END,
+            CASE WHEN i % 7 > 0 THEN i % 5 END FROM n;
+            CREATE TABLE EveryTick AS SELECT * FROM Tick;
+            \(index ? "CREATE INDEX tick_at ON Tick(at);" : "")
+            """, policy: "version: 1\nstore: prices.sqlite\nmetrics: { textfile: figures.prom }\nrules:\n\(rules)")
+    }
+
+    private static func ticks(_ more: String = "") -> String {
+        """
+          - name: ticks
+            entity: Tick
+            date_attribute: at
+            date_format: unix_milliseconds
+            max_age: 1d
+            allow_empty: true
+            batch: { rows: 100 }
+            rollup: { into: candle_1m, every: 1min, per: [symbol], price: price, volume: volume\(more) }
+
+        """
+    }
+
+    private static let minutes = """
+          - name: minutes
+            entity: candle_1m
+            date_attribute: time
+            date_format: unix_milliseconds
+            max_age: 1d
+            allow_empty: true
+            rollup: { into: candle_1h, every: 1h, from: candles }
+
+        """
+
+    /// The candles of all ticks before an instant, by a query.
+    private func judged(_ job: LaunchedJob, _ length: Int, before end: Int) throws -> [String] {
+        try job.rows(
+            """
+            SELECT DISTINCT symbol, time, first_value(price) OVER bucket, max(price) OVER bucket, min(price) OVER bucket,
+            last_value(price) OVER bucket, sum(coalesce(volume, 0)) OVER bucket, count(*) OVER bucket,
+            first_value(at) OVER bucket, last_value(at) OVER bucket, sum(price * coalesce(volume, 0)) OVER bucket
+            FROM (SELECT *, at / \(length) * \(length) AS time FROM EveryTick WHERE price > 0 AND price < 'a' AND at < \(end))
+            WINDOW bucket AS (
+                PARTITION BY symbol, time ORDER BY at, id ROWS BETWEEN UNBOUNDED PRECEDING AND UNBOUNDED FOLLOWING)
+            ORDER BY symbol, time
+            """)
+    }
+
+    private func candles(_ job: LaunchedJob, _ table: String = "candle_1m") throws -> [String] {
+        try job.rows("SELECT \(Self.candles) FROM \(table) ORDER BY symbol, time")
+    }
+
+    @Test(arguments: [true, false]) func ticksBecomeMinutes(index: Bool) throws {
+        let job = try job(Self.ticks(), index: index)
+        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
+        let noon = 1_767_268_800_000
+        let bytes = try job.rows("SELECT count(*) FROM sqlite_schema")
+        let dry = try job.report(["--dry-run"] + asOf).rules[0]
+        #expect(try job.rows("SELECT count(*) FROM sqlite_schema") == bytes)
+        let run = try job.report(asOf).rules[0]
+        let judged = try judged(job, 60_000, before: noon)
+        #expect(run.outcome == "completed" && run.deleted == dry.expired && run.residue == 0, "\(run)")
+        #expect(run.cutoff == "2026-01-01T12:00:00Z" && dry.cutoff == run.cutoff)
+        #expect(try candles(job) == judged)
+        #expect(run.candlesCreated == judged.count && run.candlesChanged == 0)
+        #expect(dry.candlesCreated == judged.count && dry.candlesChanged == 0)
+        let unpriced = try job.number("SELECT count(*) FROM Tick WHERE at < \(noon)")
+        #expect(unpriced > 10 && run.unpriced == unpriced && dry.unpriced == unpriced)
+        #expect(
+            try job.number("SELECT (SELECT count(*) FROM Tick) + (SELECT sum(count) FROM candle_1m)") == 10_000)
+        let text = try job.retention("run", "--dry-run", "--as-of", asOf[1]).output
+        #expect(text.contains("\(unpriced) rows before the cutoff kept: no price"), "\(text)")
+        #expect(try job.text("figures.prom").contains("rule=\"ticks\",entity=\"Tick\"} \(unpriced)\n"))
+        #expect(
+            try job.rows(
+                "SELECT unpriced, candles_created, candles_changed FROM run_rule", in: "retention.ledger.sqlite")
+                == ["\(unpriced)|\(judged.count)|0"])
+        let again = try job.report(asOf).rules[0]
+        #expect(again.deleted == 0 && again.candlesCreated == 0 && again.outcome == "completed")
+        #expect(try candles(job) == judged)
+        #expect(try job.retention("log", "--verify").status == 0)
+    }
+
+    @Test func minutesBecomeHoursAndLateTicksAreAdded() throws {
+        let job = try job(Self.ticks() + Self.minutes)
+        func run(_ asOf: String) throws -> Report { try job.report("--as-of", asOf) }
+        let first = try run("2026-01-02T05:00:00Z")
+        #expect(first.rules.map(\.outcome) == ["completed", "completed"] && first.rules[1].deleted == 0, "\(first)")
+        let second = try run("2026-01-02T05:30:00Z")
+        #expect(second.rules[1].deleted > 100 && second.rules[1].candlesCreated == 15, "\(second)")
+        let five = 1_767_225_600_000 + 5 * 3_600_000
+        #expect(try candles(job, "candle_1h") == judged(job, 3_600_000, before: five))
+        // Two late ticks: one before all others, one between.
+        try job.change(
+            """
+            INSERT INTO Tick VALUES (20001, 'XAUUSD', 1767225599999 + 3600001, 7, 3), (20002, 'EURUSD', 1767226012345, 999, 1);
+            UPDATE Tick SET at = 1767229199999 WHERE id = 20001;
+            INSERT INTO EveryTick SELECT * FROM Tick WHERE id > 20000;
+            """)
+        let late = try run("2026-01-02T05:30:00Z")
+        #expect(late.rules[0].deleted == 62 || late.rules[0].deleted >= 2, "\(late)")
+        _ = try run("2026-01-02T05:30:00Z")
+        #expect(try candles(job, "candle_1h") == judged(job, 3_600_000, before: five))
+        let counts =
+            "(SELECT count(*) FROM Tick), (SELECT sum(count) FROM candle_1m), (SELECT sum(count) FROM candle_1h)"
+        let all = try job.rows("SELECT \(counts)")[0].split(separator: "|").compactMap { Int($0) }.reduce(0, +)
+        #expect(all == 10_002)
+    }
+
+    @Test func checkAndRunRefuseWhatCannotBeHeld() throws {
+        let job = try job(Self.ticks(", columns: { open: o }"))
+        let missing = try job.retention("check")
+        #expect(missing.status == 78 && missing.output.contains("no entity 'candle_1m'"), "\(missing)")
+        try job.change("CREATE TABLE candle_1m (symbol TEXT, time INTEGER, o TEXT, PRIMARY KEY (time))")
+        let text = try job.retention("check")
+        #expect(text.output.contains("candle_1m.o is a column for text"), "\(text)")
+        #expect(text.output.contains("has no attribute 'high'"), "\(text)")
+        let run = try job.retention("run")
+        #expect(run.status == 78)
+        try job.change(
+            """
+            DROP TABLE candle_1m;
+            CREATE TABLE candle_1m (symbol TEXT, time INTEGER, o NUMERIC, high NUMERIC, low NUMERIC, close NUMERIC,
+                volume INTEGER, count INTEGER, open_time INTEGER, close_time INTEGER, price_volume NUMERIC, PRIMARY KEY (time));
+            """)
+        let key = try job.retention("check")
+        #expect(key.output.contains("the primary key of candle_1m must be symbol, time"), "\(key)")
+    }
+
+    /// A trigger that changes what is written: the batch is rolled back, and no tick is lost.
+    @Test func candlesThatDoNotAgreeAreRolledBack() throws {
+        let job = try job(Self.ticks())
+        let asOf = ["--as-of", "2026-01-01T00:10:00Z"]
+        #expect(try job.report(asOf).rules[0].deleted == 0)
+        try job.change(
+            """
+            CREATE TRIGGER wrong AFTER INSERT ON candle_1m BEGIN UPDATE candle_1m SET high = high + 1 WHERE rowid = NEW.rowid; END
+            """)
+        let run = try job.report("--as-of", "2026-01-02T12:00:30Z")
+        #expect(run.rules[0].outcome == "failed" && run.rules[0].deleted == 0 && run.exitCode != 0, "\(run)")
+        #expect(run.rules[0].message?.contains("is not what was written") == true)
+        #expect(try job.number("SELECT count(*) FROM Tick") == 10_000)
+        #expect(try job.number("SELECT count(*) FROM candle_1m") == 0)
+    }
+
+    @Test func aRuleThatLosesItsRollupIsWider() throws {
+        let job = try job(Self.ticks())
+        _ = try job.report("--as-of", "2026-01-02T05:00:00Z")
+        let plain = Self.ticks().split(separator: "\n").filter { !$0.contains("rollup") }.joined(separator: "\n")
+        try job.folder.write("version: 1\nstore: prices.sqlite\nrules:\n\(plain)\n", to: "retention.yaml")
+        let run = try job.report("--as-of", "2026-01-02T06:00:00Z")
+        #expect(run.exitCode == 65 && run.rules[0].refusal == "policy_widened", "\(run)")
+        #expect(run.rules[0].widened?.changes.map(\.key) == ["rollup"])
+    }
+}
