@@ -41,9 +41,6 @@ package struct CandleBuilder: Sendable {
     /// Makes a builder without rows.
     package init(_ buckets: CandleBuckets) { self.buckets = buckets }
 
-    /// How many candles of the changed ones the store does not have.
-    package var createdCount: Int { changes.count { $0.before == nil } }
-
     /// Adds a row.
     ///
     /// - Parameters:

@@ -13,8 +13,9 @@ package struct CandleTally: Hashable, Sendable {
     /// Adds the candles of a batch, which follows those before it in time.
     package mutating func add(_ batch: CandleBuilder) {
         guard let end = batch.changes.map(\.key.bucket.upperBound).max() else { return }
-        created += batch.createdCount
-        changed += batch.changes.count { $0.before != nil && !latest.contains($0.key) }
+        for change in batch.changes where !latest.contains(change.key) {
+            if change.before == nil { created += 1 } else { changed += 1 }
+        }
         latest = latest.filter { $0.bucket.upperBound == end }
         latest.formUnion(batch.changes.lazy.map(\.key).filter { $0.bucket.upperBound == end })
     }

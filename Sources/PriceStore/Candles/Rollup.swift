@@ -35,26 +35,23 @@ package struct Rollup: Hashable, Sendable {
         self.allowsNonPositive = allowsNonPositive
     }
 
-    /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none.
+    /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none. Of
+    /// candles the prices were found good before.
     package var isPriced: StorePredicate {
-        let least = allowsNonPositive ? -Double.greatestFiniteMagnitude : Double.leastNonzeroMagnitude
-        func isPrice(_ name: String) -> StorePredicate {
+        func isNumber(_ name: String, atLeast least: Double = -.greatestFiniteMagnitude) -> StorePredicate {
             .between(name, .real(least), .real(.greatestFiniteMagnitude))
-        }
-        func isNumber(_ name: String) -> StorePredicate {
-            .between(name, .real(-.greatestFiniteMagnitude), .real(.greatestFiniteMagnitude))
         }
         switch source {
         case .prices(let price, let volume):
-            return volume.map { isPrice(price) && (.isNull($0) || isNumber($0)) } ?? isPrice(price)
+            let isPrice =
+                allowsNonPositive ? isNumber(price) : isNumber(price, atLeast: .leastNonzeroMagnitude)
+            return volume.map { isPrice && (.isNull($0) || isNumber($0)) } ?? isPrice
         case .candles(let names):
-            let prices = [CandleField.open, .high, .low, .close].map { isPrice(names[$0]) }
-            let sums = [CandleField.volume, .priceVolume].map { isNumber(names[$0]) }
+            let numbers = [CandleField.open, .high, .low, .close, .volume, .priceVolume].map { isNumber(names[$0]) }
             let times = [CandleField.openTime, .closeTime].map { time in
                 StorePredicate.date(DateRange(date.named(names[time])))
             }
-            let count = StorePredicate.between(names[.count], .integer(1), .integer(.max))
-            return .and(prices + sums + [count] + times)
+            return .and(numbers + [.between(names[.count], .integer(1), .integer(.max))] + times)
         }
     }
 }

@@ -7,13 +7,11 @@ extension SQLiteFile {
         guard let rollup = request.rollup else { return CandleTally() }
         return try run("making candles of \(request.entity)") { db in
             try snapshot(db) {
-                let delete = BatchDeleteRequest(request)
-                let scope = try scope(of: delete.fetchRequest, db)
-                let rows =
-                    SQLFragment(scope.from()) + whereClause(try condition(delete.fetchRequest.predicate, scope, db))
-                var tally = CandleTally()
-                tally.add(try CandleTable(rollup, of: scope, self, db).candles(of: rows))
-                return tally
+                let earlier = request.preceding.map(\.fetchRequest).filter { $0.entity == request.entity }
+                let fetch = BatchDeleteRequest(request).fetchRequest.besides(earlier.map(\.predicate))
+                let scope = try scope(of: fetch, db)
+                let rows = SQLFragment(scope.from()) + whereClause(try condition(fetch.predicate, scope, db))
+                return try CandleTable(rollup, of: scope, self, db).tally(of: rows)
             }
         }
     }

@@ -38,6 +38,26 @@ struct CandleTable {
     /// Makes candles of the rows of a FROM clause with its condition, and of those that the table has.
     func candles(of rows: SQLFragment) throws -> CandleBuilder {
         var builder = CandleBuilder(rollup.buckets)
+        try forEach(of: rows) { try builder.add($0, at: $1, group: $2, stored: stored) }
+        return builder
+    }
+
+    /// How many candles the rows would become.
+    func tally(of rows: SQLFragment) throws -> CandleTally {
+        var (tally, builder) = (CandleTally(), CandleBuilder(rollup.buckets))
+        try forEach(of: rows) {
+            try builder.add($0, at: $1, group: $2, stored: stored)
+            // Rows come in the order of their dates, so candles of the past need not be remembered.
+            guard builder.changes.count >= 10_000 else { return }
+            tally.add(builder)
+            builder = CandleBuilder(rollup.buckets)
+        }
+        tally.add(builder)
+        return tally
+    }
+
+    /// Reads rows in the order of their dates and keys, each as a candle.
+    private func forEach(of rows: SQLFragment, _ body: (Candle, Instant, [StoreValue]) throws -> Void) throws {
         let query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM ") + rows + " ORDER BY \(order)"
         let statement = try connection.statement(query, db)
         let cursor = try Row.fetchCursor(statement)
@@ -49,11 +69,8 @@ struct CandleTable {
             guard let instant = instant(date), let candle = try candle(row, at: CandleTime(instant, date)) else {
                 throw failure("a row has no date or no price")
             }
-            try refusing {
-                try builder.add(candle, at: instant, group: groups.map { StoreValue(row, column: $0) }, stored: stored)
-            }
+            try refusing { try body(candle, instant, groups.map { StoreValue(row, column: $0) }) }
         }
-        return builder
     }
 
     private func candle(_ row: OpaquePointer, at time: CandleTime) throws -> Candle? {

@@ -13,6 +13,8 @@ struct BatchDelete {
     var objectIDs: [ObjectID] = []
     /// The candles that the rows of this batch, and of those before it, have become.
     private(set) var candles: CandleTally
+    /// Rows of this batch that became candles.
+    private var rolledUpCount = 0
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
     /// Whether the rows to go are noted one by one before they go.
@@ -69,6 +71,7 @@ struct BatchDelete {
         let before = deletedCount
         try deleteRows(condition, by: path, rows)
         try table.write(made, deletedCount: deletedCount - before)
+        rolledUpCount += made.totals.rowCount
         candles.add(made)
     }
 
@@ -113,6 +116,12 @@ struct BatchDelete {
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
         let next = try runOnce()
+        // Whatever the technique, no row goes that did not become a candle.
+        guard request.rollup == nil || rolledUpCount == deletedCount else {
+            throw StoreError(
+                .defect, store: connection.name,
+                message: "\(deletedCount) rows were deleted, and \(rolledUpCount) of them became candles")
+        }
         return isUnfinished ? request.continuation ?? .beginning : next
     }
 
@@ -175,7 +184,8 @@ struct BatchDelete {
     /// are read in the table itself, whatever an index says of them.
     private func deletesAllRows() throws -> Bool {
         let scope = statement.scope
-        guard archiver == nil, objects == nil, !choosesRows, scope.isTable, scope.table.managed == nil,
+        guard archiver == nil, request.rollup == nil, objects == nil, !choosesRows, scope.isTable,
+            scope.table.managed == nil,
             scope.table.entity.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
         else { return false }
         let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.fromTable)"), db)

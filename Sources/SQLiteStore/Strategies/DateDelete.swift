@@ -4,14 +4,12 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the oldest rows up to the limit where no index gives them in the order of their dates.
     ///
-    /// All rows that the pass is to delete are listed once, by date and key, in a temporary table. Rows of one date are
-    /// deleted in one batch.
+    /// All rows that the pass is to delete were listed before, by date and key, in a temporary table. Rows of one date are
+    /// deleted in one batch. A row that is not to be deleted any more stays.
     mutating func dates() throws -> BatchContinuation? {
-        guard let date = statement.date?.sql else {
-            throw StoreError(.unsupported, store: connection.name, message: "the delete has no date")
+        guard let list = connection.temporaries.dateList else {
+            throw StoreError(.unsupported, store: connection.name, message: "the dates of the rows are not listed")
         }
-        if request.place == nil { try connection.makeDateList(statement, date, db) }
-        guard let list = connection.temporaries.dateList else { return nil }
         let first = try connection.row(SQLFragment("SELECT min(date) FROM temp.\(list)"), db)?.first
         guard let first, !first.isNull else { return try connection.dropDateList(db) }
         let offset = request.fetchRequest.fetchLimit.map { [$0.databaseValue] }
@@ -24,25 +22,39 @@ extension BatchDelete {
         }
         let columns = statement.scope.key.indices.map { "k\($0)" }.joined(separator: ", ")
         let keys = SQLFragment("SELECT \(columns) FROM temp.\(list)") + connection.whereClause(stretch ?? .always)
-        try deleteChecked(.all([statement.isAmong(keys), statement.condition()]), by: .any, nil)
+        let rows = SQLFragment.all([statement.isAmong(keys), statement.condition()])
+        if let end, first == end, try !mayGoTogether(rows, by: .any) { return try connection.dropDateList(db) }
+        try deleteChecked(rows, by: .any, nil)
         guard let stretch else { return try connection.dropDateList(db) }
         try connection.execute(SQLFragment("DELETE FROM temp.\(list) WHERE ") + stretch, db)
         return BatchContinuation(position: [end ?? .null])
     }
+
+    /// Whether rows of one date, which become candles together, are no more than a limit of the rule allows.
+    func mayGoTogether(_ rows: SQLFragment, by path: RowPath) throws -> Bool {
+        guard let most = request.allowedRows else { return true }
+        return try connection.count(SQLFragment("SELECT count(*) FROM ") + statement.rows(rows, by: path), db) <= most
+    }
 }
 
 extension SQLiteFileConnection {
-    fileprivate func makeDateList(_ statement: DeleteStatement, _ date: DateSQL, _ db: Database) throws {
-        try dropDateList(db)
-        let list = temporaryName("dates")
-        let keys = statement.scope.key.indices.map { "k\($0)" }
-        let columns = (["date"] + keys).joined(separator: ", ")
-        try execute(SQLFragment("CREATE TEMP TABLE \(list) (\(columns), PRIMARY KEY (\(columns))) WITHOUT ROWID"), db)
-        let values = ([date.orderValue] + statement.scope.key).joined(separator: ", ")
-        try execute(
-            SQLFragment("INSERT INTO temp.\(list) ") + statement.select(values, of: statement.condition(), by: .any)
-                + " ORDER BY \(values)", db)
-        temporaries.dateList = list
+    /// Lists the rows that become candles by their dates. It reads the whole table, so it is done before the transaction
+    /// that would keep writers waiting.
+    func makeDateList(of request: DeleteWork, _ db: Database) throws {
+        guard let rollup = request.rollup else { return }
+        try snapshot(db) {
+            try dropDateList(db)
+            let scope = try scope(of: request.fetchRequest, db)
+            let list = temporaryName("dates")
+            let columns = (["date"] + scope.key.indices.map { "k\($0)" }).joined(separator: ", ")
+            try execute(
+                SQLFragment("CREATE TEMP TABLE \(list) (\(columns), PRIMARY KEY (\(columns))) WITHOUT ROWID"), db)
+            let values = ([try dateSQL(rollup.date, scope, db).orderValue] + scope.key).joined(separator: ", ")
+            try execute(
+                SQLFragment("INSERT INTO temp.\(list) SELECT \(values) FROM \(scope.from())")
+                    + whereClause(try condition(request.fetchRequest.predicate, scope, db)) + " ORDER BY \(values)", db)
+            temporaries.dateList = list
+        }
     }
 
     /// - Returns: nil, for the end of a pass.

@@ -42,8 +42,10 @@ extension BatchDelete {
             try delete(whole?.rows ?? rows(stretch), sorted: sorted, isChecked: whole != nil)
         }
         if request.rollup != nil {
-            // Rows of one date become candles together, however many they are.
-            if deletedCount == before { try delete(rows(DateSQL.Stretch(at: value)), by: .date) }
+            guard deletedCount == before else { return boundary }
+            let together = rows(DateSQL.Stretch(at: value))
+            guard try mayGoTogether(together, by: .date) else { return nil }
+            try delete(together, by: .date)
         } else if deletedCount - before < limit {
             try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), by: .date)
         }

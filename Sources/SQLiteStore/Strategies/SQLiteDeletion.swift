@@ -68,6 +68,7 @@ final class SQLiteDeletion: Deletion {
     private func deletePart(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
+        part.allowedRows = request.maxRows.map { $0 - deletedCount }
         if let only = bounds.only {
             part.technique = .whole
             part.maxLock = nil

@@ -77,6 +77,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var archiveRule: String?
     /// What the rows become in the transaction that deletes them; nil: nothing.
     var rollup: Rollup?
+    /// The most rows that a limit of the rule still allows: rows of one date go together only up to it. Nil: no limit.
+    var allowedRows: Int?
     /// The candles that the rows of earlier batches have become.
     var candles = CandleTally()
     /// Whether the delete was planned by a survey: then it is not carried out on another schema.

@@ -146,6 +146,39 @@ struct CandleDeleteTests {
         #expect(try store.rows("SELECT open, close, count FROM candle") == ["1.0|5.0|5"])
     }
 
+    @Test(arguments: [true, false]) func rowsOfOneDateAreNoMoreThanALimitAllows(index: Bool) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price REAL)",
+            index ? "CREATE INDEX tick_at ON tick (at)" : "",
+            "INSERT INTO tick (at, price) VALUES (1767225600, 1), (1767225601, 2), (1767225601, 3), (1767225601, 4)")
+        var request = (index ? Kind.byDate : .withoutIndex).request()
+        request.maxRows = 3
+        #expect(try delete(request, from: store, rows: 2).counts == [1, 0])
+        request.maxRows = 4
+        #expect(try delete(request, from: store, rows: 2).counts.reduce(0, +) == 3)
+    }
+
+    /// A technique that somebody asks for makes candles too, or is refused.
+    @Test(arguments: Technique.allCases) func noTechniqueDeletesWithoutCandles(_ technique: Technique) throws {
+        let store = try Kind.withoutIndex.make(3)
+        var request = Kind.withoutIndex.request()
+        request.technique = technique.rawValue
+        let isPossible = technique == .whole || technique == .dates
+        do {
+            try delete(request, from: store, rows: technique == .whole ? nil : 50)
+            let counts = try store.rows("SELECT sum(count) FROM candle")
+            #expect(isPossible && counts == ["400"])
+        } catch let error as StoreError {
+            #expect(!isPossible && error.kind == .unknownName, "\(error)")
+            #expect(try store.rows("SELECT count(*) FROM tick") == ["400"])
+        }
+        var work = DeleteWork(BatchDeleteRequest(Kind.withoutIndex.request(), resultType: .count))
+        (work.technique, work.rollup) = (technique, request.rollup)
+        _ = try? store.writer().execute(work)
+        let counts = try store.rows("SELECT (SELECT count(*) FROM tick) + (SELECT coalesce(sum(count), 0) FROM candle)")
+        #expect(counts == ["400"])
+    }
+
     @Test func aSumThatIsTooLargeChangesNothing() throws {
         let store = try TemporaryStore(
             "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price INTEGER)",
