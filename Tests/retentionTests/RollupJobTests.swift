@@ -43,6 +43,7 @@ struct RollupJobTests {
             date_format: unix_milliseconds
             max_age: 1d
             allow_empty: true
+            digest: true
             rollup: { into: candle_1h, every: 1h, from: candles }
 
         """
@@ -156,6 +157,65 @@ struct RollupJobTests {
         #expect(run.rules[0].message?.contains("is not what was written") == true)
         #expect(try job.number("SELECT count(*) FROM Tick") == 10_000)
         #expect(try job.number("SELECT count(*) FROM candle_1m") == 0)
+    }
+
+    @Test func rowsThatBecomeCandlesAreNotArchivedOrPlanned() throws {
+        let job = try job(Self.ticks())
+        let plan = try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
+        #expect(
+            plan.status != 0 && plan.errors.contains("a plan cannot hold rows of Tick that become candles"), "\(plan)")
+        try job.folder.write(
+            "version: 1\nstore: prices.sqlite\narchive: { folder: . }\nrules:\n\(Self.ticks())", to: "retention.yaml")
+        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
+            let end = try job.launch(arguments)
+            #expect(
+                end.status == 78
+                    && (end.output + end.errors).contains("rows that become candles cannot be archived yet"), "\(end)")
+        }
+    }
+
+    /// Objects that belong to a symbol become candles of it; those to which others belong do not.
+    @Test func objectsBecomeCandles() throws {
+        let folder = try TemporaryFolder()
+        func goldPrices(_ shape: String) throws {
+            try? FileManager.default.removeItem(at: folder.url.appending(path: "prices.sqlite"))
+            let end = try LaunchedProgram.run(
+                "goldprices",
+                [
+                    "prices.sqlite", "--core-data", "--relationship", shape, "--rows", "3000", "--every", "60",
+                    "--until",
+                    "2026-01-03T00:00:00Z",
+                ], in: folder.url)
+            try #require(end.status == 0, "\(end)")
+        }
+        try folder.write(
+            """
+            version: 1
+            store: prices.sqlite
+            rules:
+              - name: gold
+                entity: YahooGoldPricePoint
+                date_attribute: updateTime
+                max_age: 1d
+                rollup: { into: candle, every: 1h, per: [symbol], price: price, volume: volume }
+
+            """, to: "retention.yaml")
+        func launch(_ arguments: String...) throws -> LaunchedProgram.Ending {
+            try LaunchedProgram.run("retention", arguments, in: folder.url)
+        }
+        try goldPrices("symbol")
+        let run = try launch("run", "--as-of", "2026-01-03T00:30:00Z", "--format", "json")
+        #expect(run.status == 0, "\(run)")
+        let rule = try Report(json: run.output).rules[0]
+        // From 2025-12-31T22:00Z to 2026-01-02T00:00Z.
+        #expect(rule.cutoff == "2026-01-02T00:00:00Z" && rule.deleted == 1560 && rule.candlesCreated == 26, "\(rule)")
+        let again = try launch("run", "--as-of", "2026-01-03T00:30:00Z", "--format", "json")
+        #expect(try Report(json: again.output).rules[0].deleted == 0, "\(again)")
+        try goldPrices("detail")
+        let detail = try launch("check")
+        #expect(
+            detail.status == 78
+                && detail.output.contains("rows of PriceDetail refer to rows of YahooGoldPricePoint"), "\(detail)")
     }
 
     @Test func aRuleThatLosesItsRollupIsWider() throws {

@@ -182,6 +182,8 @@ extension WidenedRule {
         if let limit = old.limits.maxFraction, let readable = survey.readableCount, readable > 0 {
             isAll = isAll || Double(survey.expiredCount) / Double(readable) > limit
         }
+        // What became candles would not be there for others.
+        isAll = isAll || changes.contains { $0.key == "rollup" }
         if step.rule.allowEmpty, !old.allowEmpty { isAll = isAll || !survey.leavesReadableRows }
         if old.relationships != step.rule.relationships {
             var asBefore = request

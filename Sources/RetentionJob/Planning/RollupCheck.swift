@@ -20,10 +20,10 @@ struct RollupCheck {
     }
 
     mutating func run() throws(StoreError) {
-        if let other = entity.incomingRelationships.first {
+        if let other = try referrer() {
             report(
                 "rollup",
-                "rows of \(other.source) refer to rows of \(entity.name), which cannot become candles for that reason")
+                "rows of \(other) refer to rows of \(entity.name), which cannot become candles for that reason")
         }
         checkSource()
         checkLength()
@@ -37,6 +37,24 @@ struct RollupCheck {
     }
 
     // MARK: The rows
+
+    /// An entity whose rows refer to the rows, or go with them; nil: there is none.
+    private func referrer() throws(StoreError) -> String? {
+        if let other = entity.incomingRelationships.first { return other.source }
+        guard let model = entity.model else { return nil }
+        for own in model.relationships {
+            let destination = try reader.entity(named: own.destination)?.model?.relationships ?? []
+            let inverse = destination.first { $0.name == own.inverse }
+            // A row refers to another one itself if it is one of many, or if the other knows nothing of it.
+            let isReference = !own.isToMany && (inverse?.isToMany ?? (own.inverse == nil))
+            if !isReference || own.deleteRule == .cascade || own.deleteRule == .deny { return own.destination }
+        }
+        for name in try reader.entityNames() {
+            let others = try reader.entity(named: name)?.model?.relationships ?? []
+            if others.contains(where: { $0.destination == entity.name && $0.inverse == nil }) { return name }
+        }
+        return nil
+    }
 
     private mutating func checkSource() {
         for name in setting.per where entity.attribute(named: name) == nil {
