@@ -303,7 +303,7 @@ def try_feed(program, chance, folder):
         for link in range(len(feed.chain)):
             is_killed = False
             if chance.random() < 0.3:
-                end = program.run(folder, *options(as_of), faults={"KILL_AT": chance.randint(1, 60)})
+                end = program.run(folder, *options(as_of), faults={"KILL_AT": chance.randint(1, chance.choice([60, 600]))})
                 require(end.returncode in (0, -9), "ends with", end.returncode, end.stderr)
                 is_killed = end.returncode == -9
                 killed += is_killed
