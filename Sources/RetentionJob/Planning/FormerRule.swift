@@ -9,7 +9,7 @@ struct FormerRule {
     private(set) var widened: WidenedRule?
     /// What has changed without making it wider.
     private(set) var narrowed: [RuleChange] = []
-    /// Expired rows that came back; nil: that cannot be told.
+    /// Expired rows that came back; nil: that is not known.
     private(set) var late: LateRows?
 
     /// Compares a rule with the past.
