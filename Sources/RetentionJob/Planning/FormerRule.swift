@@ -26,6 +26,7 @@ struct FormerRule {
         func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
         var named = rule
         named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
+        named.thin?.per = rule.thin?.per.map(spelled) ?? []
         let record = RecordedRule(
             named, entity: entity.name, date: spelled(request.date.name), zone: planner.policy.timezone)
         self.record = record

@@ -149,6 +149,7 @@ package struct ReviewPage {
                     ? "<span class=\"bad\">refused: \(HTMLText.escaped(rule.refusal?.rawValue ?? ""))</span>"
                     : HTMLText.escaped(rule.outcome == .planned ? "ready" : rule.outcome.rawValue)
                         + (rule.late.map { $0 > 0 ? "; \(Figures.grouped($0)) came back" : "" } ?? "")
+                        + (rule.keptByTier.isEmpty ? "" : "; keeps \(Figures.tiers(rule.keptByTier))")
                 return (
                     [
                         HTMLText.escaped(rule.name), state,
