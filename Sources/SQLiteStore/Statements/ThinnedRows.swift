@@ -154,9 +154,12 @@ private struct ThinningQuery {
             let indexed = (["value"] + collated).joined(separator: ", ")
             try run(SQLFragment("CREATE INDEX temp.\(ends)_values ON \(ends) (\(indexed))"))
         }
-        // With a range of dates beside it, SQLite would search for that instead of the one date.
+        // With a range of dates beside it, SQLite would search for that instead of the one date. A plus takes an affinity away
+        // that no column of the other table has, so that its index is used.
+        let plus = isSought ? "" : "+"
         let same =
-            ["\(date.orderValue) = \(ends).value"] + zip(groups, names).map { "\($0) IS \(ends).\($1)" }
+            ["\(plus)\(date.orderValue) = \(ends).value"]
+            + zip(groups, names).map { "\(plus)\($0) IS \(ends).\($1)" }
         let direction = thinning.pick == .last ? "DESC" : "ASC"
         let order = scope.key.map { "\($0) \(direction)" }.joined(separator: ", ")
         var inner = SQLFragment("SELECT " + names.map { "\(ends).\($0), " }.joined())
@@ -170,7 +173,7 @@ private struct ThinningQuery {
             ? "\(ends) CROSS JOIN \(scope.from())" : "\(scope.from()) CROSS JOIN \(ends)"
         inner =
             inner + "row_number() OVER (PARTITION BY \(ends).rowid ORDER BY \(order)) AS place FROM \(source)"
-            + store.whereClause(.all([SQLFragment(same.joined(separator: " AND ")), among]))
+            + store.whereClause(.all([SQLFragment(same.joined(separator: " AND ")), isSought ? among : self.rows]))
         let young = thinning.tiers.indices.map { "young\($0)" }
         let all = names + ["value", "expired"] + keys + young
         try run(
