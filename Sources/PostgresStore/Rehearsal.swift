@@ -96,9 +96,11 @@ extension PostgresReader {
         } catch let outcome as Rejection {
             return outcome.isIgnored ? .ignored : .rejected(outcome.reason)
         } catch {
-            let told = StoreError(error, store: name, doing: "rehearsing a row of \(entity)")
-            guard told.engineCode != nil, [.constraint, .unsupported].contains(told.kind) else { throw told }
-            return .rejected(told.message)
+            let storeError = StoreError(error, store: name, doing: "rehearsing a row of \(entity)")
+            guard storeError.engineCode != nil, [.constraint, .unsupported].contains(storeError.kind) else {
+                throw storeError
+            }
+            return .rejected(storeError.message)
         }
     }
 

@@ -67,16 +67,13 @@ extension PolicyBuilder {
                     mark, "'\(key)' must be longer than 'max_age' (\(maxAge.written)); younger rows are kept anyway")
             }
             if let former, former.tier.isAtLeast(tier, isUTC: reader.zone.isUTC) {
-                let isSame = tier.isAtLeast(former.tier, isUTC: reader.zone.isUTC)
-                // A month does not consist of whole weeks, so its pick need not be that of a week.
-                if !isSame || former.tier.unit != .week {
-                    reader.report(
-                        mark,
-                        "'\(key)' must be longer than '\(former.key)' (\(former.tier.age?.written ?? "forever")), which "
-                            + "keeps more rows of the same time")
-                }
+                reader.report(
+                    mark,
+                    "'\(key)' must be longer than '\(former.key)' (\(former.tier.age?.written ?? "forever")), which "
+                        + "keeps more rows of the same time")
             }
-            former = (key, tier)
+            // A month does not consist of whole weeks, so its pick need not be that of a week.
+            if unit != .week { former = (key, tier) }
         }
         let hasMistake = Rule.ThinSetting.units.contains { group[$0.key] != nil }
         if setting.tiers.isEmpty, !hasMistake, group.misspelt.isEmpty {

@@ -6,33 +6,19 @@ import Testing
 @testable import SQLiteStore
 
 struct DateRangeTests {
-    struct Column: CustomTestStringConvertible, Sendable {
-        var encoding: DateEncoding
-        var type: String
-        var testDescription: String { "\(encoding) in \(type)" }
-    }
-
-    private static let formats: [(DateEncoding, String)] = [
-        (.unixSeconds, "INTEGER"), (.unixMilliseconds, ""), (.appleSeconds, "REAL"), (.unixDays, "INTEGER"),
-        (.julianDay, "REAL"), (.yyyymmdd, "INTEGER"), (.yyyymmdd, "TEXT"), (.yyyymmddhhmmss, ""), (.iso8601, "TEXT"),
-        (.iso8601, ""),
+    static let columns: [DateRanges.Column] = [
+        .init(.unixSeconds, "INTEGER"), .init(.unixMilliseconds, ""), .init(.appleSeconds, "REAL"),
+        .init(.unixDays, "INTEGER"), .init(.julianDay, "REAL"), .init(.yyyymmdd, "INTEGER"), .init(.yyyymmdd, "TEXT"),
+        .init(.yyyymmddhhmmss, ""), .init(.iso8601, "TEXT"), .init(.iso8601, ""),
     ]
-    static let columns = formats.map { Column(encoding: $0.0, type: $0.1) }
 
-    @Test(arguments: columns, ["UTC", "Europe/Berlin", "Pacific/Kiritimati"])
-    func aRangeWithTwoEndsIsTheDifferenceOfTwo(_ column: Column, zone: String) throws {
-        let date = DateAttribute(
-            name: "at", encoding: column.encoding, zone: try #require(CalendarZone(identifier: zone)),
-            earliest: try #require(Instant(iso8601: "1980-01-01")))
-        var values = DateRanges.ends.flatMap { end in
-            [-400, -40, -2, -1, 0, 1, 2].map {
-                column.encoding.value(of: end.advanced(byMicroseconds: $0 * 43_200_000_000), zone: date.zone)
-            }
-        }
-        if column.encoding == .iso8601 { values = DateRanges.texts.map { .text($0) } }
+    @Test(arguments: columns, DateRanges.zones)
+    func aRangeWithTwoEndsIsTheDifferenceOfTwo(_ column: DateRanges.Column, zone name: String) throws {
+        let zone = try #require(CalendarZone(identifier: name))
+        let date = column.date(in: zone)
         let store = try TemporaryStore("CREATE TABLE r (id INTEGER PRIMARY KEY, at \(column.type))")
         try store.change { db in
-            for value in values + [.null, .integer(0), .real(1e300), .text("gold")] {
+            for value in column.values(in: zone) + [.null, .integer(0), .real(1e300), .text("gold")] {
                 try db.execute(sql: "INSERT INTO r (at) VALUES (?)", arguments: [value.databaseValue])
             }
         }

@@ -107,13 +107,45 @@ struct ThinningTests {
                 sql: "INSERT INTO price VALUES (500, \(86_400 * 1005 + 60)); DELETE FROM price WHERE id = \(gone)")
         }
         while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
-        // Of the day that has lost its pick all others are left, for the next run.
+        // Of the day that has lost its pick all others are left, until they are counted.
         let days = "SELECT at / 86400 - 1000 FROM price ORDER BY 1"
         #expect(try store.rows(days) == (0...7).map(String.init) + Array(repeating: "8", count: 9) + ["9"])
+        #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.deletion)) == 8)
         #expect(try writer.survey(request).expiredCount == 8)
         _ = try Laws.carryOut(request, batchRows: 20, on: writer)
         #expect(try store.rows(days) == (0..<10).map(String.init))
         #expect(try store.rows("SELECT id FROM price WHERE id > 79 AND id < 90") == [pick == .last ? "88" : "81"])
+    }
+
+    /// It changes no pick, so the rows go that would have gone without it: also those of buckets that their tier has let go.
+    @Test(arguments: [Thinning.Pick.last, .first])
+    func aCommitThatIsAboutOtherRowsKeepsNone(_ pick: Thinning.Pick) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER)", "CREATE INDEX price_at ON price (at)",
+            "CREATE TABLE other (x)",
+            """
+            WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 399)
+            INSERT INTO price SELECT n, 86400000 + n * 900 FROM n
+            """)
+        let date = DateAttribute(name: "at", encoding: .unixSeconds)
+        var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 86_400_000 + 400 * 900))
+        request.thinning = Thinning(
+            tiers: [
+                .init(.hour, since: Instant(unixSeconds: 86_400_000 + 200 * 900)), .init(.day, since: .distantPast),
+            ], pick: pick, groupedBy: [], among: .all, date: date)
+        let writer = try store.writer()
+        let expired = try writer.survey(request).expiredCount
+        let deletion = try writer.deletion(of: request)
+        var deleted = try deletion.deleteNext(DeletionBounds(rows: 20)).result.deletedCount
+        try store.change { try $0.execute(sql: "INSERT INTO other VALUES (1)") }
+        var hasMore = true
+        while hasMore {
+            let part = try deletion.deleteNext(DeletionBounds(rows: 20))
+            deleted += part.result.deletedCount
+            hasMore = part.hasMore
+        }
+        #expect(deleted == expired)
+        #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.deletion)) == 0)
     }
 
     @Test func rowsOfOneDateAreToldApartByTheirKeys() throws {

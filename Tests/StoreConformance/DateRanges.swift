@@ -16,6 +16,32 @@ package enum DateRanges {
         "2024-10-27T02:30", "2024-10-27T02:30Z", "gold", "", "1850-01-01",
     ]
 
+    /// A column of a kind of store that holds dates of a format.
+    package struct Column: Hashable, Sendable, CustomStringConvertible {
+        package let encoding: DateEncoding
+        package let type: String
+        package var description: String { "\(encoding) in \(type)" }
+
+        package init(_ encoding: DateEncoding, _ type: String) { (self.encoding, self.type) = (encoding, type) }
+
+        /// The attribute `at` with this column in a zone.
+        package func date(in zone: CalendarZone) -> DateAttribute {
+            DateAttribute(name: "at", encoding: encoding, zone: zone, earliest: Instant(unixSeconds: 315_532_800))
+        }
+
+        /// Values around all ends.
+        package func values(in zone: CalendarZone) -> [StoreValue] {
+            if encoding == .iso8601 { return texts.map { .text($0) } }
+            return ends.flatMap { end in
+                [-400, -40, -2, -1, 0, 1, 2].map {
+                    encoding.value(of: end.advanced(byMicroseconds: $0 * 43_200_000_000), zone: zone)
+                }
+            }
+        }
+    }
+
+    package static let zones = ["UTC", "Europe/Berlin", "Pacific/Kiritimati"]
+
     /// The ranges that are not the difference of two, of every pair of ends; a text, too, if the ranges hardly differ.
     package static func failures(
         _ date: DateAttribute, of entity: String, _ reader: any RetentionReader

@@ -12,7 +12,7 @@ extension PostgresDatabase {
             let reach = try reach(of: table, rule)
             for table in reach.losing {
                 if table.hasChildren, !table.isHypertable {
-                    return "other tables inherit from \(table.name), and their rows could not be told apart"
+                    return "other tables inherit from \(table.name), and their rows could not be distinguished"
                 }
                 if table.entity.attributes.count >= Self.mostColumns {
                     return "\(table.name) has \(Self.mostColumns) columns, and a table of the archive needs one more"
@@ -58,7 +58,7 @@ extension PostgresDatabase {
         }
         for table in reach.losing where try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty {
             return
-                "\(table.name) has compressed chunks, and what its triggers delete cannot be told from what the server does"
+                "\(table.name) has compressed chunks, and what its triggers delete cannot be distinguished from what the server does"
         }
         let cleared = try clearedReferences(reach).map(\.table)
         let deletes = "\\mdelete\\s+from\\M|\\m(truncate|execute|perform|call|merge)\\M"

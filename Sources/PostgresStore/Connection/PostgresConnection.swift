@@ -182,11 +182,12 @@ public class PostgresConnection {
             do {
                 return try body()
             } catch {
-                let told = StoreError(error, store: name, doing: what)
-                guard told.kind == .unreachable, isRepeatable, transactionDepth == 0, ContinuousClock.now < end else {
-                    throw told
+                let storeError = StoreError(error, store: name, doing: what)
+                guard storeError.kind == .unreachable, isRepeatable, transactionDepth == 0, ContinuousClock.now < end
+                else {
+                    throw storeError
                 }
-                try reconnect(after: told)
+                try reconnect(after: storeError)
             }
         }
     }
@@ -291,19 +292,19 @@ public class PostgresConnection {
                     return value
                 }
             } catch {
-                let told = StoreError(error, store: name, doing: what)
+                let storeError = StoreError(error, store: name, doing: what)
                 failures += 1
-                if told.kind == .unreachable {
-                    try reconnect(after: told)
+                if storeError.kind == .unreachable {
+                    try reconnect(after: storeError)
                     if let committing, let number = committing.number, try isCommitted(number) {
                         return committing.value
                     }
-                    guard ContinuousClock.now < lossEnd else { throw told }
-                } else if told.isWorthRepeating, failures < 5 || isExclusive && ContinuousClock.now < lockEnd {
+                    guard ContinuousClock.now < lossEnd else { throw storeError }
+                } else if storeError.isWorthRepeating, failures < 5 || isExclusive && ContinuousClock.now < lockEnd {
                     recoverPrepared()
                     usleep(UInt32(20_000 << min(failures, 5)))
                 } else {
-                    throw told
+                    throw storeError
                 }
             }
         }

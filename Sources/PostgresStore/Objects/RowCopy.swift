@@ -20,10 +20,11 @@ extension PostgresWriter {
             }
             return inserted
         } catch {
-            let told = StoreError(error, store: name, doing: "adding rows to \(entity)")
+            let storeError = StoreError(error, store: name, doing: "adding rows to \(entity)")
             // 21000: two of the rows have one key, which one statement cannot replace twice.
-            let isOfOneRow = [.constraint, .unsupported].contains(told.kind) || told.engineCode == "SQLSTATE 21000"
-            guard told.engineCode != nil, isOfOneRow else { throw told }
+            let isOfOneRow =
+                [.constraint, .unsupported].contains(storeError.kind) || storeError.engineCode == "SQLSTATE 21000"
+            guard storeError.engineCode != nil, isOfOneRow else { throw storeError }
             return nil
         }
     }

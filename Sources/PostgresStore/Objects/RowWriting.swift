@@ -70,9 +70,11 @@ extension PostgresWriter {
             let changed = try transaction(.normal) { try execute(statement).changedCount }
             return changed > 0 || onConflict != .ignore ? .saved : .ignored
         } catch {
-            let told = StoreError(error, store: name, doing: "adding a row to \(entity)")
-            guard told.engineCode != nil, [.constraint, .unsupported].contains(told.kind) else { throw told }
-            return .rejected(Self.reason(told))
+            let storeError = StoreError(error, store: name, doing: "adding a row to \(entity)")
+            guard storeError.engineCode != nil, [.constraint, .unsupported].contains(storeError.kind) else {
+                throw storeError
+            }
+            return .rejected(Self.reason(storeError))
         }
     }
 

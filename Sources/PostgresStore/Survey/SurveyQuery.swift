@@ -97,7 +97,7 @@ extension PostgresDatabase {
         return try hypertableObstacle(table, request) ?? identityObstacle(table)
     }
 
-    /// Why what foreign keys do with the rows of a hypertable cannot be told, or nil.
+    /// Why what foreign keys do with the rows of a hypertable cannot be determined, or nil.
     private func hypertableObstacle(_ table: PostgresTable, _ request: SurveyRequest) throws -> String? {
         let reach = try reach(of: table, request.relationships)
         for key in reach.keys {

@@ -1,11 +1,16 @@
 /// A unit of the calendar. Units of one kind divide time into buckets; the smaller unit comes first.
 public enum CalendarUnit: String, Hashable, Sendable, CaseIterable {
-    case hour, day
+    /// An hour of a clock: one that the clock repeats is two.
+    case hour
+    /// From midnight to midnight: 23 to 25 hours.
+    case day
     /// Begins on Monday.
     case week
+    /// Begins on the first day.
     case month
     /// Begins in January, April, July and October.
     case quarter
+    /// Begins in January.
     case year
 }
 

@@ -4,7 +4,12 @@
 /// age it has not passed. Picks are chosen among all readable rows, those at or after the cutoff too.
 public struct Thinning: Hashable, Sendable {
     /// Which row of a bucket is kept. Among rows of one date the highest key is the last, the lowest the first.
-    public enum Pick: String, Hashable, Sendable, CaseIterable { case last, first }
+    public enum Pick: String, Hashable, Sendable, CaseIterable {
+        /// The row with the latest date.
+        case last
+        /// The row with the earliest date.
+        case first
+    }
 
     /// Buckets of one size.
     public struct Tier: Hashable, Sendable {

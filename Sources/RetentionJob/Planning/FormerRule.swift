@@ -9,7 +9,7 @@ struct FormerRule {
     private(set) var widened: WidenedRule?
     /// What has changed without making it wider.
     private(set) var narrowed: [RuleChange] = []
-    /// Expired rows that came back; nil: that cannot be told.
+    /// Expired rows that came back; nil: that is not known.
     private(set) var late: LateRows?
 
     /// Compares a rule with the past.
@@ -26,6 +26,7 @@ struct FormerRule {
         func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
         var named = rule
         named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
+        named.thin?.per = rule.thin?.per.map(spelled) ?? []
         let record = RecordedRule(
             named, entity: entity.name, date: spelled(request.date.name), zone: planner.policy.timezone)
         self.record = record

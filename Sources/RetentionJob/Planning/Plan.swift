@@ -52,7 +52,7 @@ package struct Plan: Sendable {
         package var widened: WidenedRule?
         /// What has changed since the last run without making it wider.
         package var narrowed: [RuleChange] = []
-        /// Expired rows that came back; nil: that cannot be told.
+        /// Expired rows that came back; nil: that is not known.
         package var late: LateRows?
         /// How long the survey took.
         package var elapsed: Duration = .zero

@@ -1,4 +1,5 @@
 package import PriceStore
+import RetentionPolicy
 
 /// Numbers, durations and instants for people. Only integer arithmetic is used: a formatter would load locale data in
 /// every run.
@@ -17,6 +18,11 @@ package enum Figures {
     /// A number and its noun: `1 rule`, `2,000 rows`.
     package static func count(_ number: Int, _ noun: String, plural: String? = nil) -> String {
         "\(grouped(number)) \(number == 1 ? noun : plural ?? noun + "s")"
+    }
+
+    /// How many rows each tier keeps, the longest one first: `41 monthly, 312 daily`.
+    package static func tiers(_ counts: [Survey.TierCount]) -> String {
+        counts.reversed().map { "\(grouped($0.rowCount)) \($0.unit.tierName)" }.joined(separator: ", ")
     }
 
     /// A part of a whole in percent with one decimal, rounded down, so that `100.0%` means all of it. Nil if the whole

@@ -119,7 +119,7 @@ package struct RunReport: Sendable {
         package var held = 0
         /// What each hold keeps of them; a row under two holds counts for both.
         package var keptByHold: [Survey.HeldCount] = []
-        /// Expired rows older than what an earlier run had left none of; nil: that cannot be told.
+        /// Expired rows older than what an earlier run had left none of; nil: that is not known.
         package var late: Int?
         /// Why the rule is wider than it was; nil: it is not, or no earlier run is known.
         package var widened: WidenedRule?

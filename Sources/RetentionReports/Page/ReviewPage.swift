@@ -150,6 +150,7 @@ package struct ReviewPage {
                     : HTMLText.escaped(rule.outcome == .planned ? "ready" : rule.outcome.rawValue)
                         + (rule.late.map { $0 > 0 ? "; \(Figures.grouped($0)) came back" : "" } ?? "")
                         + Self.candles(of: rule)
+                        + (rule.keptByTier.isEmpty ? "" : "; keeps \(Figures.tiers(rule.keptByTier))")
                 return (
                     [
                         HTMLText.escaped(rule.name), state,

@@ -169,9 +169,8 @@ package struct TextReport {
         guard rule.keptByRule > 0 else { return nil }
         let rows = "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by"
         guard !rule.keptByTier.isEmpty else { return rows + " keep_last" }
-        let tiers = rule.keptByTier.reversed().map { "\(Figures.grouped($0.rowCount)) \($0.unit.tierName)" }
         let isMore = rule.keptByTier.reduce(0) { $0 + $1.rowCount } != rule.keptByRule
-        return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(tiers.joined(separator: ", "))"
+        return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(Figures.tiers(rule.keptByTier))"
     }
 
     /// The candles that the rows became; nil: none.

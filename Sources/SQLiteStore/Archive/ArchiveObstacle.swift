@@ -39,7 +39,7 @@ extension SQLiteFile {
     }
 
     /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not let them back
-    /// in. Rows that triggers delete cannot be told from others of their table.
+    /// in. Rows that triggers delete cannot be distinguished from others of their table.
     private func danglingRows(
         _ request: SurveyRequest, _ table: SQLiteTable, deletedByTriggers: Set<String>, _ db: Database
     ) throws -> String? {

@@ -63,7 +63,7 @@ struct TriggerEffects {
             }
             for fired in triggers where fired.table == change.table && fired.text.fires(on: change.event) {
                 guard let effects = fired.text.effects else {
-                    unreadable = "what the trigger \(fired.name) does cannot be told"
+                    unreadable = "what the trigger \(fired.name) does cannot be determined"
                     return
                 }
                 if effects.replaces { replacing = fired.name }
@@ -98,11 +98,11 @@ struct TriggerEffects {
             if let trigger = changing[table], losing.contains(table) {
                 return
                     "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so it cannot be "
-                    + "told what they were before"
+                    + "determined what they were before"
             }
             if let trigger = changing[table], clearing.contains(table) {
                 return
-                    "the trigger \(trigger) changes rows of \(name), whose references are cleared, so it cannot be told what they "
+                    "the trigger \(trigger) changes rows of \(name), whose references are cleared, so it cannot be determined what they "
                     + "were before"
             }
             guard deleted.contains(table) else { continue }

@@ -43,7 +43,7 @@ struct TriggerText {
 
     func fires(on event: Event) -> Bool { self.event == nil || self.event == event }
 
-    /// The changes that its statements make, and whether they may replace rows; nil: that cannot be told.
+    /// The changes that its statements make, and whether they may replace rows; nil: that is not known.
     var effects: (changes: [Change], replaces: Bool)? {
         guard event != nil else { return nil }
         var scanner = SchemaText.Scanner(body)

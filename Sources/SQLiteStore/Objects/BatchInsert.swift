@@ -116,10 +116,10 @@ private struct BatchInsert {
     private func failure() -> any Error {
         let error = DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
         let what = "saving row \(rowCount) for \(scope.table.name), so none is saved"
-        var told = StoreError(error, store: connection.name, doing: what)
+        var storeError = StoreError(error, store: connection.name, doing: what)
         // A value that the column cannot hold breaks a constraint.
-        if error.resultCode == .SQLITE_MISMATCH { told.kind = .constraint }
-        return told
+        if error.resultCode == .SQLITE_MISMATCH { storeError.kind = .constraint }
+        return storeError
     }
 }
 

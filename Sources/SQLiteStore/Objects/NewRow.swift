@@ -47,7 +47,7 @@ extension SQLiteFileConnection {
         return NewRow(named.sorted { $0.column < $1.column }, onConflict)
     }
 
-    /// Inserts one row into a table; a broken constraint is told, everything else is thrown.
+    /// Inserts one row into a table; a broken constraint is the result, everything else is thrown.
     func insert(
         _ row: NewRow, into target: String, returning names: [String], _ onConflict: ConflictPolicy, _ db: Database
     ) throws -> Insertion {

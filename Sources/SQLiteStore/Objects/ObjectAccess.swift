@@ -106,7 +106,7 @@ extension SQLiteFileConnection {
         return scope
     }
 
-    /// The error for rows that cannot be told apart: those of a view, or of a table whose columns hide its rowid.
+    /// The error for rows that cannot be distinguished: those of a view, or of a table whose columns hide its rowid.
     func keyless(_ table: SQLiteTable) -> StoreError {
         StoreError(
             .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")

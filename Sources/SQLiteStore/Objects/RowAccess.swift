@@ -6,8 +6,7 @@ public import PriceStore
 extension SQLiteFile {
     /// How many rows a request finds.
     public func count(_ request: StoreFetchRequest) throws(StoreError) -> Int {
-        try run("counting the rows of \(request.entity)") { db in
-            let scope = try scope(of: request, db)
+        try reading(request, "counting the rows of \(request.entity)") { scope, db in
             let condition = whereClause(try condition(request.predicate, scope, db))
             guard request.fetchLimit != nil || request.fetchOffset > 0 else {
                 return try count(SQLFragment("SELECT count(*) FROM \(scope.from())") + condition, db)
@@ -20,8 +19,7 @@ extension SQLiteFile {
 
     /// The values of rows that a request finds.
     public func fetch(_ request: StoreFetchRequest, attributes: [String]) throws(StoreError) -> [[StoreValue]] {
-        try run("reading the rows of \(request.entity)") { db in
-            let scope = try scope(of: request, db)
+        try reading(request, "reading the rows of \(request.entity)") { scope, db in
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
             return try rows(try select(columns, request, scope, db), db)
         }
@@ -31,8 +29,7 @@ extension SQLiteFile {
     public func fetchRows(
         _ request: StoreFetchRequest, attributes: [String]
     ) throws(StoreError) -> [StoredRow] {
-        try run("reading the rows of \(request.entity)") { db in
-            let scope = try scope(of: request, db)
+        try reading(request, "reading the rows of \(request.entity)") { scope, db in
             let columns = try attributes.map { scope.column(try scope.attribute($0, store: name)) }
             let key = scope.identity
             guard !key.isEmpty else { throw keyless(scope.table) }
@@ -41,6 +38,17 @@ extension SQLiteFile {
                     objectID: objectID(scope, Array(row[..<key.count])),
                     values: Array(row[key.count...]))
             }
+        }
+    }
+
+    /// Reads rows of a request. The picks of a thinned rule are found by several statements, which must see the state that the
+    /// request is answered in.
+    private func reading<T>(
+        _ request: StoreFetchRequest, _ what: String, _ body: (RowScope, Database) throws -> T
+    ) throws(StoreError) -> T {
+        try run(what) { db in
+            func read() throws -> T { try body(scope(of: request, db), db) }
+            return request.predicate.isThinning ? try snapshot(db, read) : try read()
         }
     }
 

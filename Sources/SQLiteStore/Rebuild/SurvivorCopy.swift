@@ -109,11 +109,11 @@ final class SurvivorCopy {
         do {
             try body()
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            var told = StoreError(
+            var storeError = StoreError(
                 error, store: store.name,
                 doing: "a row that stays breaks a constraint of its table, so that no copy can hold it")
-            told.hint = "fix the row, or set limits.max_lock to 0, so that rows are deleted in batches"
-            throw told
+            storeError.hint = "fix the row, or set limits.max_lock to 0, so that rows are deleted in batches"
+            throw storeError
         }
     }
 

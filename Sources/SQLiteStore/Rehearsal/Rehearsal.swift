@@ -145,7 +145,7 @@ extension SQLiteFileConnection {
         }
         guard let last = numbers.max() else { return 1 }
         guard last < .max else {
-            throw notForetold(table, "it has a row with the largest possible rowid, so that the next one is random")
+            throw notPredictable(table, "it has a row with the largest possible rowid, so that the next one is random")
         }
         // Below 1 it is 1 without AUTOINCREMENT only if there is no row at all.
         return last + 1
@@ -195,7 +195,7 @@ extension SQLiteFileConnection {
     fileprivate func checkReplacement(_ row: NewRow, _ table: SQLiteTable) throws {
         guard row.onConflict == .replace else { return }
         guard table.entity.updateTriggers.isEmpty else {
-            throw notForetold(
+            throw notPredictable(
                 table,
                 "on_conflict is replace, and it has a trigger on UPDATE ("
                     + "\(table.entity.updateTriggers.map(\.name).joined(separator: ", ")))"
@@ -204,7 +204,7 @@ extension SQLiteFileConnection {
         let keyCount = table.indexes.filter(\.isUnique).count + (table.rowIDAlias == nil ? 0 : 1)
         for key in table.entity.incomingRelationships
         where keyCount > 1 && key.destinationAttributes.contains(where: { row.names($0) }) {
-            throw notForetold(
+            throw notPredictable(
                 table,
                 "on_conflict: replace may change \(key.destinationAttributes.joined(separator: ", ")) of "
                     + "\(table.name), to which \(key.source) refers")

@@ -40,7 +40,7 @@ struct ShadowTable {
 
 extension SQLiteFileConnection {
     /// What a run can do and a dry run cannot count.
-    func notForetold(_ table: SQLiteTable, _ reason: String) -> StoreError {
+    func notPredictable(_ table: SQLiteTable, _ reason: String) -> StoreError {
         StoreError(
             .unsupported, store: name,
             message: "a dry run cannot count the pending rows of \(table.name): \(reason) (unsupported_schema)",
@@ -50,7 +50,7 @@ extension SQLiteFileConnection {
     func makeShadow(_ table: SQLiteTable, _ db: Database) throws -> ShadowTable {
         func unsupported(_ reason: String) -> StoreError { StoreError(.unsupported, store: name, message: reason) }
         guard table.insertTriggers.isEmpty else {
-            throw notForetold(
+            throw notPredictable(
                 table, "it has a trigger on INSERT (\(table.insertTriggers.joined(separator: ", ")))")
         }
         guard table.entity.kind == .table, !table.keySQL.isEmpty else {
@@ -106,7 +106,7 @@ extension SQLiteFileConnection {
                 column.name.map { ShadowTable.UniqueKey.Column(name: $0, collation: column.collation) }
             }
             guard columns.count == index.columns.count else {
-                throw notForetold(table, "it has a unique index on an expression (\(index.name))")
+                throw notPredictable(table, "it has a unique index on an expression (\(index.name))")
             }
             var key = ShadowTable.UniqueKey(columns: columns)
             let text = try String.fetchOne(

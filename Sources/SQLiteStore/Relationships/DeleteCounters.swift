@@ -30,7 +30,7 @@ final class DeleteCounters {
         var fetch = request.fetchRequest
         held = try HeldRowsGuard.make(request, connection, db)
         triggers = try TriggerCounter.make(fetch, request.relationships, connection, db)
-        // Rows that are chosen before the delete cannot be told by a predicate in a trigger.
+        // Rows that are chosen before the delete cannot be found by a predicate in a trigger.
         if try connection.choosesRows(request, db) { fetch.predicate = .or([]) }
         relationships = try RelationshipCounter.make(fetch, request.relationships, connection, db)
     }

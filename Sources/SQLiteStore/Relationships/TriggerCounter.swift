@@ -19,7 +19,7 @@ final class TriggerCounter {
     }
 
     /// Puts the temporary triggers in place; nil where the delete sets no trigger of the store off. The objects of a Core
-    /// Data store are deleted by this program's own statements, which cannot be told from a trigger's.
+    /// Data store are deleted by this program's own statements, which cannot be distinguished from a trigger's.
     static func make(
         _ request: StoreFetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
         _ db: Database

@@ -5,8 +5,8 @@ import PriceStore
 /// The picks that a rule keeps of the rows before its cutoff, by their keys.
 ///
 /// They are found before the first delete and hold for the run's own deletes. After a commit of another connection a pick may
-/// be gone, and a late row may be the only one of its bucket. To find them again would keep writers waiting. So the rows of a
-/// bucket then go only if its pick is still there, and those behind it stay for the next run.
+/// be gone, and a late row may be the only one of its bucket. To find them again in a batch would keep writers waiting. So the
+/// rows of a bucket then go only if its pick is still there, and those behind it when the picks were found again.
 struct ThinnedRows {
     /// Whose rows are kept, as in ``KeptRows/Key``.
     struct Key: Hashable {
@@ -32,14 +32,14 @@ extension SQLiteFileConnection {
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
-    /// The picks of a rule, found when they are first needed, and for a survey whenever the store has changed.
+    /// The picks of a rule, found when they are first needed, and outside batches whenever the store has changed.
     func thinnedRows(_ thinning: Thinning, _ entity: RowScope, _ db: Database) throws -> ThinnedRows {
         let key = ThinnedRows.Key(
             entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], thinning: thinning)
         if let known = temporaries.thinnedRows[key] {
-            // Other programs would wait.
+            // In a batch other programs would wait.
             let isBatch = sqlite3_txn_state(db.sqliteConnection, "main") == SQLITE_TXN_WRITE
-            if known.version != nil || isBatch { return known }
+            if try isBatch || known.version == pragma("data_version", db) { return known }
             for table in known.query?.tables ?? [] { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
         }
         var found = ThinnedRows(version: try pragma("data_version", db))
@@ -94,7 +94,10 @@ private struct ThinningQuery {
                 let bucket = lookup.value("t\(number)", of: date.orderValue)
                 let own = zip(names, groups).map { " AND picked.\($0) IS +\($1)" }.joined()
                 var isPast = SQLFragment("(") + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
-                if thinning.pick == .first { isPast = isPast + " AND \(bucket) < \(cells.firstLive[number])" }
+                // A bucket without a number has passed as a whole.
+                if thinning.pick == .first {
+                    isPast = isPast + " AND ifnull(\(bucket) < \(cells.firstLive[number]), TRUE)"
+                }
                 return SQLFragment("(") + isPast
                     + " OR EXISTS (SELECT 1 FROM temp.\(picks) AS picked WHERE picked.tier = \(number) AND "
                     + "picked.bucket = \(bucket)\(own) AND \(isBeside) AND " + isThere + "))"
@@ -137,15 +140,26 @@ private struct ThinningQuery {
 
         // The last date of each group in each cell; then the rows of these dates, which are few.
         let value = "\(thinning.pick == .last ? "max" : "min")(\(date.orderValue)) AS value"
-        let selected = zip(groups, names).map { "\($0) AS \($1)" } + [value]
+        let selected = zip(groups, names).map { "\($0) AS \($1)" } + [value, "count(*) AS size"]
         try run(
             SQLFragment("CREATE TEMP TABLE \(ends) AS SELECT \(selected.joined(separator: ", ")) FROM \(scope.from())")
                 + store.whereClause(self.rows)
                 + " GROUP BY \((groups + [lookup.value("n", of: date.orderValue)]).joined(separator: ", "))")
-        try run(SQLFragment("CREATE INDEX temp.\(ends)_values ON \(ends) (value)"))
-        // With a range of dates beside it, SQLite would search for that instead of the one date.
+        let collated = zip(columns, names).map { column, name in
+            let collation = scope.table.collations[column.name.folded] ?? "BINARY"
+            return "\(name) COLLATE \(collation.quotedIdentifier)"
+        }
+        let isSought = try isSoughtByDate(ends, store, db)
+        if !isSought {
+            let indexed = (["value"] + collated).joined(separator: ", ")
+            try run(SQLFragment("CREATE INDEX temp.\(ends)_values ON \(ends) (\(indexed))"))
+        }
+        // With a range of dates beside it, SQLite would search for that instead of the one date. A plus takes an affinity away
+        // that no column of the other table has, so that its index is used.
+        let plus = isSought ? "" : "+"
         let same =
-            ["\(date.orderValue) = \(ends).value"] + zip(groups, names).map { "\($0) IS \(ends).\($1)" }
+            ["\(plus)\(date.orderValue) = \(ends).value"]
+            + zip(groups, names).map { "\(plus)\($0) IS \(ends).\($1)" }
         let direction = thinning.pick == .last ? "DESC" : "ASC"
         let order = scope.key.map { "\($0) \(direction)" }.joined(separator: ", ")
         var inner = SQLFragment("SELECT " + names.map { "\(ends).\($0), " }.joined())
@@ -155,11 +169,11 @@ private struct ThinningQuery {
             inner = inner + "(" + date.readable(before: tier.since) + ") IS NOT TRUE AS young\(number), "
         }
         let source =
-            isSoughtByDate
+            isSought
             ? "\(ends) CROSS JOIN \(scope.from())" : "\(scope.from()) CROSS JOIN \(ends)"
         inner =
             inner + "row_number() OVER (PARTITION BY \(ends).rowid ORDER BY \(order)) AS place FROM \(source)"
-            + store.whereClause(.all([SQLFragment(same.joined(separator: " AND ")), among]))
+            + store.whereClause(.all([SQLFragment(same.joined(separator: " AND ")), isSought ? among : self.rows]))
         let young = thinning.tiers.indices.map { "young\($0)" }
         let all = names + ["value", "expired"] + keys + young
         try run(
@@ -168,10 +182,6 @@ private struct ThinningQuery {
             )
                 + inner + ") WHERE place = 1")
 
-        let collated = zip(columns, names).map { column, name in
-            let collation = scope.table.collations[column.name.folded] ?? "BINARY"
-            return "\(name) COLLATE \(collation.quotedIdentifier)"
-        }
         let list = keys.joined(separator: ", ")
         let place = (["tier", "bucket"] + names).joined(separator: ", ")
         try run(
@@ -212,17 +222,24 @@ private struct ThinningQuery {
         }
     }
 
-    /// Whether an index, or the table itself, gives the rows of a group and a date.
-    private var isSoughtByDate: Bool {
+    /// Whether an index, or the table itself, gives the rows of a group and a date with less work than all rows once more.
+    private func isSoughtByDate(_ ends: String, _ store: SQLiteFileConnection, _ db: Database) throws -> Bool {
         guard date.function == nil, scope.isTable else { return false }
         let table = scope.table
         let name = date.date.name.folded
-        func finds(_ names: [String?]) -> Bool {
-            let rest = names.drop { name in columns.contains { $0.name == name } }
-            return rest.first?.map { $0.folded == name } ?? false
+        let indexes =
+            (table.rowIDAlias.map { [[$0]] } ?? []) + (table.isWithoutRowID ? [table.entity.primaryKey] : [])
+            + table.indexes.filter { !$0.isPartial }.map { $0.columns.map { $0.name ?? "" } }
+        let groupCounts = indexes.compactMap { index in
+            index.firstIndex { column in !columns.contains { $0.name == column } }
+                .flatMap { index[$0].folded == name ? $0 : nil }
         }
-        return table.rowIDAlias?.folded == name || table.isWithoutRowID && finds(table.entity.primaryKey)
-            || table.indexes.contains { !$0.isPartial && finds($0.columns.map(\.name)) }
+        guard let count = groupCounts.max() else { return false }
+        if count == columns.count { return true }
+        // Each end reads the rows of its date, which all groups may have.
+        let sizes = "SELECT count(*) AS ends, sum(size) AS size FROM temp.\(ends) GROUP BY value"
+        return try store.row(SQLFragment("SELECT sum(ends * ends) <= sum(size) FROM (\(sizes))"), db)?.first
+            == .integer(1)
     }
 
     /// The temporary table of the cells.

@@ -68,6 +68,9 @@ import Testing
         Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 90d, pick: first }", .wider),
         Change("max_age: 30d, thin: { daily: 90d }", "max_age: 30d, thin: { daily: 90d, per: [symbol] }", .wider),
         Change(
+            "max_age: 30d, thin: { daily: 90d, per: [symbol] }", "max_age: 30d, thin: { daily: 90d, per: [SYMBOL] }",
+            .same),
+        Change(
             "max_age: 30d, thin: { daily: 12w, per: [symbol, v] }",
             "max_age: 30d, thin: { per: [v, symbol], pick: last, daily: 84d }", .same),
         // What is a date.
@@ -388,7 +391,7 @@ private struct WidenedJudge {
         }
         return thin.tiers.flatMap { tier -> [Int64] in
             let buckets = Dictionary(grouping: rows) { row in
-                thin.per.map { $0 == "symbol" ? row.symbol ?? "-" : "" }
+                thin.per.map { $0.lowercased() == "symbol" ? row.symbol ?? "-" : "" }
                     + bucket(tier.unit, Instant(unixSeconds: row.at ?? 0)).map(String.init)
             }
             let picks = buckets.values.compactMap { rows in

@@ -49,6 +49,13 @@ struct ReviewPageTests {
         }
     }
 
+    @Test func showsWhatTiersKeep() {
+        var rule = ReportSample.gold
+        rule.outcome = .planned
+        rule.keptByTier = [.init(unit: .day, rowCount: 1312), .init(unit: .month, rowCount: 41)]
+        #expect(page(rules: [rule]).html.contains("ready; keeps 41 monthly, 1,312 daily"))
+    }
+
     @Test func hostileTextStaysText() {
         var rule = ReportSample.gold
         rule.entity = hostile
