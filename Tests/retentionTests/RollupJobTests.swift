@@ -193,20 +193,29 @@ struct RollupJobTests {
         #expect(key.output.contains("the primary key of candle_1m must be symbol, time"), "\(key)")
     }
 
-    /// A trigger that changes what is written: the batch is rolled back, and no tick is lost.
+    /// Triggers that change what is written, or delete ticks, are refused; one that keeps a candle from being written fails the
+    /// rule. No tick is lost.
     @Test func candlesThatDoNotAgreeAreRolledBack() throws {
         let job = try job(Self.ticks())
-        let asOf = ["--as-of", "2026-01-01T00:10:00Z"]
-        #expect(try job.report(asOf).rules[0].deleted == 0)
-        try job.change(
-            """
-            CREATE TRIGGER wrong AFTER INSERT ON candle_1m BEGIN UPDATE candle_1m SET high = high + 1 WHERE rowid = NEW.rowid; END
-            """)
-        let run = try job.report("--as-of", "2026-01-02T12:00:30Z")
-        #expect(run.rules[0].outcome == "failed" && run.rules[0].deleted == 0 && run.exitCode != 0, "\(run)")
-        #expect(run.rules[0].message?.contains("is not what was written") == true)
-        #expect(try job.number("SELECT count(*) FROM Tick") == 10_000)
-        #expect(try job.number("SELECT count(*) FROM candle_1m") == 0)
+        #expect(try job.report("--as-of", "2026-01-01T00:10:00Z").rules[0].deleted == 0)
+        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
+        func expectNothing(_ trigger: String, outcome: String, _ message: String) throws {
+            try job.change("DROP TRIGGER IF EXISTS wrong; CREATE TRIGGER wrong \(trigger); END")
+            let run = try job.report(asOf)
+            #expect(run.rules[0].outcome == outcome && run.rules[0].deleted == 0 && run.exitCode != 0, "\(run)")
+            #expect(run.rules[0].message?.contains(message) == true, "\(run)")
+            #expect(try job.number("SELECT count(*) FROM Tick") == 10_000)
+            #expect(try job.number("SELECT count(*) FROM candle_1m") == 0)
+        }
+        try expectNothing(
+            "AFTER INSERT ON candle_1m BEGIN UPDATE candle_1m SET high = high + 1 WHERE rowid = NEW.rowid",
+            outcome: "refused", "the trigger wrong changes rows of candle_1m")
+        try expectNothing(
+            "AFTER INSERT ON candle_1m BEGIN DELETE FROM Tick WHERE at < NEW.time + 600000", outcome: "refused",
+            "a trigger deletes rows of Tick")
+        try expectNothing(
+            "BEFORE INSERT ON candle_1m WHEN NEW.time % 120000 = 0 BEGIN SELECT RAISE(IGNORE)", outcome: "failed",
+            "a candle was not written")
     }
 
     @Test func rowsThatBecomeCandlesAreNotArchivedOrPlanned() throws {

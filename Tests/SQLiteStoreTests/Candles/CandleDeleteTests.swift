@@ -241,6 +241,27 @@ struct CandleDeleteTests {
         #expect(counts == ["1|1"])
     }
 
+    /// Triggers that delete rows, or write to candles, are not for rows that become candles.
+    @Test(arguments: [
+        "CREATE TRIGGER t AFTER INSERT ON candle BEGIN DELETE FROM tick WHERE at < NEW.time + 7200; END",
+        "CREATE TRIGGER t AFTER UPDATE ON candle BEGIN DELETE FROM candle WHERE time < NEW.time; END",
+        "CREATE TRIGGER t AFTER DELETE ON tick BEGIN DELETE FROM tick WHERE at < OLD.at + 60; END",
+        "CREATE TRIGGER t AFTER DELETE ON tick BEGIN UPDATE candle SET high = 0; END",
+        "CREATE TRIGGER t AFTER INSERT ON candle BEGIN INSERT OR REPLACE INTO candle (time) VALUES (1); END",
+    ]) func triggersThatChangeTicksOrCandlesAreRefused(_ trigger: String) throws {
+        let store = try Kind.byDate.make(2)
+        try delete(Kind.byDate.request(before: 1_767_230_000), from: store, rows: 100)
+        #expect(try store.reader().survey(Kind.byDate.request()).unsupported == nil)
+        try store.change { try $0.execute(sql: "CREATE TABLE log (x)") }
+        try store.change {
+            try $0.execute(sql: "CREATE TRIGGER l AFTER INSERT ON candle BEGIN INSERT INTO log VALUES (NEW.time); END")
+        }
+        #expect(try store.reader().survey(Kind.byDate.request()).unsupported == nil)
+        try store.change { try $0.execute(sql: trigger) }
+        let reason = try store.reader().survey(Kind.byDate.request()).unsupported
+        #expect(reason?.contains("t ") == true || reason?.contains("a trigger deletes") == true, "\(reason ?? "-")")
+    }
+
     @Test func aSumThatIsTooLargeChangesNothing() throws {
         let store = try TemporaryStore(
             "CREATE TABLE tick (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT, price INTEGER)",
