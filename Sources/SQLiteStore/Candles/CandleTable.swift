@@ -77,11 +77,10 @@ struct CandleTable {
     private func forEach(of rows: SQLFragment, _ body: (Candle, Instant, [StoreValue]) throws -> Void) throws {
         let query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM ") + rows + " ORDER BY \(order)"
         let statement = try connection.statement(query, db)
-        let cursor = try Row.fetchCursor(statement)
-        defer { sqlite3_reset(statement.sqliteStatement) }
+        let row = statement.sqliteStatement
+        defer { sqlite3_reset(row) }
         let groups = Int32(columns.count - rollup.groupedBy.count)..<Int32(columns.count)
-        while try cursor.next() != nil {
-            let row = statement.sqliteStatement
+        while try step(row) {
             let date = StoreValue(row, column: 0)
             guard let instant = instant(date), let candle = try candle(row, at: CandleTime(instant, date)) else {
                 throw failure("a row has no date or no price")
@@ -122,11 +121,11 @@ struct CandleTable {
     /// The candle that the table has for a key.
     private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
         guard let target else { return nil }
-        let statement = try connection.statement(SQLFragment(target.select, keyValues(key)), db)
-        let cursor = try Row.fetchCursor(statement)
-        defer { sqlite3_reset(statement.sqliteStatement) }
-        guard try cursor.next() != nil else { return nil }
+        let statement = try connection.unboundStatement(target.select, db)
         let row = statement.sqliteStatement
+        defer { sqlite3_reset(row) }
+        try bind(key, to: row, from: 1)
+        guard try step(row) else { return nil }
         guard let candle = candle(row, from: 0) else {
             throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it")
         }
@@ -138,9 +137,29 @@ struct CandleTable {
         return candle
     }
 
-    private func keyValues(_ key: CandleBuilder.Key) -> [DatabaseValue] {
-        (key.group + [rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)])
-            .map(\.databaseValue)
+    private func bind(_ key: CandleBuilder.Key, to statement: OpaquePointer, from first: Int) throws {
+        let time = rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)
+        try bind(key.group, to: statement, from: first)
+        try bind([time], to: statement, from: first + key.group.count)
+    }
+
+    private func bind(_ values: [StoreValue], to statement: OpaquePointer, from first: Int) throws {
+        for (index, value) in values.enumerated() {
+            guard value.bind(statement, Int32(first + index)) == SQLITE_OK else { throw databaseError }
+        }
+    }
+
+    /// Whether a statement has another row.
+    private func step(_ statement: OpaquePointer) throws -> Bool {
+        switch sqlite3_step(statement) {
+        case SQLITE_ROW: true
+        case SQLITE_DONE: false
+        default: throw databaseError
+        }
+    }
+
+    private var databaseError: DatabaseError {
+        DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
     }
 
     // MARK: Writing
@@ -154,11 +173,15 @@ struct CandleTable {
             throw failure(
                 "\(candles.totals.rowCount) rows became candles, and \(deletedCount) were deleted")
         }
+        let insert = try connection.unboundStatement(target.insert, db)
+        let update = try connection.unboundStatement(target.update, db)
         for change in candles.changes {
-            let values = target.values(change.after).map(\.databaseValue) + keyValues(change.key)
-            try connection.execute(
-                SQLFragment(change.before == nil ? target.insert : target.update, values), db)
-            guard db.changesCount == 1 else { throw failure("a candle was not written") }
+            let statement = (change.before == nil ? insert : update).sqliteStatement
+            defer { sqlite3_reset(statement) }
+            let values = Target.values(change.after)
+            try bind(values, to: statement, from: 1)
+            try bind(change.key, to: statement, from: values.count + 1)
+            guard try !step(statement), db.changesCount == 1 else { throw failure("a candle was not written") }
         }
         var (before, after) = (CandleTotals(), CandleTotals())
         for change in candles.changes {
@@ -208,7 +231,7 @@ private struct Target {
         update = "UPDATE OR ABORT \(table) SET \(fields.map { "\($0) = ?" }.joined(separator: ", ")) WHERE \(isKey)"
     }
 
-    func values(_ candle: Candle) -> [StoreValue] {
+    static func values(_ candle: Candle) -> [StoreValue] {
         [
             candle.open.storeValue, candle.high.storeValue, candle.low.storeValue, candle.close.storeValue,
             candle.volume.storeValue, candle.priceVolume.storeValue, .integer(candle.count), candle.openTime.value,

@@ -241,6 +241,27 @@ struct CandleDeleteTests {
         #expect(counts == ["1|1"])
     }
 
+    /// Without the survey, which refuses such a trigger: what is read again after the delete must be what was written.
+    @Test func candlesAreReadAgain() throws {
+        let store = try Kind.byDate.make(6)
+        try delete(Kind.byDate.request(before: 1_767_230_000), from: store, rows: 100)
+        let before = try store.rows("SELECT (SELECT count(*) FROM tick), (SELECT sum(count) FROM candle)")
+        try store.change {
+            try $0.execute(
+                sql: """
+                    CREATE TRIGGER wrong AFTER INSERT ON candle
+                    BEGIN UPDATE candle SET open_time = open_time - 1 WHERE rowid = NEW.rowid; END
+                    """)
+        }
+        let request = Kind.byDate.request()
+        var work = DeleteWork(BatchDeleteRequest(request, resultType: .count))
+        work.fetchRequest.sortDescriptors = [StoreSortDescriptor("at")]
+        (work.technique, work.rollup) = (.range, request.rollup)
+        let error = #expect(throws: StoreError.self) { try store.writer().execute(work) }
+        #expect(error?.message == "a candle of candle is not what was written")
+        #expect(try store.rows("SELECT (SELECT count(*) FROM tick), (SELECT sum(count) FROM candle)") == before)
+    }
+
     /// Triggers that delete rows, or write to candles, are not for rows that become candles.
     @Test(arguments: [
         "CREATE TRIGGER t AFTER INSERT ON candle BEGIN DELETE FROM tick WHERE at < NEW.time + 7200; END",
