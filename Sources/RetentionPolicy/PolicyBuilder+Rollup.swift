@@ -89,11 +89,6 @@ extension PolicyBuilder {
                     rule.marks.key("rollup"),
                     "rows that become candles cannot be archived yet; write archive: none in the rule")
             }
-            if case .url = policy.store.address {
-                reader.report(
-                    rule.marks.key("rollup"),
-                    "'rollup' is for SQLite files and Core Data stores; a PostgreSQL database cannot have it yet")
-            }
             for other in policy.rules[..<index] { checkTarget(of: rule, setting, after: other) }
             for other in policy.rules where other.isEnabled && rule.makes(other.entity) {
                 checkChain(from: rule, setting, to: other)

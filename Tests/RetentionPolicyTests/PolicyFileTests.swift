@@ -205,13 +205,6 @@ struct PolicyFileTests {
         #expect(PolicyFixtures.mistakes(text).map { $0.message.contains("'every' must be") } == [true])
     }
 
-    @Test(.enabled(if: PolicyKey.noPostgreSQL == nil, "built without the trait Postgres"))
-    func aServerMakesNoCandlesYet() {
-        let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: 1d, price: b }"])
-        let mistakes = PolicyFixtures.mistakes(text.replacing("prices.sqlite", with: "postgresql:///prices"))
-        #expect(mistakes.map { $0.message.contains("a PostgreSQL database cannot have it yet") } == [true])
-    }
-
     /// Two lengths with their sessions, and whether candles of the second can be made of those of the first.
     struct Pair: Sendable, CustomTestStringConvertible {
         typealias Candles = (every: String, zone: String, start: String)

@@ -121,6 +121,14 @@ extension PostgresDatabase {
         return nil
     }
 
+    /// Why rows of compressed chunks become no candles: they are deleted by segments.
+    static func compressed(_ name: String) -> String {
+        "expired rows of \(name) are in compressed chunks, and rows become candles in the order of their dates"
+    }
+
+    static let decompression =
+        "decompress the chunks first with decompress_chunk, or let the rule be older than the compression policy"
+
     private static func columnar(_ name: String) -> String {
         "\(name) is stored by columns (columnar), and the server deletes no single rows of it: divide it into partitions by "
             + "date, which can be dropped"
@@ -179,6 +187,10 @@ extension PostgresDatabase {
         }
         let parts = try segmentParts(
             rows.scope, rows.date, before: rows.cutoff, besides: Set(dropped.map(\.leaf.number)))
+        if rows.request.rollup != nil, !parts.parts.isEmpty {
+            (survey.unsupported, survey.remedy) = (Self.compressed(table.name), Self.decompression)
+            return
+        }
         if let excess = parts.excess, let limit = parts.limit {
             survey.unsupported =
                 "the server would decompress \(excess) rows of a compressed chunk in one statement, and "
@@ -242,7 +254,9 @@ extension PostgresDatabase {
         let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be walked in real tables only, one after another, each by its own name.
-        survey.techniqueObstacles[.windows] = table.windowObstacle ?? guards?.leafObstacle
+        survey.techniqueObstacles[.windows] =
+            rows.request.rollup != nil
+            ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
         survey.techniqueObstacles[.partitions] = try partitionObstacle(rows.request, rows.date, rows.scope, guards)
         let byBlocks: [Technique] = survey.techniqueObstacles[.windows] == nil ? [.windows] : []
         let byDate: [Technique] = rows.date.reading == .ordered ? [.range] : []

@@ -6,6 +6,7 @@ package struct CandleTotals: Sendable {
     private var high: CandleNumber?
     private var low: CandleNumber?
     private var wholeVolume = Int128(0)
+    private var decimalVolume: DecimalNumber?
     private var realVolume = 0.0
     private var hasReals = false
     /// The sum of the magnitudes of all volumes, which bounds what rounding can do.
@@ -25,8 +26,15 @@ package struct CandleTotals: Sendable {
         case .real(let volume):
             realVolume += volume
             hasReals = true
+        case .decimal(let volume): decimalVolume = decimalVolume.map { $0 + volume } ?? volume
         }
-        magnitude += abs(candle.volume.asDouble)
+        if decimalVolume == nil { magnitude += abs(candle.volume.asDouble) }
+    }
+
+    /// The volume where no double is in it.
+    private var exactVolume: DecimalNumber {
+        let whole = DecimalNumber(wholeVolume)
+        return decimalVolume.map { $0 + whole } ?? whole
     }
 
     /// Throws unless some rows, and the candles that were there before them, add up to the candles after them.
@@ -42,7 +50,7 @@ package struct CandleTotals: Sendable {
             let difference = abs(sum - (Double(after.wholeVolume) + after.realVolume))
             try require(difference <= tolerance * (rows.magnitude + before.magnitude), "the volume")
         } else {
-            try require(rows.wholeVolume + before.wholeVolume == after.wholeVolume, "the volume")
+            try require(rows.exactVolume + before.exactVolume == after.exactVolume, "the volume")
         }
     }
 

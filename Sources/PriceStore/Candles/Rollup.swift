@@ -122,8 +122,9 @@ extension Rollup {
         guard attributes.count == found.count else { return nil }
         let order = groupedBy.map { names[group: $0] } + CandleField.allCases.map { names[$0] }
         attributes = order.compactMap { name in attributes.first { $0.name == name } }
-        return Entity(
-            name: target, attributes: attributes,
-            primaryKey: groupedBy.map { names[group: $0] } + [names[.time]])
+        return Entity(name: target, attributes: attributes, primaryKey: key)
     }
+
+    /// The attributes of the target that tell candles apart.
+    package var key: [String] { groupedBy.map { names[group: $0] } + [names[.time]] }
 }

@@ -12,6 +12,12 @@ package protocol RetentionReader: StoreReader {
     /// The candles that the rows of a request with a ``SurveyRequest/rollup`` would become.
     func candles(of request: SurveyRequest) throws(StoreError) -> CandleTally
 
+    /// Why the rows of an entity cannot become candles of a target, as a clause; nil: they can, as far as the store knows more
+    /// than its entities say.
+    ///
+    /// - Parameter target: the entity of the candles; nil: it is to be made.
+    func candleObstacle(_ rollup: Rollup, of entity: Entity, into target: Entity?) throws(StoreError) -> String?
+
     /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows; or can set some
     /// attributes of them to NULL or a default.
     ///
@@ -83,6 +89,16 @@ extension RetentionReader {
         throw StoreError(.unsupported, store: name, message: "the engine \(engine) makes no candles")
     }
 
+    /// The key of the candles must tell them apart.
+    package func candleObstacle(
+        _ rollup: Rollup, of entity: Entity, into target: Entity?
+    ) throws(StoreError) -> String? {
+        guard let target, Set(target.primaryKey.map(\.folded)) != Set(rollup.key.map(\.folded)) else { return nil }
+        return
+            "the primary key of \(target.name) must be \(rollup.key.joined(separator: ", ")), so that each bucket has "
+            + "one candle"
+    }
+
     /// The store itself holds no archives.
     package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
 
@@ -109,6 +125,9 @@ package typealias RetentionInserter = RetentionReader & StoreInserter
 /// What a retention job does with a store besides what any program does: deletes in parts, archives, and what other programs must
 /// not suffer from.
 package protocol RetentionWriter: RetentionReader, StoreWriter {
+    /// Creates the entity of the candles that rows of an entity become.
+    func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
+
     /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
     /// Obstacles of ``BatchDeleteRequest/RelationshipRule/deny`` are not checked again: rows that arrive later follow
     /// the schema.
@@ -148,6 +167,11 @@ package protocol RetentionWriter: RetentionReader, StoreWriter {
 }
 
 extension RetentionWriter {
+    /// A plain entity.
+    package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
+        if let table = rollup.table(for: entity) { try createEntity(table) }
+    }
+
     /// Nil: the store asks for no pause.
     package func wantedPause() throws(StoreError) -> WantedPause? { nil }
 
