@@ -156,7 +156,25 @@ extension Rule {
     package func makes(_ entity: String) -> Bool { rollup?.target.folded == entity.folded }
 }
 
+extension [Rule] {
+    /// The rules in the order in which they are carried out: that of the policy, but the rules for candles come before the
+    /// rule that makes more of them. A run knows these only when it has made them; the next run deletes them.
+    package var inOrder: [Rule] {
+        var order: [Int] = []
+        var seen: Set<Int> = []
+        func add(_ index: Int) {
+            guard seen.insert(index).inserted else { return }
+            if self[index].rollup != nil {
+                for other in indices where self[index].makes(self[other].entity) { add(other) }
+            }
+            order.append(index)
+        }
+        indices.forEach(add)
+        return order.map { self[$0] }
+    }
+}
+
 extension Rule.RollupSetting {
-    /// The target's names of the groups, in one order.
-    fileprivate var groups: [String] { per.map { names[group: $0].folded }.sorted() }
+    /// The target's names of the groups.
+    fileprivate var groups: [String] { per.map { names[group: $0].folded } }
 }

@@ -175,7 +175,8 @@ def portion(mode, seed, numbers, program, base):
             if not bench or mode == "power":
                 break
     if bench and bench.scenario and not broken:
-        results[f"strategy {bench.scenario.found_strategy}"] += len(numbers)
+        candles = " with candles" if bench.scenario.is_rolled else ""
+        results[f"strategy {bench.scenario.found_strategy}{candles}"] += len(numbers)
     if bench and not broken:
         bench.remove()
     return results, broken

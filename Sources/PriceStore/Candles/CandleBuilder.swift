@@ -134,7 +134,7 @@ extension CandleBuilder.Change {
 
 extension StoreValue {
     /// The value that all values have that a store holds to be equal to it.
-    fileprivate var groupValue: StoreValue {
+    package var groupValue: StoreValue {
         if case .real(let number) = self, let whole = Int64(exactly: number) { .integer(whole) } else { self }
     }
 }

@@ -11,10 +11,12 @@ package struct CandleTally: Hashable, Sendable {
     package init() {}
 
     /// Adds the candles of a batch, which follows those before it in time.
-    package mutating func add(_ batch: CandleBuilder) {
+    ///
+    /// - Parameter made: candles that the store would have by then.
+    package mutating func add(_ batch: CandleBuilder, after made: Set<CandleBuilder.Key> = []) {
         guard let end = batch.changes.map(\.key.bucket.upperBound).max() else { return }
         for change in batch.changes where !latest.contains(change.key) {
-            if change.before == nil { created += 1 } else { changed += 1 }
+            if change.before == nil, !made.contains(change.key) { created += 1 } else { changed += 1 }
         }
         latest = latest.filter { $0.bucket.upperBound == end }
         latest.formUnion(batch.changes.lazy.map(\.key).filter { $0.bucket.upperBound == end })

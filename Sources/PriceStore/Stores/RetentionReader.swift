@@ -9,8 +9,8 @@ package protocol RetentionReader: StoreReader {
     /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
     func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
 
-    /// The candles that the rows of a request with a ``SurveyRequest/rollup`` would become.
-    func candles(of request: SurveyRequest) throws(StoreError) -> CandleTally
+    /// The candles that the rows of requests would become, each with a ``SurveyRequest/rollup``, carried out in this order.
+    func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally]
 
     /// Why the rows of an entity cannot become candles of a target, as a clause; nil: they can, as far as the store knows more
     /// than its entities say.
@@ -85,7 +85,8 @@ package protocol RetentionReader: StoreReader {
 
 extension RetentionReader {
     /// An engine that makes no candles.
-    package func candles(of request: SurveyRequest) throws(StoreError) -> CandleTally {
+    package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
+        guard !requests.isEmpty else { return [] }
         throw StoreError(.unsupported, store: name, message: "the engine \(engine) makes no candles")
     }
 

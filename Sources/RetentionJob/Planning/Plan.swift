@@ -1,7 +1,7 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What a run will do, decided before it deletes anything: a step for each rule, in file order.
+/// What a run will do, decided before it deletes anything: a step for each rule, in the order in which they are carried out.
 package struct Plan: Sendable {
     /// A step for each rule that was selected; rules that `--rule` leaves out have none.
     package var steps: [Step]

@@ -3,8 +3,8 @@ package import RetentionPolicy
 
 /// Makes the plan of a run: what each rule would delete, and which rules are refused.
 ///
-/// It deletes nothing and reads no clock. Rules are surveyed in file order, because a row that two rules expire is
-/// counted by the first one that runs: each survey request contains the deletes of the rules before it.
+/// It deletes nothing and reads no clock. Rules are surveyed in the order in which they are carried out, because a row that
+/// two rules expire is counted by the first one that runs: each survey request contains the deletes of the rules before it.
 package struct Planner {
     /// What the command line asks for.
     package struct Options: Hashable, Sendable {
@@ -59,7 +59,7 @@ package struct Planner {
     /// - Parameter uptime: a monotonic clock, to measure each survey.
     /// - Throws: ``StoreError`` if the store cannot be read, or has no such technique. Nothing is changed then.
     package func plan(reader: any RetentionReader, uptime: () -> Duration = { .zero }) throws -> Plan {
-        let rules = policy.rules.filter(options.includes)
+        let rules = policy.rules.filter(options.includes).inOrder
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
         plan.holds = try HoldPlan(policy, clock: clock, reader: reader)
@@ -238,8 +238,6 @@ package struct Planner {
         } else {
             step.disposition = .planned
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
-            // Candles that this run makes are left to the next one: the plan does not know them.
-            if policy.makesCandles(rule.entity) { step.maxRows = survey.expiredCount }
         }
         return step
     }

@@ -50,12 +50,10 @@ package struct DryRun {
                 try setup.checkArchive(for: plan, in: rehearsal)
                 report.rules = plan.steps.map(\.predictedReport)
                 report.takeHolds(of: plan)
+                let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.rollup != nil }
+                let candles = try rehearsal.candles(of: rolledUp.compactMap { plan.steps[$0].request })
+                for (index, tally) in zip(rolledUp, candles) { report.rules[index].take(tally) }
                 for index in plan.steps.indices {
-                    if let request = plan.steps[index].request, request.rollup != nil {
-                        let candles = try rehearsal.candles(of: request)
-                        report.rules[index].candlesCreated = candles.created
-                        report.rules[index].candlesChanged = candles.changed
-                    }
                     report.rules[index].forecast = try plan.forecast(
                         of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)
                     guard sampleCount > 0 else { continue }

@@ -15,3 +15,11 @@ extension Run {
         }
     }
 }
+
+extension RunReport.RuleReport {
+    /// Tells how many candles the rows have become, or would become.
+    mutating func take(_ candles: CandleTally) {
+        candlesCreated = candles.created
+        candlesChanged = candles.changed
+    }
+}

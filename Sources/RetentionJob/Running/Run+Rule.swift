@@ -97,10 +97,7 @@ extension Run {
     private func note(_ result: BatchDeleteResult, of index: Int) {
         report.rules[index].deleted += result.deletedCount
         report.rules[index].archived? += result.archivedCount
-        if report.rules[index].candlesCreated != nil {
-            report.rules[index].candlesCreated = result.candles.created
-            report.rules[index].candlesChanged = result.candles.changed
-        }
+        if report.rules[index].candlesCreated != nil { report.rules[index].take(result.candles) }
         report.rules[index].cascaded += result.cascadedCount
         report.rules[index].nullified += result.nullifiedCount
         report.rules[index].removedFiles += result.removedFileCount

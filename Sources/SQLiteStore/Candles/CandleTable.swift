@@ -12,8 +12,13 @@ struct CandleTable {
     private let order: String
     private let target: Target?
 
-    /// - Parameter scope: the rows.
-    init(_ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    /// - Parameters:
+    ///   - scope: the rows.
+    ///   - removed: rows, also candles, that are taken for deleted; nil: none.
+    init(
+        _ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database,
+        after removed: RemovedRows? = nil
+    ) throws {
         self.rollup = rollup
         self.connection = connection
         self.db = db
@@ -31,7 +36,9 @@ struct CandleTable {
         self.columns = columns + (try rollup.groupedBy.map(column))
         order = ([date.orderValue] + scope.key).joined(separator: ", ")
         target = try connection.catalog.table(rollup.target, db).map {
-            try Target(RowScope($0), rollup, store: connection.name)
+            let scope = RowScope($0)
+            let isLeft = try removed.map { try connection.isLeft(scope, after: $0, db) } ?? .always
+            return try Target(scope, rollup, isLeft, store: connection.name)
         }
     }
 
@@ -43,16 +50,26 @@ struct CandleTable {
     }
 
     /// How many candles the rows would become.
-    func tally(of rows: SQLFragment) throws -> CandleTally {
-        var (tally, builder) = (CandleTally(), CandleBuilder(rollup.buckets))
+    ///
+    /// - Parameters:
+    ///   - made: candles that the rows of other requests have become.
+    ///   - isShared: whether those of these rows are noted there too.
+    func tally(
+        of rows: SQLFragment, made: inout Set<CandleBuilder.Key>, isShared: Bool
+    ) throws -> CandleTally {
+        var (tally, builder, keys) = (CandleTally(), CandleBuilder(rollup.buckets), Set<CandleBuilder.Key>())
+        func add() {
+            tally.add(builder, after: made)
+            if isShared { keys.formUnion(builder.changes.lazy.map(\.key)) }
+            builder = CandleBuilder(rollup.buckets)
+        }
         try forEach(of: rows) {
             try builder.add($0, at: $1, group: $2, stored: stored)
             // Rows come in the order of their dates, so candles of the past need not be remembered.
-            guard builder.changes.count >= 10_000 else { return }
-            tally.add(builder)
-            builder = CandleBuilder(rollup.buckets)
+            if builder.changes.count >= 10_000 { add() }
         }
-        tally.add(builder)
+        add()
+        made.formUnion(keys)
         return tally
     }
 
@@ -60,11 +77,10 @@ struct CandleTable {
     private func forEach(of rows: SQLFragment, _ body: (Candle, Instant, [StoreValue]) throws -> Void) throws {
         let query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM ") + rows + " ORDER BY \(order)"
         let statement = try connection.statement(query, db)
-        let cursor = try Row.fetchCursor(statement)
-        defer { sqlite3_reset(statement.sqliteStatement) }
+        let row = statement.sqliteStatement
+        defer { sqlite3_reset(row) }
         let groups = Int32(columns.count - rollup.groupedBy.count)..<Int32(columns.count)
-        while try cursor.next() != nil {
-            let row = statement.sqliteStatement
+        while try step(row) {
             let date = StoreValue(row, column: 0)
             guard let instant = instant(date), let candle = try candle(row, at: CandleTime(instant, date)) else {
                 throw failure("a row has no date or no price")
@@ -105,19 +121,45 @@ struct CandleTable {
     /// The candle that the table has for a key.
     private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
         guard let target else { return nil }
-        let statement = try connection.statement(SQLFragment(target.select, keyValues(key)), db)
-        let cursor = try Row.fetchCursor(statement)
-        defer { sqlite3_reset(statement.sqliteStatement) }
-        guard try cursor.next() != nil else { return nil }
-        guard let candle = candle(statement.sqliteStatement, from: 0) else {
+        let statement = try connection.unboundStatement(target.select, db)
+        let row = statement.sqliteStatement
+        defer { sqlite3_reset(row) }
+        try bind(key, to: row, from: 1)
+        guard try step(row) else { return nil }
+        guard let candle = candle(row, from: 0) else {
             throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it")
+        }
+        // A column that ignores case, or changes types, would join groups.
+        let group = key.group.indices.map { StoreValue(row, column: Int32(Target.fields.count + $0)).groupValue }
+        guard group == key.group else {
+            throw failure("\(rollup.target) has the candle of another group in the place of one of these rows")
         }
         return candle
     }
 
-    private func keyValues(_ key: CandleBuilder.Key) -> [DatabaseValue] {
-        (key.group + [rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)])
-            .map(\.databaseValue)
+    private func bind(_ key: CandleBuilder.Key, to statement: OpaquePointer, from first: Int) throws {
+        let time = rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)
+        try bind(key.group, to: statement, from: first)
+        try bind([time], to: statement, from: first + key.group.count)
+    }
+
+    private func bind(_ values: [StoreValue], to statement: OpaquePointer, from first: Int) throws {
+        for (index, value) in values.enumerated() {
+            guard value.bind(statement, Int32(first + index)) == SQLITE_OK else { throw databaseError }
+        }
+    }
+
+    /// Whether a statement has another row.
+    private func step(_ statement: OpaquePointer) throws -> Bool {
+        switch sqlite3_step(statement) {
+        case SQLITE_ROW: true
+        case SQLITE_DONE: false
+        default: throw databaseError
+        }
+    }
+
+    private var databaseError: DatabaseError {
+        DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
     }
 
     // MARK: Writing
@@ -131,11 +173,15 @@ struct CandleTable {
             throw failure(
                 "\(candles.totals.rowCount) rows became candles, and \(deletedCount) were deleted")
         }
+        let insert = try connection.unboundStatement(target.insert, db)
+        let update = try connection.unboundStatement(target.update, db)
         for change in candles.changes {
-            let values = target.values(change.after).map(\.databaseValue) + keyValues(change.key)
-            try connection.execute(
-                SQLFragment(change.before == nil ? target.insert : target.update, values), db)
-            guard db.changesCount == 1 else { throw failure("a candle was not written") }
+            let statement = (change.before == nil ? insert : update).sqliteStatement
+            defer { sqlite3_reset(statement) }
+            let values = Target.values(change.after)
+            try bind(values, to: statement, from: 1)
+            try bind(change.key, to: statement, from: values.count + 1)
+            guard try !step(statement), db.changesCount == 1 else { throw failure("a candle was not written") }
         }
         var (before, after) = (CandleTotals(), CandleTotals())
         for change in candles.changes {
@@ -166,25 +212,26 @@ private struct Target {
     let insert: String
     let update: String
 
-    init(_ scope: RowScope, _ rollup: Rollup, store: String) throws(StoreError) {
-        func column(_ name: String) throws(StoreError) -> String {
-            scope.table.columnSQL(try scope.attribute(name, store: store))
+    /// - Parameter isRead: a condition on the rows that are read.
+    init(_ scope: RowScope, _ rollup: Rollup, _ isRead: SQLFragment, store: String) throws(StoreError) {
+        func columns(_ names: [String]) throws(StoreError) -> [String] {
+            var columns: [String] = []
+            for name in names { columns.append(scope.table.columnSQL(try scope.attribute(name, store: store))) }
+            return columns
         }
-        var fields: [String] = []
-        for field in Self.fields { fields.append(try column(rollup.names[field])) }
-        var key: [String] = []
-        for name in rollup.groupedBy { key.append(try column(rollup.names[group: name])) }
-        key.append(try column(rollup.names[.time]))
-        // IS, because a group may be NULL.
+        let fields = try columns(Self.fields.map { rollup.names[$0] })
+        let key = try columns(rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]])
+        // IS, because a group may be NULL. OR ABORT, because a constraint of the table may replace other candles.
         let isKey = key.map { "\($0) IS ?" }.joined(separator: " AND ")
         let table = scope.table.sql
-        select = "SELECT \(fields.joined(separator: ", ")) FROM \(table) WHERE \(isKey)"
+        let all = (fields + key).joined(separator: ", ")
+        select = "SELECT \(all) FROM \(scope.from()) WHERE \(isKey) AND (\(isRead.text))"
         let marks = (fields + key).map { _ in "?" }.joined(separator: ", ")
-        insert = "INSERT INTO \(table) (\((fields + key).joined(separator: ", "))) VALUES (\(marks))"
-        update = "UPDATE \(table) SET \(fields.map { "\($0) = ?" }.joined(separator: ", ")) WHERE \(isKey)"
+        insert = "INSERT OR ABORT INTO \(table) (\(all)) VALUES (\(marks))"
+        update = "UPDATE OR ABORT \(table) SET \(fields.map { "\($0) = ?" }.joined(separator: ", ")) WHERE \(isKey)"
     }
 
-    func values(_ candle: Candle) -> [StoreValue] {
+    static func values(_ candle: Candle) -> [StoreValue] {
         [
             candle.open.storeValue, candle.high.storeValue, candle.low.storeValue, candle.close.storeValue,
             candle.volume.storeValue, candle.priceVolume.storeValue, .integer(candle.count), candle.openTime.value,
