@@ -88,6 +88,9 @@ extension PostgresDatabase {
             let source = try requireTable(entity.name)
             if source.isDistributed { return Self.isDistributed(source) }
             if let reason = try sourceObstacle(rollup, RowScope(source)) { return reason }
+            guard try exists(SQLFragment("SELECT 1 WHERE current_setting('track_counts')::bool")) else {
+                return "the server does not count changed rows (track_counts), and what triggers do would not be seen"
+            }
             let wanted = try CandleColumns(rollup, of: source, store: name)
             guard target != nil, let table = try table(rollup.target) else {
                 return try creationObstacle(rollup, wanted, source)
@@ -102,6 +105,37 @@ extension PostgresDatabase {
                 ?? privilegeObstacle(table)
         }
     }
+
+    /// Why rows cannot become candles because some of them, or candles of their buckets, are in compressed chunks.
+    ///
+    /// A request for which nothing can be expired is that of a check: then the oldest row tells.
+    func compressedObstacle(_ rows: SurveyRows, _ survey: Findings) throws -> String? {
+        let (table, request) = (rows.scope.table, rows.request)
+        guard let rollup = request.rollup, let oldest = survey.oldest,
+            survey.expiredAloneCount > 0 || request.cutoff <= request.date.earliest
+        else { return nil }
+        let end = max(rows.cutoff, oldest.advanced(byMicroseconds: 1))
+        if table.isHypertable, try !segmentParts(rows.scope, rows.date, before: end, besides: []).parts.isEmpty {
+            return Self.isCompressed(table)
+        }
+        guard let target = try self.table(rollup.target), target.isHypertable else { return nil }
+        let time = try RowScope(target).date(rollup.date.named(rollup.names[.time]), store: name)
+        let chunkEnd = DateSQL(date: time.date, column: "chunk.high::\(time.orderType)", type: time.type)
+        let isCompressed = try exists(
+            "SELECT 1 FROM (" + TimescaleSQL.compressedChunks(target) + ") AS packed JOIN ("
+                + TimescaleSQL.chunks(target, type: time.type)
+                + ") AS chunk (oid, schema, name, low, high) ON chunk.oid = packed.relid WHERE "
+                + chunkEnd.bound(.greater, .end(rollup.buckets.bucket(at: oldest).lowerBound)))
+        return isCompressed ? Self.isCompressed(target) : nil
+    }
+
+    static func isCompressed(_ table: PostgresTable) -> String {
+        "\(table.name) has compressed chunks of these dates; rows become candles in the order of their dates, and candles are rows "
+            + "that change"
+    }
+
+    static let decompression =
+        "decompress them with decompress_chunk, and compress later than the rule's max_age"
 
     private static func isDistributed(_ table: PostgresTable) -> String {
         "\(table.name) is on several servers (Citus), and candles are made of rows of one server in a table beside them"

@@ -72,7 +72,10 @@ struct CandleSQL {
     /// The candle in the columns of a row; nil: it is none.
     func candle(_ row: ArraySlice<String?>, types: ArraySlice<Int>) -> Candle? {
         Candle { place in
-            numbers[place].number(row[row.startIndex + place])
+            let text = row[row.startIndex + place]
+            // A count may be in a column of any type of whole numbers.
+            return Candle.fields[place] == .count
+                ? text.flatMap { Int64($0) }.map(CandleNumber.integer) : numbers[place].number(text)
         } time: { place in
             let first = numbers.count + 2 * (place - numbers.count)
             return times[place - numbers.count].time(
@@ -97,7 +100,7 @@ struct CandleRows {
     private let key: [String]
     private let store: String
 
-    /// - Parameter keyCount: how many columns of the key come with each row.
+    /// - Parameter withKeys: whether the key's columns come with each row.
     init(_ rollup: Rollup, of scope: RowScope, withKeys: Bool, store: String) throws {
         self.store = store
         let time = try CandleTimeSQL(rollup.date, scope, store: store)

@@ -1,4 +1,4 @@
-package import PriceStore
+import PriceStore
 
 /// The table of the candles of a rule, in SQL.
 struct CandleTable {
@@ -6,8 +6,11 @@ struct CandleTable {
     private let rollup: Rollup
     private let scope: RowScope
     private let candle: CandleSQL
+    private let time: DateSQL
     /// The columns of the key, then those of ``Candle/fields``.
     private let columns: [Column]
+    /// Which candles are read.
+    private let left: RowsLeft
 
     private struct Column {
         let name: String
@@ -22,11 +25,13 @@ struct CandleTable {
     }
 
     /// - Throws: ``StoreError`` if the store lacks the table or one of its columns.
-    init(_ rollup: Rollup, _ connection: PostgresConnection) throws {
+    init(_ rollup: Rollup, _ connection: PostgresConnection, _ left: RowsLeft = RowsLeft()) throws {
         self.rollup = rollup
         self.connection = connection
-        let scope = RowScope(try connection.requireTable(rollup.target))
+        self.left = left
+        let scope = try connection.scope(rollup.target)
         self.scope = scope
+        time = try scope.date(rollup.date.named(rollup.names[.time]), store: connection.name)
         candle = try CandleSQL(rollup.names, rollup.date, scope, store: connection.name)
         columns = try (rollup.key + Candle.fields.map { rollup.names[$0] }).map { name in
             let attribute = try scope.attribute(name, store: connection.name)
@@ -61,11 +66,31 @@ struct CandleTable {
         }.joined(separator: " AND ")
     }
 
+    /// The span of time of some keys: the server leaves the other parts of a table out, and locks no compressed rows in them.
+    private func span(_ keys: [CandleBuilder.Key]) -> SQLFragment {
+        let starts = keys.map(\.bucket.lowerBound)
+        guard !scope.table.isSingle, time.reading == .ordered, let first = starts.min(), let last = starts.max() else {
+            return .always
+        }
+        return .all([time.bound(.greaterOrEqual, .start(first)), time.bound(.lessOrEqual, .end(last))])
+    }
+
     private func values(_ key: CandleBuilder.Key) -> [StoreValue] {
         key.group + [rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)]
     }
 
     private func isNull(_ key: CandleBuilder.Key) -> [Bool] { key.group.map(\.isNull) }
+
+    /// Whether a candle's group has the letters of the key by which it was found. A column that ignores case would join groups.
+    private var isGroup: String {
+        let letters = columns.indices.prefix(rollup.groupedBy.count).filter {
+            [.text, .other].contains(columns[$0].type)
+        }
+        let same = letters.map {
+            "\(scope.column(columns[$0].name))::text COLLATE \"C\" IS NOT DISTINCT FROM \(made($0))::text COLLATE \"C\""
+        }
+        return same.isEmpty ? "TRUE" : same.joined(separator: " AND ")
+    }
 
     /// The candles that the table has of some keys.
     ///
@@ -74,21 +99,25 @@ struct CandleTable {
         var found: [CandleBuilder.Key: Candle] = [:]
         for (isNull, keys) in Dictionary(grouping: keys, by: isNull) {
             let result = try connection.execute(
-                "SELECT made.place, " + .joined(candle.columns, by: ", ", empty: .never) + " FROM "
-                    + list(keys.map(values))
-                    + " JOIN \(scope.from) ON \(isKey(isNull))\(lock)")
+                left.tables + "SELECT made.place, \(isGroup), " + .joined(candle.columns, by: ", ", empty: .never)
+                    + " FROM " + list(keys.map(values)) + " JOIN \(scope.from) ON "
+                    + .all([SQLFragment(isKey(isNull)), span(keys), left.condition(scope)]) + SQLFragment(lock))
             for row in result.rows {
-                guard let place = row[0].flatMap({ Int($0) }),
-                    let candle = candle.candle(row[1...], types: result.types[1...])
-                else {
-                    throw StoreError(
-                        .constraint, store: connection.name,
-                        message: "a row of \(rollup.target) is no candle, and new rows cannot be added to it")
+                guard row[1] == "t" else {
+                    throw failure(
+                        "\(rollup.target) has the candle of another group in the place of one of these rows")
                 }
+                guard let place = row[0].flatMap({ Int($0) }),
+                    let candle = candle.candle(row[2...], types: result.types[2...])
+                else { throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it") }
                 found[keys[place - 1]] = candle
             }
         }
         return found
+    }
+
+    private func failure(_ message: String) -> StoreError {
+        StoreError(.constraint, store: connection.name, message: message)
     }
 
     /// Writes the candles that rows were added to, reads them again, and compares them with the rows.
@@ -111,7 +140,8 @@ struct CandleTable {
         }.joined(separator: ", ")
         for (isNull, old) in Dictionary(grouping: changes.filter { $0.before != nil }, by: { isNull($0.key) }) {
             writtenCount += try connection.execute(
-                "UPDATE \(scope.from) SET \(sets) FROM " + list(old.map(values)) + " WHERE \(isKey(isNull))"
+                "UPDATE \(scope.from) SET \(sets) FROM " + list(old.map(values))
+                    + .all([SQLFragment(isKey(isNull)), span(old.map(\.key))]).whereClause
             ).changedCount
         }
         guard writtenCount == changes.count else { throw CandleError.notAsWritten }
@@ -134,7 +164,7 @@ extension BatchDelete {
         let gone = try connection.execute(
             rows.query { "DELETE FROM \(from)" + condition.whereClause + " RETURNING " + $0 }, isRepeated: usesOnePlan)
         var made = CandleBuilder(rollup.buckets)
-        try connection.refusing {
+        try connection.refusingCandles {
             try made.add(rows.rows(gone)) { try table.stored($0, lock: " FOR UPDATE OF \(RowScope.alias)") }
             try table.write(made, deletedCount: gone.rows.count)
         }
@@ -143,55 +173,47 @@ extension BatchDelete {
             objectIDs += keys.rows.map { connection.objectID(scope, $0, types: keys.types) }
         }
         candles.add(made)
+        writtenCount += made.changes.count
         deletedCount += gone.rows.count
         return gone.rows.count
     }
 
-    /// How many rows of the table this transaction has deleted, as the server counts them; nil: other servers have them.
-    func goneCount() throws -> Int? {
-        guard !scope.table.isDistributed else { return nil }
-        return try connection.count(SQLFragment("SELECT " + connection.changeCount("deleted", [scope.table])))
+    /// Throws if triggers have deleted other rows, or changed other candles, than the batch itself: each row that goes becomes a
+    /// part of a candle, and a candle is what its rows are.
+    ///
+    /// - Parameter body: the batch.
+    mutating func withoutOtherChanges<T>(
+        of rollup: Rollup, _ body: (inout BatchDelete) throws -> T
+    ) throws -> T {
+        let (rows, target) = ([scope.table], [try connection.requireTable(rollup.target)])
+        func changes() throws -> (rows: Int, candles: Int) {
+            let found = try connection.rows(
+                SQLFragment(
+                    "SELECT \(connection.changeCount("deleted", rows)), "
+                        + ["inserted", "updated", "deleted"].map { connection.changeCount($0, target) }
+                        .joined(separator: " + "))
+            ).first
+            return (found?[0].flatMap { Int($0) } ?? 0, found?[1].flatMap { Int($0) } ?? 0)
+        }
+        let before = try changes()
+        let result = try body(&self)
+        // What triggers have put off until the commit.
+        try connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        let after = try changes()
+        guard after == (before.rows + deletedCount, before.candles + writtenCount) else {
+            throw StoreError(
+                .constraint, store: connection.name,
+                message: "a trigger of \(scope.table.name) or \(rollup.target) deletes rows or changes candles")
+        }
+        return result
     }
 }
 
 extension PostgresConnection {
     /// Carries out what rows become; what they cannot become is an error of the store.
-    fileprivate func refusing<T>(_ body: () throws -> T) throws -> T {
+    func refusingCandles<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch let error as CandleError {
             throw StoreError(.constraint, store: name, message: error.description)
-        }
-    }
-}
-
-extension PostgresDatabase {
-    /// So many rows of a dry run are held at a time.
-    private static let rowsAtATime = 10_000
-
-    /// How many candles the rows of a request would make, and how many that are there they would change.
-    package func candles(of request: SurveyRequest) throws(StoreError) -> CandleTally {
-        guard let rollup = request.rollup else { return CandleTally() }
-        return try run("making candles of \(request.entity)") {
-            try snapshot {
-                let earlier = request.preceding.map(\.fetchRequest).filter { $0.entity == request.entity }
-                let fetch = BatchDeleteRequest(request).fetchRequest.besides(earlier.map(\.predicate))
-                let scope = try scope(request.entity)
-                let condition = try condition(fetch.predicate, scope)
-                let rows = try CandleRows(rollup, of: scope, withKeys: false, store: name)
-                let table = try table(rollup.target) == nil ? nil : CandleTable(rollup, self)
-                try execute(
-                    "DECLARE retention_rows NO SCROLL CURSOR FOR "
-                        + rows.query { "SELECT " + $0 + " FROM \(scope.from)" + condition.whereClause })
-                var tally = CandleTally()
-                while true {
-                    let found = try execute("FETCH \(Self.rowsAtATime) FROM retention_rows")
-                    var builder = CandleBuilder(rollup.buckets)
-                    try refusing { try builder.add(rows.rows(found)) { try table?.stored($0) ?? [:] } }
-                    tally.add(builder)
-                    guard found.rows.count == Self.rowsAtATime else { break }
-                }
-                try execute("CLOSE retention_rows")
-                return tally
-            }
         }
     }
 }

@@ -18,6 +18,8 @@ struct BatchDelete {
     var objectIDs: [ObjectID] = []
     /// The candles that the rows of this batch, and of those before it, have become.
     var candles: CandleTally
+    /// How many candles were written.
+    var writtenCount = 0
 
     init(_ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil) throws {
         self.request = request
@@ -74,16 +76,8 @@ struct BatchDelete {
                 message: "a delete in batches by the technique \(request.technique.rawValue) has no offset",
                 hint: "use the technique whole")
         }
-        guard request.rollup != nil else { return try deleteByTechnique() }
-        let gone = try goneCount()
-        let next = try deleteByTechnique()
-        // Triggers may delete rows of the table, too. None goes that did not become a part of a candle.
-        if let before = gone, let after = try goneCount(), after - before != deletedCount {
-            throw StoreError(
-                .constraint, store: connection.name,
-                message: "\(after - before) rows were deleted, and \(deletedCount) of them became candles")
-        }
-        return next
+        guard let rollup = request.rollup else { return try deleteByTechnique() }
+        return try withoutOtherChanges(of: rollup) { try $0.deleteByTechnique() }
     }
 
     private mutating func deleteByTechnique() throws -> BatchContinuation? {

@@ -28,7 +28,7 @@ extension BatchDelete {
         let parts = connection.segments[table] ?? []
         guard request.rollup == nil || parts.isEmpty else {
             throw StoreError(
-                .unsupported, store: connection.name, message: PostgresDatabase.compressed(scope.table.name),
+                .unsupported, store: connection.name, message: PostgresDatabase.isCompressed(scope.table),
                 hint: PostgresDatabase.decompression)
         }
         var index = request.continuation.flatMap(\.segment) ?? 0

@@ -27,6 +27,10 @@ extension PostgresDatabase {
             try beginKnowing()
             let guards = try guards(of: scope.table)
             try count(rows, guards, into: &survey)
+            if let reason = try compressedObstacle(rows, survey) {
+                (survey.unsupported, survey.remedy) = (reason, Self.decompression)
+                return survey
+            }
             try correctEnds(rows, into: &survey)
             try chooseTechnique(rows, guards, into: &survey)
             try describe(rows, into: &survey)
@@ -121,14 +125,6 @@ extension PostgresDatabase {
         return nil
     }
 
-    /// Why rows of compressed chunks become no candles: they are deleted by segments.
-    static func compressed(_ name: String) -> String {
-        "expired rows of \(name) are in compressed chunks, and rows become candles in the order of their dates"
-    }
-
-    static let decompression =
-        "decompress the chunks first with decompress_chunk, or let the rule be older than the compression policy"
-
     private static func columnar(_ name: String) -> String {
         "\(name) is stored by columns (columnar), and the server deletes no single rows of it: divide it into partitions by "
             + "date, which can be dropped"
@@ -187,10 +183,6 @@ extension PostgresDatabase {
         }
         let parts = try segmentParts(
             rows.scope, rows.date, before: rows.cutoff, besides: Set(dropped.map(\.leaf.number)))
-        if rows.request.rollup != nil, !parts.parts.isEmpty {
-            (survey.unsupported, survey.remedy) = (Self.compressed(table.name), Self.decompression)
-            return
-        }
         if let excess = parts.excess, let limit = parts.limit {
             survey.unsupported =
                 "the server would decompress \(excess) rows of a compressed chunk in one statement, and "

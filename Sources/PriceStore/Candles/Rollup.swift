@@ -128,3 +128,12 @@ extension Rollup {
     /// The attributes of the target that tell candles apart.
     package var key: [String] { groupedBy.map { names[group: $0] } + [names[.time]] }
 }
+
+extension SurveyRequest {
+    /// Lets the rows that have a price become candles; nil: nothing changes.
+    package mutating func take(_ rollup: Rollup?) {
+        guard let rollup else { return }
+        self.rollup = rollup
+        filter = filter && rollup.isPriced
+    }
+}
