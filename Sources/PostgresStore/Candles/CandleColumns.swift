@@ -126,16 +126,17 @@ extension PostgresDatabase {
                 + TimescaleSQL.chunks(target, type: time.type)
                 + ") AS chunk (oid, schema, name, low, high) ON chunk.oid = packed.relid WHERE "
                 + chunkEnd.bound(.greater, .end(rollup.buckets.bucket(at: oldest).lowerBound)))
-        return isCompressed ? Self.isCompressed(target) : nil
+        return isCompressed
+            ? "candles of \(target.name) of these dates are in compressed chunks, whose rows the server does not lock"
+            : nil
     }
 
+    /// Why rows of compressed chunks become no candles: they are deleted by segments.
     static func isCompressed(_ table: PostgresTable) -> String {
-        "\(table.name) has compressed chunks of these dates; rows become candles in the order of their dates, and candles are rows "
-            + "that change"
+        "expired rows of \(table.name) are in compressed chunks, and rows become candles in the order of their dates"
     }
 
-    static let decompression =
-        "decompress them with decompress_chunk, and compress later than the rule's max_age"
+    static let decompression = "decompress the chunks with decompress_chunk"
 
     private static func isDistributed(_ table: PostgresTable) -> String {
         "\(table.name) is on several servers (Citus), and candles are made of rows of one server in a table beside them"

@@ -182,9 +182,9 @@ extension BatchDelete {
     /// part of a candle, and a candle is what its rows are.
     ///
     /// - Parameter body: the batch.
-    mutating func withoutOtherChanges<T>(
-        of rollup: Rollup, _ body: (inout BatchDelete) throws -> T
-    ) throws -> T {
+    mutating func withoutOtherChanges(
+        of rollup: Rollup, _ body: (inout BatchDelete) throws -> BatchContinuation?
+    ) throws -> BatchContinuation? {
         let (rows, target) = ([scope.table], [try connection.requireTable(rollup.target)])
         func changes() throws -> (rows: Int, candles: Int) {
             let found = try connection.rows(

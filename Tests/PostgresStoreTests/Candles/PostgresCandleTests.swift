@@ -577,7 +577,7 @@ struct PostgresCandleTests {
         // The second is that of a check.
         for request in [request, Kind.hypertable.request(before: "1971-01-01")] {
             let survey = try database.reader().survey(request)
-            #expect(survey.unsupported?.contains("candle has compressed chunks of these dates") == true)
+            #expect(survey.unsupported?.contains("candles of candle of these dates are in compressed chunks") == true)
         }
         // The server does not lock compressed rows, and nothing is lost.
         #expect(storeError { _ = try deletion.deleteNext(DeletionBounds(rows: 50)) }?.kind == .unsupported)
@@ -596,7 +596,7 @@ struct PostgresCandleTests {
         let later = try writer.deletion(of: request)
         try database.run("SELECT compress_chunk(c) FROM show_chunks('tick') AS c LIMIT 1")
         let survey = try database.reader().survey(request)
-        #expect(survey.unsupported?.contains("tick has compressed chunks of these dates") == true)
+        #expect(survey.unsupported?.contains("expired rows of tick are in compressed chunks") == true)
         let error = storeError { _ = try later.deleteNext(DeletionBounds(rows: 50)) }
         #expect(error?.kind == .unsupported && error?.message == survey.unsupported)
         #expect(try database.run("SELECT (SELECT count(*) FROM tick), count(*) FROM candle") == ["400|0"])
