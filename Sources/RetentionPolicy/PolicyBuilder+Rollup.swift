@@ -84,10 +84,10 @@ extension PolicyBuilder {
                 reader.report(rule.marks.value("rollup.into"), "'into' must be another entity than that of the rule")
                 continue
             }
-            if rule.isArchived, policy.archive != nil {
+            if rule.isArchived, case .schema? = policy.archive?.place {
                 reader.report(
                     rule.marks.key("rollup"),
-                    "rows that become candles cannot be archived yet; write archive: none in the rule")
+                    "rows that become candles cannot be archived in a schema yet; write archive: none in the rule")
             }
             for other in policy.rules[..<index] { checkTarget(of: rule, setting, after: other) }
             for other in policy.rules where other.isEnabled && rule.makes(other.entity) {

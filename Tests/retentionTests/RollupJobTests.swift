@@ -218,19 +218,11 @@ struct RollupJobTests {
             "a candle was not written")
     }
 
-    @Test func rowsThatBecomeCandlesAreNotArchivedOrPlanned() throws {
+    @Test func rowsThatBecomeCandlesAreNotPlanned() throws {
         let job = try job(Self.ticks())
         let plan = try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
         #expect(
             plan.status != 0 && plan.errors.contains("a plan cannot hold rows of Tick that become candles"), "\(plan)")
-        try job.folder.write(
-            "version: 1\nstore: prices.sqlite\narchive: { folder: . }\nrules:\n\(Self.ticks())", to: "retention.yaml")
-        for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
-            let end = try job.launch(arguments)
-            #expect(
-                end.status == 78
-                    && (end.output + end.errors).contains("rows that become candles cannot be archived yet"), "\(end)")
-        }
     }
 
     /// Objects that belong to a symbol become candles of it; those to which others belong do not.

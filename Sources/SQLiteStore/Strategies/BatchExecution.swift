@@ -19,7 +19,7 @@ extension SQLiteWriter {
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
                     if request.isPlanned { try catalog.confirm(db) }
-                    try archiver?.begin(request.request.withoutPlace, self, db)
+                    try archiver?.begin(request.request.withoutPlace, rollup: request.rollup, self, db)
                     var batch = try BatchDelete(request, self, db, archiver)
                     let continuation = try batch.run()
                     var result = BatchDeleteResult(
@@ -29,7 +29,8 @@ extension SQLiteWriter {
                     result.candles = batch.candles
                     counters.complete(&result, choosesRows: batch.choosesRows)
                     if let archiver, let rule = request.archiveRule {
-                        result.archivedCount = try archiver.commit(rule: rule, deletedCount: result.removedCount)
+                        result.archivedCount = try archiver.commit(
+                            rule: rule, deletedCount: result.removedCount, candleCount: batch.candleCount)
                     }
                     return result
                 }
