@@ -16,6 +16,7 @@ extension PolicyBuilder {
             rule.keepLast = Rule.KeepLastSetting(count: count, per: keepLast.texts("per"))
         }
         rule.thin = group.group("thin").flatMap { thin($0, maxAge: maxAge) }
+        rule.rollup = group.group("rollup").flatMap { rollup($0) }
         rule.earliest = group.instant("earliest")
         rule.latest = group.instant("latest")
         rule.align = group.word("align", as: Rule.Alignment.self)

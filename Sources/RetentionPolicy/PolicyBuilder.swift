@@ -12,7 +12,7 @@ struct PolicyBuilder {
         inheritDefaults(&file)
         reader.require(PolicyKey.file, in: file)
 
-        let rules = file.list("rules").compactMap { setting -> Rule? in
+        var rules = file.list("rules").compactMap { setting -> Rule? in
             guard case .group(let group) = setting.value else { return nil }
             return rule(group)
         }
@@ -29,6 +29,7 @@ struct PolicyBuilder {
         let store = storeLocation(file)
         let archive = archive(file, of: store)
 
+        chainRollups(&rules)
         guard let store, !rules.isEmpty else { return nil }
         var policy = Policy(file: source, store: store, rules: rules)
         policy.marks = file.marks
@@ -46,6 +47,7 @@ struct PolicyBuilder {
         }
         policy.archive = archive
         if archive == nil { for index in rules.indices { policy.rules[index].isArchived = false } }
+        checkRollups(policy)
         policy.expectedEvery = file.age("expected_every")
         policy.onFailure = command(file, "on_failure")
         policy.onSuccess = command(file, "on_success")

@@ -102,6 +102,7 @@ extension PolicyKey {
             PolicyKey("entity", .text, required: true, "The entity whose rows expire"),
             PolicyKey("date_attribute", .text, required: true, "The attribute that says how old a row is"),
             PolicyKey("max_age", .age, required: true, "How long a row is kept"),
+            PolicyKey("rollup", .group(rollup), "The rows become candles in the transaction that deletes them"),
         ] + inheritable
 
     /// The keys of a rule that `defaults` may have too.
@@ -146,6 +147,31 @@ extension PolicyKey {
         + Rule.ThinSetting.units.map { key, unit in
             PolicyKey(key, .wordOr(["forever"], .age), "How long one row of each \(unit.rawValue) is kept")
         }
+
+    static let rollup: [PolicyKey] = [
+        PolicyKey("into", .text, required: true, "The entity of the candles; a run creates a missing one"),
+        PolicyKey(
+            "every", .age, required: true,
+            "How long a candle is: minutes or hours that divide a day, a day, a week, a month, 3mo or a year"),
+        PolicyKey(
+            "per", .list(.text, atLeast: 0),
+            "The attributes that make a group; default: all rows are one group, or the groups of the candles"),
+        PolicyKey("price", .text, "The attribute that is the price"),
+        PolicyKey("volume", .text, "The attribute that is the volume; default: every volume is 0"),
+        PolicyKey("from", .word(["candles"]), "candles: the rows are candles of shorter buckets"),
+        PolicyKey("session", .group(session), "When a day begins; default: at 00:00 in timezone"),
+        PolicyKey(
+            "allow_non_positive", .flag,
+            "Whether a price may be 0 or less, as a spread or a yield; default false"),
+        PolicyKey(
+            "columns", .named(.text),
+            "Parts of a candle, and attributes of per, whose column has another name; default: same names"),
+    ]
+
+    static let session: [PolicyKey] = [
+        PolicyKey("zone", .zone, "The IANA zone of the session's start; default: timezone"),
+        PolicyKey("start", .timeOfDay, "When a session starts, such as 17:00; default 00:00"),
+    ]
 
     static let ruleLimits: [PolicyKey] = [
         PolicyKey("max_rows", .integer(1...Int.max), "The largest number of rows that a run may delete"),

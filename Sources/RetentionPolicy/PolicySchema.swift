@@ -124,6 +124,7 @@ package enum PolicySchema {
         case .durationOrZero: ["anyOf": [["const": 0], reference("short_duration")]]
         case .date: reference("date")
         case .zone: reference("zone")
+        case .timeOfDay: ["type": "string", "pattern": "^(?:[01][0-9]|2[0-3]):[0-5][0-9]$"]
         case .command: reference("command")
         case .value: reference("value")
         case .condition: reference("condition")

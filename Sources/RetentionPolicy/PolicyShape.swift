@@ -35,6 +35,8 @@ indirect enum PolicyShape: Sendable {
     case date
     /// An IANA time zone.
     case zone
+    /// A time on the clocks, to the minute.
+    case timeOfDay
     /// A program and its arguments: a list of words, or one word.
     case command
     /// A value of the store.

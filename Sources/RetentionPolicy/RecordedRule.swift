@@ -79,6 +79,7 @@ package struct RecordedRule: Hashable, Sendable {
                 return CanonicalText.object($0.per.isEmpty ? count : count + per)
             })
         add("thin", rule.thin.map(thin))
+        add("rollup", rule.rollup?.canonical)
         add("earliest", word: rule.earliest?.rfc3339)
         add("latest", word: rule.latest?.rfc3339)
         add("align", word: rule.align?.rawValue)
@@ -119,7 +120,7 @@ extension MaxAge {
     }
 
     /// Months, days of the calendar, and seconds.
-    private var amounts: (months: Int128, days: Int128, seconds: Int128) {
+    var amounts: (months: Int128, days: Int128, seconds: Int128) {
         (
             Int128(years) * 12 + Int128(months), Int128(weeks) * 7 + Int128(days),
             Int128(hours) * 3600 + Int128(minutes) * 60 + Int128(seconds)

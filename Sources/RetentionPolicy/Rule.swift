@@ -18,6 +18,8 @@ package struct Rule: Sendable {
     package var filter: StorePredicate = .all
     package var keepLast: KeepLastSetting?
     package var thin: ThinSetting?
+    /// What the rows become when they are deleted; nil: nothing.
+    package var rollup: RollupSetting?
     /// Nil: the default, 1971-01-01 in the policy's zone.
     package var earliest: Instant?
     package var latest: Instant?

@@ -32,8 +32,8 @@ package struct RuleChange: Hashable, Sendable {
     }
 
     private static let keys = [
-        "entity", "date_attribute", "date_format", "max_age", "where", "keep_last", "thin", "earliest", "latest",
-        "align",
+        "entity", "date_attribute", "date_format", "max_age", "where", "keep_last", "thin", "rollup", "earliest",
+        "latest", "align",
         "relationships", "allow_empty", "accept", "limits.max_rows", "limits.max_fraction", "limits.max_late_rows",
         "archive",
     ]
@@ -44,6 +44,8 @@ package struct RuleChange: Hashable, Sendable {
         case "where": new.filter.implies(old.filter)
         case "keep_last": keepsMore(new.keepLast, old.keepLast)
         case "thin": keepsMore(new.thin, old.thin, zone)
+        // Rows that become other candles are lost for the former ones.
+        case "rollup": old.rollup == nil
         case "earliest": trustsLess(new, old, zone)
         case "latest": new.latest.map { latest in old.latest.map { latest <= $0 } ?? true } ?? false
         case "align": isCoarser(new.align, old.align)

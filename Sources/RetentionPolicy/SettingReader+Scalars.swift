@@ -111,6 +111,14 @@ extension SettingReader {
             let hint = NearestName.suggestion(
                 for: text, in: Self.wellKnownZones, otherwise: "; expected a name such as UTC or Europe/Berlin")
             throw Complaint(message: "'\(text)' is not a known time zone\(hint)")
+        case .timeOfDay:
+            let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+            if text.utf8.count == 5, parts.count == 2, parts.allSatisfy({ $0.utf8.count == 2 }),
+                let hour = Int(parts[0]), let minute = Int(parts[1]), 0...23 ~= hour, 0...59 ~= minute
+            {
+                return .integer(hour * 3600 + minute * 60)
+            }
+            throw Complaint()
         case .value: return .stored(try stored(scalar, name: name))
         case .list, .group, .named, .condition, .scalarOrGroup, .command: throw Complaint()
         }

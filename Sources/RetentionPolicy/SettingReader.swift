@@ -252,6 +252,7 @@ extension PolicyShape {
         case .durationOrZero: "a duration, as 2s or 500ms, or 0"
         case .date: "a date or an instant, such as 2020-01-31 or 2020-01-31T12:00:00Z"
         case .zone: "a time zone, such as UTC or Europe/Berlin"
+        case .timeOfDay: "a time of day in quotes, such as \"17:00\""
         case .command: "a list of words, such as [/usr/bin/mail, -s, retention, root]"
         case .value: "a text or a number"
         case .list: "a list"

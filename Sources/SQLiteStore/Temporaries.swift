@@ -11,6 +11,8 @@ struct Temporaries {
     var sparingMark: ChangeMark?
     /// The table of the rows that the batch at work deletes, of each entity, by lower-cased name.
     var chosenRows: [String: String] = [:]
+    /// The table of all rows that a pass is to delete in the order of their dates.
+    var dateList: String?
     /// Tables of keys that the statements at work refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
     var keyLists: [String] = []
     /// What goes or changes with the rows that the batches of one request delete.

@@ -16,12 +16,16 @@ struct InitCommand: ConsoleCommand {
             EXAMPLES
               retention init prices.sqlite
               retention init prices.sqlite > draft.yaml
+              retention init --tiers prices.sqlite
             """)
 
     @OptionGroup var source: StoreOption
 
+    @Flag(help: "Adds to each rule, as comments, how rows can become fewer instead of none, or candles.")
+    var tiers = false
+
     func run(_ console: Console) throws -> Int32 {
-        let draft = PolicyDraft(try source.inspect(), model: source.model)
+        let draft = PolicyDraft(try source.inspect(), model: source.model, showsTiers: tiers)
         guard draft.hasRules else {
             let name = Secrets.removed(fromURL: source.store)
             throw CommandFailure(

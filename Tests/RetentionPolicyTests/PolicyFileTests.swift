@@ -83,7 +83,7 @@ struct PolicyFileTests {
     @Test func readsTheArchive() throws {
         let policy = try everything()
         #expect(policy.archive?.folder == PolicyFixtures.folder.path + "/archive" && policy.archive?.keep?.days == 90)
-        #expect(policy.rules.map(\.isArchived) == [false, true])
+        #expect(policy.rules.map(\.isArchived) == [false, true, false, false])
         func archive(_ text: String) throws -> ArchiveSettings? {
             try PolicyFixtures.read(PolicyFixtures.text(top: text)).archive
         }
@@ -160,6 +160,98 @@ struct PolicyFileTests {
         #expect(rule.accept == [.wouldEmptyEntity, .wrongUnit])
         #expect(rule.batch.rows == 5000 && rule.reclaim == .incremental)
         #expect(!rule.isEnabled && rule.recordsDigest)
+    }
+
+    @Test func readsWhatRowsBecome() throws {
+        let rules = try everything().rules
+        let newYork = try #require(CalendarZone(identifier: "America/New_York"))
+        var quotes = Rule.RollupSetting(target: "bar", length: .minutes(15), per: ["symbol"], zone: newYork)
+        (quotes.price, quotes.volume, quotes.sessionStart) = ("bid", "size", 61_200)
+        quotes.allowsNonPositive = true
+        quotes.names = CandleNames(["open": "o", "symbol": "instrument"])
+        #expect(rules[2].rollup == quotes && !quotes.isFromCandles && rules[1].rollup == nil)
+        // Groups and names are those of the candles.
+        var bars = Rule.RollupSetting(target: "bar_1d", length: .unit(.day), per: ["instrument"], zone: newYork)
+        bars.sessionStart = 61_200
+        bars.sourceNames = quotes.names
+        #expect(rules[3].rollup == bars && bars.isFromCandles)
+    }
+
+    @Test func theSessionOfCandlesIsADayOfThePolicyByDefault() throws {
+        let text = PolicyFixtures.text(
+            top: "timezone: Europe/Berlin", rule: ["rollup: { into: a, every: 1w, price: b }"])
+        let rollup = try #require(try PolicyFixtures.read(text).rules[0].rollup)
+        #expect(rollup.zone.identifier == "Europe/Berlin" && rollup.sessionStart == 0 && rollup.per.isEmpty)
+        #expect(rollup.volume == nil && !rollup.allowsNonPositive && rollup.names == CandleNames())
+    }
+
+    static let lengths: [(String, CandleBuckets.Length)] = [
+        ("1min", .minutes(1)), ("90min", .minutes(90)), ("4h", .minutes(240)), ("24h", .unit(.day)),
+        ("7d", .unit(.week)), ("1w", .unit(.week)), ("1mo", .unit(.month)), ("P3M", .unit(.quarter)),
+        ("12mo", .unit(.year)),
+    ]
+
+    @Test(arguments: lengths)
+    func candlesAreOfTheseLengths(_ written: String, _ length: CandleBuckets.Length) throws {
+        let rule = try PolicyFixtures.rule("rollup: { into: a, every: \(written), price: b }")
+        #expect(rule.rollup?.length == length)
+        let again = try PolicyFixtures.rule("rollup: { into: a, every: \(length.written), price: b }")
+        #expect(again.rollup?.length == length)
+    }
+
+    @Test(arguments: ["1s", "59s", "7min", "25h", "2d", "2w", "2mo", "2y", "1d1h", "1mo1d"])
+    func otherLengthsAreRefused(_ written: String) {
+        let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: \(written), price: b }"])
+        #expect(PolicyFixtures.mistakes(text).map { $0.message.contains("'every' must be") } == [true])
+    }
+
+    @Test(.enabled(if: PolicyKey.noPostgreSQL == nil, "built without the trait Postgres"))
+    func aServerMakesNoCandlesYet() {
+        let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: 1d, price: b }"])
+        let mistakes = PolicyFixtures.mistakes(text.replacing("prices.sqlite", with: "postgresql:///prices"))
+        #expect(mistakes.map { $0.message.contains("a PostgreSQL database cannot have it yet") } == [true])
+    }
+
+    /// Two lengths with their sessions, and whether candles of the second can be made of those of the first.
+    struct Pair: Sendable, CustomTestStringConvertible {
+        typealias Candles = (every: String, zone: String, start: String)
+        let short, long: Candles
+        let fits: Bool
+        var testDescription: String { "\(short) \(long)" }
+
+        init(_ short: Candles, _ long: Candles, _ fits: Bool) {
+            (self.short, self.long, self.fits) = (short, long, fits)
+        }
+    }
+
+    static let pairs: [Pair] = [
+        Pair(("1min", "Europe/Berlin", "00:00"), ("1d", "America/New_York", "17:00"), true),
+        Pair(("1h", "UTC", "00:00"), ("1d", "America/New_York", "17:00"), true),
+        Pair(("1h", "UTC", "00:00"), ("1d", "Asia/Kathmandu", "00:00"), false),
+        Pair(("15min", "UTC", "00:00"), ("1d", "Asia/Kathmandu", "00:00"), true),
+        Pair(("30min", "UTC", "00:00"), ("4h", "Asia/Kathmandu", "00:00"), false),
+        Pair(("1h", "UTC", "00:00"), ("1d", "Australia/Lord_Howe", "00:00"), false),
+        Pair(("4h", "UTC", "00:00"), ("1d", "UTC", "17:00"), false),
+        Pair(("1d", "UTC", "00:00"), ("1w", "UTC", "17:00"), false),
+        Pair(("1d", "UTC", "00:00"), ("1y", "UTC", "00:00"), true),
+        Pair(("3mo", "UTC", "00:00"), ("1y", "UTC", "00:00"), true),
+        Pair(("1w", "UTC", "00:00"), ("1y", "UTC", "00:00"), false),
+        Pair(("1d", "UTC", "00:00"), ("4h", "UTC", "00:00"), false),
+        Pair(("1h", "UTC", "00:00"), ("90min", "UTC", "00:00"), false),
+        Pair(("1h", "UTC", "00:00"), ("1h", "UTC", "00:00"), false),
+    ]
+
+    @Test(arguments: pairs) func sessionsMayDifferIfTheyFit(_ pair: Pair) {
+        func rule(_ name: String, _ entity: String, _ source: String, _ candles: Pair.Candles) -> String {
+            let session = "session: { zone: \(candles.zone), start: \"\(candles.start)\" }"
+            return
+                "  - { name: \(name), entity: \(entity), date_attribute: time, date_format: unix_seconds, max_age: 1d, "
+                + "rollup: { into: \(name), every: \(candles.every), \(source), \(session) } }\n"
+        }
+        let head = "version: 1\nstore: a.sqlite\nrules:\n"
+        let mistakes = PolicyFixtures.mistakes(
+            head + rule("short", "tick", "price: p", pair.short) + rule("long", "short", "from: candles", pair.long))
+        #expect(mistakes.isEmpty == pair.fits, "\(mistakes)")
     }
 
     @Test func aRuleInheritsWhatItDoesNotSay() throws {

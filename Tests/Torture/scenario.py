@@ -77,6 +77,8 @@ class Scenario:
         self.is_audited = chance.random() < 0.5
         self.has_children = chance.random() < 0.4
         self.is_archived = chance.random() < 0.5
+        # Without a choice of its own, so that the scenarios of a seed stay what they were.
+        self.is_rolled = random.Random(f"candles {seed}").random() < 0.3
         self.strategy = "auto"
         self._make(chance)
         self.values = self.state(self.folder)["values"]
@@ -86,7 +88,8 @@ class Scenario:
         return (
             f"{self.shape}, {self.journal}, page size {self.page_size}, auto_vacuum {self.vacuum}, reclaim"
             f" {self.reclaim}, strategy {self.strategy} ({self.found_strategy}), batches of {self.batch_rows},"
-            f" {len(self.rows)} rows, audit {self.is_audited}, children {self.has_children}, archive {self.is_archived}")
+            f" {len(self.rows)} rows, audit {self.is_audited}, children {self.has_children}, archive {self.is_archived},"
+            f" candles {self.is_rolled}")
 
     def _make(self, chance):
         os.makedirs(f"{self.folder}/pending")
@@ -105,8 +108,11 @@ class Scenario:
                 "CREATE INDEX Quote_price ON Quote(price)")
         else:
             self.has_children = False
-        # tag -> date
-        self.rows = {}
+        # Rows to which others refer become no candles, and candles are not archived.
+        self.is_rolled = self.is_rolled and not self.has_children
+        self.is_archived = self.is_archived and not self.is_rolled
+        # tag -> date, and symbol
+        self.rows, self.symbols = {}, {}
         expired = chance.choice([40, 300, 900])
         for number in range(expired + chance.choice([1, 60, 300])):
             at = CUTOFF - 1 - chance.randrange(400 * DAY) if number < expired else CUTOFF + chance.randrange(30 * DAY)
@@ -115,7 +121,7 @@ class Scenario:
         chance.shuffle(numbers)
         store.execute("BEGIN")
         for number, (tag, at) in zip(numbers, self.rows.items()):
-            symbol = chance.choice(["XAUUSD", "XAUEUR"])
+            symbol = self.symbols[tag] = chance.choice(["XAUUSD", "XAUEUR"])
             store.execute("INSERT INTO Price(id, symbol, tag, at) VALUES (?, ?, ?, ?)", (number, symbol, tag, at))
             if self.has_children:
                 store.execute("INSERT INTO Quote VALUES (?, ?)", (number, tag))
@@ -131,7 +137,8 @@ class Scenario:
                 + ("archive: { folder: archive }\n" if self.is_archived else "") +
                 "pending: [ { files: 'pending/*.csv', entity: Price }, { files: 'pending/*.ndjson', entity: Price } ]\n"
                 "rules:\n  - { name: gold, entity: Price, date_attribute: at, date_format: unix_seconds, max_age: 30d,"
-                f" batch: {{ rows: {self.batch_rows} }}, reclaim: {self.reclaim}, allow_empty: true }}\n")
+                f" batch: {{ rows: {self.batch_rows} }}, reclaim: {self.reclaim}, allow_empty: true"
+                + (", rollup: { into: Candle, every: 1h, per: [symbol], price: at }" if self.is_rolled else "") + " }\n")
         os.chmod(f"{self.folder}/retention.yaml", 0o644)
 
     def _make_pending(self, chance):
@@ -188,8 +195,12 @@ class Scenario:
                 "audit": [row[0] for row in store.execute("SELECT tag FROM Audit")] if self.is_audited else None,
                 "children": [row[0] for row in store.execute("SELECT tag FROM Quote")] if self.has_children else None,
                 "tables": {row[0] for row in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'")},
-                "running": 0,
+                "candles": {}, "running": 0,
             }
+            if "Candle" in found["tables"]:
+                for symbol, time, *values in store.execute("SELECT symbol, time, open, high, low, close, count FROM Candle"):
+                    require((symbol, time) not in found["candles"], "an hour has two candles:", symbol, time)
+                    found["candles"][symbol, time] = values
             store.close()
             found["archived"] = self._archived(f"{copy}/archive")
             if os.path.exists(f"{copy}/retention.ledger.sqlite"):
@@ -240,12 +251,15 @@ class Scenario:
                 require(there == set(list(rows)[:len(there)]), name, "is saved in part, and not from its beginning")
                 require(not gone, "rows are gone before", name, "was saved")
             self._check_file(folder, name, is_saved=is_saved, tags=tags)
+        if self.is_rolled:
+            # Nothing is deleted before all pending files are saved.
+            self._check_candles(state["candles"], self.expired - tags if gone or state["candles"] else set())
         if gone:
             deleted = self.expired - tags
             self._check_batches(deleted)
             if self.is_audited:
                 require(sorted(state["audit"]) == sorted(deleted), "the trigger saw other rows than are gone")
-            if self.found_strategy == "range batches":
+            if self.found_strategy in ("range batches", "date batches"):
                 newest = max(self.rows_and_pending[tag] for tag in deleted)
                 left = [tag for tag in self.expired & tags if self.rows_and_pending[tag] < newest]
                 require(not left, "older rows are left than are gone:", left[:3])
@@ -262,7 +276,21 @@ class Scenario:
             require(set(state["children"]) == set(self.rows) & tags, "children are not with their rows")
         return state
 
+    def _check_candles(self, candles, deleted):
+        """Each row is there as a row or in one candle: the candles are those of the rows that are gone."""
+        hours = {}
+        for tag in deleted:
+            at = self.rows_and_pending[tag]
+            hours.setdefault((self.symbols.get(tag, "XAUUSD"), at // 3600 * 3600), []).append(at)
+        wanted = {key: [min(dates), max(dates), min(dates), max(dates), len(dates)] for key, dates in hours.items()}
+        wrong = sorted(key for key in wanted.keys() | candles.keys() if wanted.get(key) != candles.get(key))
+        require(not wrong, "candles are not those of the rows that are gone:",
+                [(key, candles.get(key), wanted.get(key)) for key in wrong[:3]])
+
     def _check_batches(self, deleted):
+        # Rows of one date become candles together, beyond the limit of a batch.
+        if self.is_rolled:
+            return
         if self.found_strategy == "range batches":
             require(
                 len(deleted) % self.batch_rows == 0 or deleted == self.expired,
@@ -290,6 +318,7 @@ class Scenario:
         for name in self.pending:
             require(not os.path.exists(f"{folder}/pending/{name}"), name, "was not moved")
         wanted = {"Price"} | ({"Audit"} if self.is_audited else set()) | ({"Quote"} if self.has_children else set())
+        wanted |= {"Candle"} if self.is_rolled else set()
         require(state["tables"] == wanted, "tables are left over:", state["tables"])
         known = {"prices.sqlite", "prices.sqlite.retention-lock", "prices.sqlite-journal", "retention.yaml",
                  "retention.log", "retention.ledger.sqlite", "pending", "archive"}

@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 
+import candles as feeds
 from powerloss import Disk, Recording
 from rules import try_policy
 from scenario import Broken, Program, Scenario, require
@@ -123,9 +124,9 @@ def fault(bench, chance, folder):
 class Bare:
     """In place of a bench, where each trial makes a store of its own."""
 
-    def __init__(self, number, program, base):
+    def __init__(self, mode, number, program, base):
         self.program = program
-        self.folder = f"{base}/rules-{number}"
+        self.folder = f"{base}/{mode}-{number}"
         self.scenario = ""
         os.makedirs(self.folder)
 
@@ -138,7 +139,14 @@ def rules(bench, chance, folder):
     yield from try_policy(bench.program, chance, folder)
 
 
-MODES = {"rules": rules, "kills": kill, "power": power, "faults": fault}
+def candles(bench, chance, folder):
+    """Random feeds that become candles, against a judge."""
+    yield from feeds.try_feed(bench.program, chance, folder)
+
+
+MODES = {"rules": rules, "candles": candles, "kills": kill, "power": power, "faults": fault}
+# Their trials make stores of their own.
+BARE = ["rules", "candles"]
 
 
 def portion(mode, seed, numbers, program, base):
@@ -151,7 +159,7 @@ def portion(mode, seed, numbers, program, base):
         how = "making the store"
         try:
             if not bench:
-                bench = Bare(scenario_number, program, base) if mode == "rules" else Bench(mode, seed, scenario_number, program, base)
+                bench = Bare(mode, scenario_number, program, base) if mode in BARE else Bench(mode, seed, scenario_number, program, base)
             # The store remembers files by their whole path, and so must a trial that is made of a recording.
             folder = f"{bench.folder}/" + ("whole" if mode == "power" else f"trial-{number}")
             trial = MODES[mode](bench, random.Random(f"{seed} {mode} {number}"), folder)
@@ -167,7 +175,8 @@ def portion(mode, seed, numbers, program, base):
             if not bench or mode == "power":
                 break
     if bench and bench.scenario and not broken:
-        results[f"strategy {bench.scenario.found_strategy}"] += len(numbers)
+        candles = " with candles" if bench.scenario.is_rolled else ""
+        results[f"strategy {bench.scenario.found_strategy}{candles}"] += len(numbers)
     if bench and not broken:
         bench.remove()
     return results, broken
@@ -180,6 +189,7 @@ def main():
     arguments.add_argument("--seed", type=int, default=1)
     arguments.add_argument("--first", type=int, default=0)
     arguments.add_argument("--program", required=True)
+    arguments.add_argument("--prices")
     arguments.add_argument("--jobs", type=int, default=os.cpu_count())
     options = arguments.parse_args()
 
@@ -190,6 +200,11 @@ def main():
     # A build may replace the program during a long run.
     program = Program(shutil.copy2(options.program, f"{base}/retention"), faults)
     all_broken = []
+    if (options.candles or options.prices) and not feeds.pandas:
+        print("candles: SKIPPED, because python3 has no pandas; pip install pandas")
+        options.candles, options.prices = 0, None
+    if options.prices:
+        print(f"prices: {feeds.try_prices(program, options.prices, f'{base}/prices')} candles of real prices compared")
     for mode in MODES:
         count = getattr(options, mode)
         if not count:

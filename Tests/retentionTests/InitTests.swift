@@ -48,6 +48,24 @@ struct InitTests {
         #expect(try job.number("SELECT count(*) FROM Price") == 5)
     }
 
+    @Test func tiersAreCommentsThatPassOnceTheyAreNone() throws {
+        let job = try LaunchedJob(
+            """
+            CREATE TABLE Tick(id INTEGER PRIMARY KEY, "pair: a" TEXT, at INTEGER, price REAL, volume INTEGER);
+            INSERT INTO Tick(at, price) VALUES (unixepoch() - 5, 1), (unixepoch(), 2);
+            CREATE TABLE Note(id INTEGER PRIMARY KEY, text TEXT, created_at TEXT);
+            INSERT INTO Note(created_at) VALUES ('2025-01-02T03:04:05Z');
+            """, policy: "")
+        #expect(try !draft(job).contains("thin:"))
+        let draft = try draft(job, "--tiers")
+        #expect(draft.split(separator: "# thin: { ").count == 3 && draft.split(separator: "# rollup: { ").count == 2)
+        #expect(draft.contains("per: [\"pair: a\"], price: price, volume: volume }"), "\(draft)")
+        for example in ["thin", "rollup"] {
+            let end = try check(draft.replacing("    # \(example): {", with: "    \(example): {"), in: job.folder)
+            #expect(end.status == 0, "\(draft)\n\(end)")
+        }
+    }
+
     @Test func everyRuleIsDisabled() throws {
         let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
         let text = try draft(job).replacing("max_age:   ", with: "max_age: 30d")

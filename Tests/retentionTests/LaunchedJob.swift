@@ -118,7 +118,7 @@ struct Report: Decodable {
         var rows: Int?
         var expired, keptByRule, deleted, cascaded, nullified, unreadable, residue, batches: Int
         var accepted: [String]
-        var held, archived: Int?
+        var held, archived, unpriced, candlesCreated, candlesChanged: Int?
         var keptByHold: [KeptByHold]?
         var keptByTier: [KeptByTier]?
         var late: Int?

@@ -9,12 +9,12 @@ import sys
 import tempfile
 
 from . import report
-from .parts import archives, deletes, engines, library, live, postgres, relationships, starts, thin
+from .parts import archives, candles, deletes, engines, library, live, postgres, relationships, starts, thin
 from .stores import Workshop
 
 # in this order, so that what needs a quiet machine most comes first. Servers are measured only by name.
 PARTS = {
-    "starts": starts, "deletes": deletes, "archives": archives, "thin": thin, "live": live,
+    "starts": starts, "deletes": deletes, "archives": archives, "thin": thin, "candles": candles, "live": live,
     "relationships": relationships, "library": library, "postgres": postgres, "engines": engines}
 SERVERS = [postgres, engines]
 PAGE = pathlib.Path("docs/benchmarks.md")

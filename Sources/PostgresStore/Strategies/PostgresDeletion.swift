@@ -12,6 +12,11 @@ final class PostgresDeletion: Deletion {
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
+        guard request.rollup == nil else {
+            throw StoreError(
+                .unsupported, store: writer.name,
+                message: "the rows of \(request.entity) would be deleted without the candles that they become")
+        }
         work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.technique = findings.technique

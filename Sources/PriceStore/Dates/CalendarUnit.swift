@@ -32,13 +32,18 @@ extension CalendarZone {
     /// The starts of the buckets that hold two instants and all between them, in order, and the end of the last one.
     ///
     /// A day of 23 or 25 hours is one day. An hour that is repeated in autumn is two.
-    package func buckets(of unit: CalendarUnit, from first: Instant, through last: Instant) -> [Instant] {
+    ///
+    /// - Parameter dayStart: how many seconds after midnight on the clocks a day begins, for units from a day on; below 0: it
+    ///   begins on the day before.
+    package func buckets(
+        of unit: CalendarUnit, from first: Instant, through last: Instant, dayStart: Int = 0
+    ) -> [Instant] {
         if unit == .hour { return hours(from: first, through: last) }
-        let civil = civil(of: first)
+        let civil = civil(of: first).moved(bySeconds: -dayStart)
         var starts: [Instant] = []
         var step = -1
         while true {
-            let start = instant(of: civil.start(of: unit, moved: step))
+            let start = instant(of: civil.start(of: unit, moved: step).moved(bySeconds: dayStart))
             // A skipped day has no length.
             if start <= first { starts = [start] } else if starts.last != start { starts.append(start) }
             if start > last { return starts }
@@ -95,6 +100,11 @@ extension CivilDateTime {
         case .quarter: return firstDay(month: date.month - (date.month - 1) % 3, moved: count * 3)
         case .year: return firstDay(month: 1, moved: count * 12)
         }
+    }
+
+    /// The local time some seconds later on the same clocks.
+    fileprivate func moved(bySeconds seconds: Int) -> CivilDateTime {
+        seconds == 0 ? self : CivilDateTime(localSeconds: localSeconds + seconds, microsecond: microsecond)
     }
 
     private func firstDay(month: Int, moved count: Int) -> CivilDateTime {

@@ -132,6 +132,8 @@ public struct BatchDeleteResult: Hashable, Sendable {
     public var lockElapsed: Duration?
     /// The IDs of the deleted rows, if they were requested; otherwise empty.
     public var objectIDs: [ObjectID]
+    /// The candles that the rows of the deletion have become so far.
+    package var candles = CandleTally()
     /// Where the next batch begins; nil at the end.
     package var continuation: BatchContinuation?
 

@@ -14,6 +14,8 @@ package struct SurveyRequest: Hashable, Sendable {
     package var keepLast: KeepLast?
     /// The rows of each bucket of the calendar that the rule keeps, if any.
     package var thinning: Thinning?
+    /// What the rows become in the transaction that deletes them; nil: nothing. The filter leaves rows without a price out.
+    package var rollup: Rollup?
     /// Rows that must stay: no row goes that one of these holds, nor one with which such a row would go.
     package var holds: [HeldRows] = []
     /// What the rules before this one delete, in order: their rows are counted there and not here.

@@ -98,7 +98,8 @@ package struct ThinningCells {
 }
 
 extension CalendarUnit {
-    fileprivate var size: Int { Self.allCases.firstIndex(of: self) ?? 0 }
+    /// The place among the units, the smallest first.
+    package var size: Int { Self.allCases.firstIndex(of: self) ?? 0 }
 }
 
 extension DateEncoding {

@@ -9,6 +9,9 @@ package protocol RetentionReader: StoreReader {
     /// - Throws: ``StoreError``: of kind `unknownName` if the request asks for a technique that is not possible for them.
     func outline(of request: SurveyRequest) throws(StoreError) -> DeletionOutline
 
+    /// The candles that the rows of requests would become, each with a ``SurveyRequest/rollup``, carried out in this order.
+    func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally]
+
     /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows; or can set some
     /// attributes of them to NULL or a default.
     ///
@@ -75,6 +78,12 @@ package protocol RetentionReader: StoreReader {
 }
 
 extension RetentionReader {
+    /// An engine that makes no candles.
+    package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
+        guard !requests.isEmpty else { return [] }
+        throw StoreError(.unsupported, store: name, message: "the engine \(engine) makes no candles")
+    }
+
     /// The store itself holds no archives.
     package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
 

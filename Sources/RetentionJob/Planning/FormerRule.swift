@@ -77,7 +77,10 @@ struct FormerRule {
                 former: nearest?.former, changes: covering == nil ? nearest?.changes.filter(\.isWider) ?? [] : [],
                 removedHolds: removed.map(\.name), step, request, before: unspared, reader)
         }
-        guard let former = nearest?.former, former.state == .none, !isHeld else { return }
+        // Old rows arrive in a table of candles when old rows of its source arrive.
+        guard let former = nearest?.former, former.state == .none, !isHeld,
+            !planner.policy.makesCandles(rule.entity)
+        else { return }
         late = try LateRows(former, step, request, entity, asOf: planner.asOf, memory: memory, reader: reader)
     }
 }
@@ -119,8 +122,7 @@ extension RunMemory.CarriedOut {
         let former = rule.rule
         return deletion(
             in: entity, asOf: asOf,
-            before: Cutoff.instant(asOf: asOf, maxAge: former.maxAge, align: former.align, zone: rule.zone),
-            holds: holds)
+            before: former.cutoff(asOf: asOf, zone: rule.zone), holds: holds)
     }
 
     /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
@@ -181,6 +183,8 @@ extension WidenedRule {
         if let limit = old.limits.maxFraction, let readable = survey.readableCount, readable > 0 {
             isAll = isAll || Double(survey.expiredCount) / Double(readable) > limit
         }
+        // What became candles would not be there for others.
+        isAll = isAll || changes.contains { $0.key == "rollup" }
         if step.rule.allowEmpty, !old.allowEmpty { isAll = isAll || !survey.leavesReadableRows }
         if old.relationships != step.rule.relationships {
             var asBefore = request

@@ -8,11 +8,9 @@ extension Plan {
         /// What a rule will delete after some days.
         func later(_ step: Step, days: Int64) -> SurveyRequest? {
             guard var request = step.surveyRequest, step.survey.unsupported == nil else { return nil }
-            request.cutoff = Cutoff.instant(
-                asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000), maxAge: step.rule.maxAge,
-                align: step.rule.align,
-                zone: zone)
-            request.keepRows(of: step.rule, asOf: asOf.advanced(byMicroseconds: days * 86_400_000_000))
+            let asOf = asOf.advanced(byMicroseconds: days * 86_400_000_000)
+            request.cutoff = step.rule.cutoff(asOf: asOf, zone: zone)
+            request.keepRows(of: step.rule, asOf: asOf)
             return request
         }
         // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the counts.

@@ -1,7 +1,7 @@
 package import PriceStore
 package import RetentionPolicy
 
-/// What a run will do, decided before it deletes anything: a step for each rule, in file order.
+/// What a run will do, decided before it deletes anything: a step for each rule, in the order in which they are carried out.
 package struct Plan: Sendable {
     /// A step for each rule that was selected; rules that `--rule` leaves out have none.
     package var steps: [Step]
@@ -34,6 +34,8 @@ package struct Plan: Sendable {
         package var survey = Survey()
         /// How the engine would delete the rows; nil if there was no survey or the schema does not allow it.
         package var outline: DeletionOutline?
+        /// Rows before the cutoff that stay because they have no price; nil: the rows become no candles.
+        package var unpriced: Int?
         /// Never delete more rows than this; nil: no limit.
         package var maxRows: Int?
         /// Delete only rows with these keys; nil: no plan says which.
@@ -135,6 +137,8 @@ extension Plan.Step {
         report.residue = survey.expiredCount
         report.keptByRule = survey.keptByRuleCount
         report.keptByTier = survey.keptByTier
+        report.unpriced = unpriced
+        if rule.rollup != nil { (report.candlesCreated, report.candlesChanged) = (0, 0) }
         report.held = survey.heldCount
         report.late = late?.rowCount
         report.widened = widened

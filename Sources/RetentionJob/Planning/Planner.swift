@@ -3,8 +3,8 @@ package import RetentionPolicy
 
 /// Makes the plan of a run: what each rule would delete, and which rules are refused.
 ///
-/// It deletes nothing and reads no clock. Rules are surveyed in file order, because a row that two rules expire is
-/// counted by the first one that runs: each survey request contains the deletes of the rules before it.
+/// It deletes nothing and reads no clock. Rules are surveyed in the order in which they are carried out, because a row that
+/// two rules expire is counted by the first one that runs: each survey request contains the deletes of the rules before it.
 package struct Planner {
     /// What the command line asks for.
     package struct Options: Hashable, Sendable {
@@ -22,6 +22,9 @@ package struct Planner {
             self.ruleNames = ruleNames
             self.technique = technique
         }
+
+        /// Whether a rule is to be carried out.
+        func includes(_ rule: Rule) -> Bool { ruleNames.isEmpty || ruleNames.contains(rule.name) }
     }
 
     package let policy: Policy
@@ -56,7 +59,7 @@ package struct Planner {
     /// - Parameter uptime: a monotonic clock, to measure each survey.
     /// - Throws: ``StoreError`` if the store cannot be read, or has no such technique. Nothing is changed then.
     package func plan(reader: any RetentionReader, uptime: () -> Duration = { .zero }) throws -> Plan {
-        let rules = policy.rules.filter { options.ruleNames.isEmpty || options.ruleNames.contains($0.name) }
+        let rules = policy.rules.filter(options.includes).inOrder
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
         plan.holds = try HoldPlan(policy, clock: clock, reader: reader)
@@ -144,7 +147,7 @@ package struct Planner {
         for rule: Rule, preceding: [BatchDeleteRequest], withheld: Refusal?, hasRowsSinceLastRun: Bool,
         holds: HoldPlan, reader: any RetentionReader
     ) throws -> Plan.Step {
-        let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
+        let cutoff = rule.cutoff(asOf: asOf, zone: policy.timezone)
         var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
         guard rule.isEnabled else { return step }
         guard let date = rule.date(zone: policy.timezone) else {
@@ -154,6 +157,12 @@ package struct Planner {
             return step
         }
         guard let entity = try reader.entity(named: rule.entity) else {
+            // A run makes the tables of candles before it plans; until then there is nothing to delete.
+            if policy.makesCandles(rule.entity) {
+                step.disposition = .planned
+                step.unpriced = rule.rollup.map { _ in 0 }
+                return step
+            }
             throw StoreError(.unknownName, store: reader.name, message: "there is no entity \(rule.entity)")
         }
         if let refusal = try holds.refusal(of: rule, entity, in: reader) {
@@ -212,6 +221,11 @@ package struct Planner {
         passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
 
         (step.surveyRequest, step.survey) = (request, survey)
+        if let rollup = request.rollup {
+            let expired = StorePredicate.date(DateRange(date, before: cutoff)) && rule.filter
+            step.unpriced = try reader.count(
+                StoreFetchRequest(entity: entity.name, predicate: expired && .notTrue(rollup.isPriced)))
+        }
         step.outline = outline
         (step.record, step.widened, step.narrowed) = (former.record, former.widened, former.narrowed)
         step.late = former.late
@@ -237,6 +251,8 @@ package struct Planner {
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
         request.keepRows(of: rule, asOf: asOf)
+        request.rollup = rule.rollupRequest(date)
+        if let rollup = request.rollup { request.filter = request.filter && rollup.isPriced }
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest

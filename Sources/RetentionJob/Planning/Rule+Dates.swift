@@ -15,6 +15,25 @@ extension Rule {
     }
 }
 
+extension Rule {
+    /// The instant before which rows are expired. Rows that become candles expire together with their bucket.
+    package func cutoff(asOf: Instant, zone: CalendarZone) -> Instant {
+        let cutoff = Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone)
+        guard let rollup, cutoff > .distantPast else { return cutoff }
+        return rollup.buckets.lastEnd(at: cutoff)
+    }
+
+    /// What the rows become when they are deleted; nil: nothing.
+    func rollupRequest(_ date: DateAttribute) -> Rollup? {
+        rollup.map { setting in
+            Rollup(
+                target: setting.target, buckets: setting.buckets, groupedBy: setting.per,
+                source: setting.price.map { .prices($0, volume: setting.volume) } ?? .candles(setting.sourceNames),
+                names: setting.names, date: date, allowsNonPositive: setting.allowsNonPositive)
+        }
+    }
+}
+
 extension SurveyRequest {
     /// Takes over what a rule keeps of its expired rows.
     mutating func keepRows(of rule: Rule, asOf: Instant) {

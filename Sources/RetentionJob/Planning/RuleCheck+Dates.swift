@@ -41,7 +41,7 @@ extension RuleCheck {
         var entities: [Entity] = []
         for name in entityNames { entities += try reader.entity(named: name).map { [$0] } ?? [] }
         for reference in try UndeclaredReference.found(to: entity, among: entities, in: reader) {
-            let cutoff = Cutoff.instant(asOf: asOf, maxAge: rule.maxAge, align: rule.align, zone: zone)
+            let cutoff = rule.cutoff(asOf: asOf, zone: zone)
             var request = SurveyRequest(entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter)
             request.keepRows(of: rule, asOf: asOf)
             let rows = try reference.danglingCount(request.deletion, in: reader)

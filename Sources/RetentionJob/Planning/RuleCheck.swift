@@ -9,10 +9,13 @@ struct RuleCheck {
     let clock: Instant
     let reader: any RetentionReader
     let entityNames: [String]
+    /// Whether another rule makes the rows, so that the entity may be missing until then.
+    let isMade: Bool
     var diagnostics: [Diagnostic] = []
 
     mutating func run(includingAdvice: Bool) throws(StoreError) {
         guard let entity = try reader.entity(named: rule.entity) else {
+            if isMade { return }
             diagnostics = [StoreCheck.unknownEntity(rule.entity, at: rule.marks.value("entity"), reader, entityNames)]
             return
         }
@@ -61,6 +64,10 @@ struct RuleCheck {
                     "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) is none of them: set the "
                         + "format of its values"))
             return
+        }
+        if var check = RollupCheck(rule, entity, date, reader) {
+            try check.run()
+            diagnostics += check.diagnostics
         }
         adviseOnStorage(entity, attribute, date)
         guard includingAdvice else { return }

@@ -185,6 +185,11 @@ extension Plan {
     func saved(_ index: Int, reader: any RetentionReader) throws(StoreError) -> SavedPlan.Step? {
         let step = steps[index]
         guard let request = step.request else { return nil }
+        guard request.rollup == nil else {
+            throw StoreError(
+                .unsupported, store: reader.name,
+                message: "a plan cannot hold rows of \(request.entity) that become candles")
+        }
         let siblings = steps[..<index].compactMap(\.request).filter { $0.entity == request.entity }
         var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.deletion)))
         var digest = KeyDigest()

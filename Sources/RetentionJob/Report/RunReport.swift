@@ -110,6 +110,11 @@ package struct RunReport: Sendable {
         package var keptByRule = 0
         /// Rows before the cutoff that each tier of `thin` keeps; a row of several tiers counts for the longest one.
         package var keptByTier: [Survey.TierCount] = []
+        /// Rows before the cutoff that stay because they have no price; nil, as the two below: the rows become no candles.
+        package var unpriced: Int?
+        /// Candles that were made, and those that were there and changed.
+        package var candlesCreated: Int?
+        package var candlesChanged: Int?
         /// Rows that the rule would delete if there were no hold, each once.
         package var held = 0
         /// What each hold keeps of them; a row under two holds counts for both.

@@ -50,6 +50,9 @@ package struct DryRun {
                 try setup.checkArchive(for: plan, in: rehearsal)
                 report.rules = plan.steps.map(\.predictedReport)
                 report.takeHolds(of: plan)
+                let rolledUp = plan.steps.indices.filter { plan.steps[$0].request?.rollup != nil }
+                let candles = try rehearsal.candles(of: rolledUp.compactMap { plan.steps[$0].request })
+                for (index, tally) in zip(rolledUp, candles) { report.rules[index].take(tally) }
                 for index in plan.steps.indices {
                     report.rules[index].forecast = try plan.forecast(
                         of: index, asOf: setup.asOf, zone: setup.policy.timezone, reader: rehearsal)

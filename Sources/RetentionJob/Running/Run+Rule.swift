@@ -10,7 +10,10 @@ extension Run {
     /// run.
     func carryOut(_ index: Int, of plan: Plan) {
         let step = plan.steps[index]
-        guard let request = step.request, var outline = step.outline else { return }
+        guard let request = step.request, var outline = step.outline else {
+            report.rules[index].outcome = .completed
+            return
+        }
         let began = setup.uptime()
         let others = leftBehind(plan.steps[..<index], of: request.entity)
         let residue = BatchDeleteRequest(request).fetchRequest.besides(others)
@@ -94,6 +97,7 @@ extension Run {
     private func note(_ result: BatchDeleteResult, of index: Int) {
         report.rules[index].deleted += result.deletedCount
         report.rules[index].archived? += result.archivedCount
+        if report.rules[index].candlesCreated != nil { report.rules[index].take(result.candles) }
         report.rules[index].cascaded += result.cascadedCount
         report.rules[index].nullified += result.nullifiedCount
         report.rules[index].removedFiles += result.removedFileCount

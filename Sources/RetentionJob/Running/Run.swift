@@ -58,6 +58,7 @@ package final class Run {
             try setup.check(writer)
             if memory.hasCrash { try verify() }
             try savePending()
+            try makeCandleTables()
             let plan = try setup.plan(writer, memory: memory, countsAllRows: false)
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)

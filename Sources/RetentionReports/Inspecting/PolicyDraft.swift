@@ -6,13 +6,17 @@ import RetentionJob
 package struct PolicyDraft {
     private let inspection: StoreInspection
     private let model: String?
+    private let showsTiers: Bool
 
     /// Creates a draft from an inspection.
     ///
-    /// - Parameter model: the compiled model of the store; nil: none was given.
-    package init(_ inspection: StoreInspection, model: String? = nil) {
+    /// - Parameters:
+    ///   - model: the compiled model of the store; nil: none was given.
+    ///   - showsTiers: whether each rule has examples of `thin` and `rollup`, as comments.
+    package init(_ inspection: StoreInspection, model: String? = nil, showsTiers: Bool = false) {
         self.inspection = inspection
         self.model = model
+        self.showsTiers = showsTiers
     }
 
     /// Whether there is an entity for which a rule can be made.
@@ -140,7 +144,32 @@ package struct PolicyDraft {
         if date.recognition.certainty != .declared, let encoding = date.recognition.encoding {
             lines.append("    date_format: \(encoding.rawValue)")
         }
-        return lines + ["    max_age:                    # how long a row is kept: choose", "    enabled: false"]
+        lines += ["    max_age:                    # how long a row is kept: choose", "    enabled: false"]
+        return showsTiers ? lines + tiers(of: entity.entity, date.attribute) : lines
+    }
+
+    /// Examples of what can be kept of rows that are past their age, as comments. Names that say what an attribute is are
+    /// believed; the examples can be changed.
+    private func tiers(of entity: Entity, _ date: Attribute) -> [String] {
+        func named(_ words: [String]) -> Attribute? {
+            let others = entity.attributes.filter { $0.name != date.name }
+            return words.lazy.compactMap { word in others.first { $0.name.folded.contains(word) } }.first
+        }
+        let group = named(["symbol", "ticker", "isin", "instrument", "pair"])
+        let per = group.map { "per: [\(scalar($0.name))], " } ?? ""
+        var lines = [
+            "    # Fewer rows beyond max_age, instead of none: one an hour, then one a day, then one a month. See docs/tiers.md.",
+            "    # thin: { \(per)hourly: 2y, daily: 10y, monthly: forever }",
+        ]
+        let price = named(["price", "close", "last", "rate", "bid"])
+        guard let price, price.affinity != .text, inspection.engine == "sqlite", entity.incomingRelationships.isEmpty
+        else { return lines }
+        let volume = named(["volume"]).map { ", volume: \(scalar($0.name))" } ?? ""
+        lines += [
+            "    # Or candles: the rows of each hour become one, in a table that a run creates.",
+            "    # rollup: { into: candle_1h, every: 1h, \(per)price: \(scalar(price.name))\(volume) }",
+        ]
+        return lines
     }
 
     private func facts(

@@ -31,6 +31,7 @@ enum LedgerRow {
             "run_number", "position", "cutoff_us", "rows", "expired", "kept_by_rule", "deleted", "cascaded",
             "nullified", "unreadable", "residue", "oldest_us", "newest_us", "newest_expired_us", "oldest_deleted_us",
             "newest_deleted_us", "oldest_overdue_us", "batches", "elapsed_us", "entity_bytes", "archived", "late",
+            "unpriced", "candles_created", "candles_changed",
         ],
         texts: [
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
@@ -132,6 +133,9 @@ enum LedgerRow {
         }
         values["archived"] = rule.archived.map { .count($0) } ?? .null
         values["late"] = rule.late.map { .count($0) } ?? .null
+        values["unpriced"] = rule.unpriced.map { .count($0) } ?? .null
+        values["candles_created"] = rule.candlesCreated.map { .count($0) } ?? .null
+        values["candles_changed"] = rule.candlesChanged.map { .count($0) } ?? .null
         values["kept_by_hold"] = .lines(rule.keptByHold.map { "\($0.rowCount) \($0.relatedCount) \($0.hold)" })
         values["kept_by_tier"] = .lines(rule.keptByTier.map { "\($0.rowCount) \($0.unit.tierName)" })
         values.set("cutoff", rule.cutoff)
@@ -216,6 +220,9 @@ enum LedgerRow {
         rule.deleted = row.count("deleted") ?? 0
         rule.archived = row.count("archived")
         rule.late = row.count("late")
+        rule.unpriced = row.count("unpriced")
+        rule.candlesCreated = row.count("candles_created")
+        rule.candlesChanged = row.count("candles_changed")
         rule.cascaded = row.count("cascaded") ?? 0
         rule.nullified = row.count("nullified") ?? 0
         for line in row.lines("deleted_by_triggers") {

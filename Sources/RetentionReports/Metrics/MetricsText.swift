@@ -86,6 +86,13 @@ package struct MetricsText {
             $0.late.map { String($0) }
         }
         rules("unreadable_rows", "Rows whose date cannot be used.") { String($0.unreadableCount) }
+        rules("unpriced_rows", "Rows before the cutoff that stay because they have no price.") {
+            $0.unpriced.map { String($0) }
+        }
+        rules("candles_created", "Candles that the last run made.") { $0.candlesCreated.map { String($0) } }
+        rules("candles_changed", "Candles to which the last run added rows.") {
+            $0.candlesChanged.map { String($0) }
+        }
         gauge(
             "rule_held_rows", "Expired rows that a hold keeps.",
             report.rules.flatMap { rule in

@@ -149,6 +149,7 @@ package struct ReviewPage {
                     ? "<span class=\"bad\">refused: \(HTMLText.escaped(rule.refusal?.rawValue ?? ""))</span>"
                     : HTMLText.escaped(rule.outcome == .planned ? "ready" : rule.outcome.rawValue)
                         + (rule.late.map { $0 > 0 ? "; \(Figures.grouped($0)) came back" : "" } ?? "")
+                        + Self.candles(of: rule)
                         + (rule.keptByTier.isEmpty ? "" : "; keeps \(Figures.tiers(rule.keptByTier))")
                 return (
                     [
@@ -162,6 +163,15 @@ package struct ReviewPage {
                 )
             })
         return "<section aria-labelledby=\"rules\">\n<h2 id=\"rules\">Rules</h2>\n\(table)\n</section>"
+    }
+
+    /// What the rows of a rule become, as clauses; empty: they become nothing.
+    private static func candles(of rule: RunReport.RuleReport) -> String {
+        guard let created = rule.candlesCreated, let changed = rule.candlesChanged else { return "" }
+        var text = "; \(Figures.count(created, "new candle"))"
+        if changed > 0 { text += ", \(Figures.grouped(changed)) changed" }
+        if let unpriced = rule.unpriced, unpriced > 0 { text += "; \(Figures.grouped(unpriced)) without a price" }
+        return text
     }
 
     /// The holds of the policy; empty: it has none.

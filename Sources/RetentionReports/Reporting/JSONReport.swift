@@ -135,6 +135,9 @@ package struct JSONReport {
                     rule.keptByTier.map {
                         .object([.init("tier", .string($0.unit.tierName)), .init("rows", .count($0.rowCount))])
                     })),
+            .init("unpriced", .optional(rule.unpriced)),
+            .init("candles_created", .optional(rule.candlesCreated)),
+            .init("candles_changed", .optional(rule.candlesChanged)),
             .init("held", .count(rule.held)),
             .init(
                 "kept_by_hold",

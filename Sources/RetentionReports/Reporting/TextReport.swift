@@ -173,6 +173,14 @@ package struct TextReport {
         return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(Figures.tiers(rule.keptByTier))"
     }
 
+    /// The candles that the rows became; nil: none.
+    private func candles(_ rule: RunReport.RuleReport) -> String? {
+        let (created, changed) = (rule.candlesCreated ?? 0, rule.candlesChanged ?? 0)
+        guard created + changed > 0 else { return nil }
+        let verb = isDryRun ? " would be" : ""
+        return "\(Figures.count(created, "candle"))\(verb) created, \(Figures.grouped(changed)) changed"
+    }
+
     private func notes(_ rule: RunReport.RuleReport) -> [String] {
         let name = SafeText.line(rule.name)
         var lines: [String] = []
@@ -188,6 +196,10 @@ package struct TextReport {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
             let count = Figures.count(rows.rowCount, "unreadable row")
             lines += note(name, "\(count) kept: \(rows.reason.reportPhrase)\(example)", .caution)
+        }
+        if let sentence = candles(rule) { lines += note(name, sentence, .plain) }
+        if let unpriced = rule.unpriced, unpriced > 0 {
+            lines += note(name, "\(Figures.count(unpriced, "row")) before the cutoff kept: no price", .caution)
         }
         if let sentence = Self.kept(rule) { lines += note(name, sentence, .plain) }
         for kept in rule.keptByHold where kept.rowCount > 0 {

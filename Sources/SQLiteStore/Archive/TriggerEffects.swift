@@ -26,7 +26,8 @@ struct TriggerEffects {
     /// - Parameters:
     ///   - losing: the tables from which it deletes rows itself or by cascades.
     ///   - clearing: those whose references it clears.
-    init(of losing: Set<String>, clearing: some Sequence<String>, _ db: Database) throws {
+    ///   - target: a table to which rows are written after it; nil: there is none.
+    init(of losing: Set<String>, clearing: some Sequence<String>, target: String? = nil, _ db: Database) throws {
         self.clearing = Set(clearing.map { $0.folded })
         let triggers = try Row.fetchAll(
             db, sql: "SELECT name, lower(tbl_name), sql FROM main.sqlite_schema WHERE type = 'trigger'"
@@ -46,6 +47,9 @@ struct TriggerEffects {
         // The name of the trigger that makes a change; empty: it is part of the delete, which sees it.
         var waiting = losing.map { (Change(event: .delete, table: $0.folded), "") }
         waiting += self.clearing.map { (Change(event: .update, table: $0), "") }
+        if let target {
+            waiting += [.insert, .update].map { (Change(event: $0, table: target.folded), "") }
+        }
         var seen: [Change: String] = [:]
         while let (change, trigger) = waiting.popLast() {
             guard seen[change] == nil || seen[change] == "" && !trigger.isEmpty else { continue }
@@ -109,6 +113,18 @@ struct TriggerEffects {
             if entry[2] == 0 { return "a trigger deletes rows of the virtual table \(name), which cannot be seen" }
             if table.hasPrefix("sqlite_") { return "a trigger deletes rows of \(name), which cannot be seen" }
             if try StoredShape(of: name, db) == nil { return "rows of \(name) cannot be identified" }
+        }
+        return nil
+    }
+
+    /// Why rows would go without becoming candles, or candles would not be those of their rows; nil: no trigger does that.
+    func obstacle(toCandlesOf table: String, in target: String) -> String? {
+        if let unreadable { return unreadable }
+        for name in [table, target] {
+            if deleted.contains(name.folded) { return "a trigger deletes rows of \(name) when candles are made" }
+            if let trigger = writing[name.folded] {
+                return "the trigger \(trigger) changes rows of \(name) when candles are made"
+            }
         }
         return nil
     }

@@ -11,6 +11,10 @@ struct BatchDelete {
     let archiver: RowArchiver?
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
+    /// The candles that the rows of this batch, and of those before it, have become.
+    private(set) var candles: CandleTally
+    /// Rows of this batch that became candles.
+    private var rolledUpCount = 0
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
     /// Whether the rows to go are noted one by one before they go.
@@ -22,6 +26,7 @@ struct BatchDelete {
         throws
     {
         self.request = request
+        candles = request.candles
         self.archiver = archiver
         self.connection = connection
         self.db = db
@@ -62,6 +67,17 @@ struct BatchDelete {
     ///
     /// - Parameter rows: the same rows as they were looked up; nil: only the table itself is read.
     mutating func deleteChecked(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
+        guard let rollup = request.rollup else { return try deleteRows(condition, by: path, rows) }
+        let table = try CandleTable(rollup, of: statement.scope, connection, db)
+        let made = try table.candles(of: statement.rows(condition, by: path))
+        let before = deletedCount
+        try deleteRows(condition, by: path, rows)
+        try table.write(made, deletedCount: deletedCount - before)
+        rolledUpCount += made.totals.rowCount
+        candles.add(made)
+    }
+
+    private mutating func deleteRows(_ condition: SQLFragment, by path: RowPath, _ rows: SQLFragment?) throws {
         if objects != nil {
             try objects?.delete(statement.keys(condition, by: path), whole: statement.condition())
             deletedCount = objects?.deletedCount ?? 0
@@ -102,6 +118,12 @@ struct BatchDelete {
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
         let next = try runOnce()
+        // Whatever the technique, no row goes that did not become a candle.
+        guard request.rollup == nil || rolledUpCount == deletedCount else {
+            throw StoreError(
+                .defect, store: connection.name,
+                message: "\(deletedCount) rows were deleted, and \(rolledUpCount) of them became candles")
+        }
         return isUnfinished ? request.continuation ?? .beginning : next
     }
 
@@ -121,6 +143,7 @@ struct BatchDelete {
         case .range: return try range(sorted: false)
         case .sorted: return try range(sorted: true)
         case .windows, .keys: return try window()
+        case .dates: return try dates()
         case .rebuildInPlace:
             let limit = LockLimit(request.maxLock)
             limit.begin()
@@ -163,7 +186,8 @@ struct BatchDelete {
     /// are read in the table itself, whatever an index says of them.
     private func deletesAllRows() throws -> Bool {
         let scope = statement.scope
-        guard archiver == nil, objects == nil, !choosesRows, scope.isTable, scope.table.managed == nil,
+        guard archiver == nil, request.rollup == nil, objects == nil, !choosesRows, scope.isTable,
+            scope.table.managed == nil,
             scope.table.entity.deleteTriggers.isEmpty, scope.table.entity.incomingRelationships.isEmpty
         else { return false }
         let total = try connection.count(SQLFragment("SELECT count(*) FROM \(scope.fromTable)"), db)

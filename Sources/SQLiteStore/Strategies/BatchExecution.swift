@@ -12,8 +12,9 @@ extension SQLiteWriter {
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        if request.technique == .rebuild { return try rebuild(request) }
+        if request.rollup == nil, request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
+            if request.technique == .dates, request.place == nil { try makeDateList(of: request, db) }
             let counters = try DeleteCounters.of(request, self, db)
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
@@ -25,6 +26,7 @@ extension SQLiteWriter {
                         deletedCount: batch.deletedCount, cascadedCount: batch.objects?.cascadedCount ?? 0,
                         nullifiedCount: batch.objects?.nullifiedCount ?? 0, objectIDs: batch.objectIDs)
                     result.continuation = continuation
+                    result.candles = batch.candles
                     counters.complete(&result, choosesRows: batch.choosesRows)
                     if let archiver, let rule = request.archiveRule {
                         result.archivedCount = try archiver.commit(rule: rule, deletedCount: result.removedCount)

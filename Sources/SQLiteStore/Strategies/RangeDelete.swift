@@ -41,7 +41,12 @@ extension BatchDelete {
             let stretch = DateSQL.Stretch(from: from, below: value)
             try delete(whole?.rows ?? rows(stretch), sorted: sorted, isChecked: whole != nil)
         }
-        if deletedCount - before < limit {
+        if request.rollup != nil {
+            guard deletedCount == before else { return boundary }
+            let together = rows(DateSQL.Stretch(at: value))
+            guard try mayGoTogether(together, by: .date) else { return nil }
+            try delete(together, by: .date)
+        } else if deletedCount - before < limit {
             try delete(.all([rows(DateSQL.Stretch(at: value)), statement.keyBefore(key)]), by: .date)
         }
         return boundary

@@ -28,6 +28,7 @@ final class SQLiteDeletion: Deletion {
         work.technique = technique
         work.maxLock = request.maxLock
         work.archiveRule = request.archiveRule
+        work.rollup = request.rollup
         work.isPlanned = true
         work.stayingRows = findings.stayingRows
         work.surveyed = findings.mark
@@ -67,6 +68,7 @@ final class SQLiteDeletion: Deletion {
     private func deletePart(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
+        part.allowedRows = request.maxRows.map { $0 - deletedCount }
         if let only = bounds.only {
             part.technique = .whole
             part.maxLock = nil
@@ -77,6 +79,7 @@ final class SQLiteDeletion: Deletion {
         }
         let result = try writer.execute(part)
         deletedCount += result.deletedCount
+        work.candles = result.candles
         // A rebuild's rows are not among the changes that SQLite counts.
         if part.technique != .rebuild { writer.changes.deletedCount += result.deletedCount }
         defer { work.continuation = result.continuation }

@@ -13,6 +13,8 @@ enum Technique: String, DeletionTechnique, CaseIterable {
     case windows
     /// By ranges of the primary key of a table without a rowid.
     case keys
+    /// By a list of all rows in the order of their dates, where no index gives it: for rows that become candles.
+    case dates
     /// The store without the rows is written to a private file, and copied back over the store in one transaction.
     case rebuild
     /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made anew.
@@ -35,6 +37,7 @@ enum Technique: String, DeletionTechnique, CaseIterable {
         case .sorted: "sorted batches"
         case .windows: "rowid windows"
         case .keys: "key batches"
+        case .dates: "date batches"
         case .rebuild: "rebuild by copy-back"
         case .rebuildInPlace: "rebuild in place"
         }
@@ -72,6 +75,12 @@ struct DeleteWork: EngineDelete, Hashable {
     var only: StorePredicate?
     /// The rule under whose name the rows are archived; nil: they are not.
     var archiveRule: String?
+    /// What the rows become in the transaction that deletes them; nil: nothing.
+    var rollup: Rollup?
+    /// The most rows that a limit of the rule still allows: rows of one date go together only up to it. Nil: no limit.
+    var allowedRows: Int?
+    /// The candles that the rows of earlier batches have become.
+    var candles = CandleTally()
     /// Whether the delete was planned by a survey: then it is not carried out on another schema.
     var isPlanned = false
 

@@ -11,6 +11,12 @@ extension SQLiteFileConnection {
         let byKey: Technique = table.isWithoutRowID ? .keys : .windows
         // A batch of rows that a trigger keeps would be found again by the next one.
         let byDate = survey.isInDateOrder && !table.mayKeepRows ? rows.access : nil
+        if request.rollup != nil {
+            survey.take(byDate == nil ? .dates : .range)
+            survey.possibleTechniques = [survey.technique]
+            survey.index = byDate?.label
+            return
+        }
         survey.techniqueObstacles = try techniqueObstacles(table, request.relationships, db)
         if byDate == nil {
             let reason =

@@ -76,7 +76,7 @@ extension DeletionOutline {
         reason = findings.reason
         expectedLock = findings.predictedLock
         isIndivisible = technique == .whole && !findings.batches.isInBatches
-        isOldestFirst = technique.usesDateIndex
+        isOldestFirst = technique.usesDateIndex || technique == .dates
         shrinksStore = technique == .rebuild
         index = technique.usesDateIndex ? findings.index : nil
         // Sorted batches are large by their nature: each goes through most pages of the table. They are bounded by the

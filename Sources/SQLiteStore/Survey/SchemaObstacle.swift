@@ -27,6 +27,12 @@ extension SQLiteFileConnection {
             resultType: request.wantsObjectIDs ? .objectIDs : .count, relationships: request.relationships)
         if let reason = try obstacleOfTriggers(delete, db) { return reason }
         if let reason = try obstacleOfHolds(request.holds, delete, db) { return reason }
+        if let target = request.rollup?.target,
+            let reason = try TriggerEffects(of: [table.tableName], clearing: [], target: target, db)
+                .obstacle(toCandlesOf: table.tableName, in: target)
+        {
+            return reason
+        }
         let condition = try dateSQL(request.date, RowScope(table), db).readable(before: request.cutoff)
         do {
             _ = try db.makeStatement(sql: "DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)")

@@ -175,6 +175,39 @@ import Testing
         if found == .same { #expect(now == before) }
     }
 
+    private static let rollup = "into: c, every: 1h, per: [symbol], price: v"
+
+    static let rollups: [(old: String, new: String, verdict: Verdict)] = [
+        (rollup, "into: c, every: 60min, per: [symbol], price: v, session: { start: \"00:00\" }", .same),
+        ("", rollup, .narrower), (rollup, "", .wider), (rollup, "\(rollup), volume: id", .wider),
+        (rollup, "into: c, every: 1d, per: [symbol], price: v", .wider),
+        (rollup, "into: c, every: 1h, per: [symbol, id], price: v", .wider),
+        (rollup, "into: d, every: 1h, per: [symbol], price: v", .wider),
+        (rollup, "\(rollup), session: { start: \"17:00\" }", .wider),
+        (rollup, "\(rollup), session: { zone: Asia/Tokyo }", .wider),
+        (rollup, "\(rollup), allow_non_positive: true", .wider),
+        (rollup, "\(rollup), columns: { open: first }", .wider),
+        ("into: c, every: 1h, from: candles", "into: c, every: 1h, per: [symbol], from: candles", .wider),
+    ]
+
+    /// What became a candle is not there for another one, so all rows that expire are concerned.
+    @Test(arguments: rollups)
+    func otherCandlesAreAWiderPolicy(_ old: String, _ new: String, _ verdict: Verdict) throws {
+        let file = try Self.store()
+        for field in CandleField.allCases where field != .time {
+            try file.execute("ALTER TABLE price ADD COLUMN \(field.rawValue) INTEGER")
+        }
+        func policy(_ rollup: String) throws -> Policy {
+            try Self.read("", ["max_age: 30d" + (rollup.isEmpty ? "" : ", rollup: { \(rollup) }")], in: file)
+        }
+        let step = try Self.step(file, policy(new), Self.memory(of: policy(old)))
+        let found: Verdict = step.widened != nil ? .wider : step.narrowed.isEmpty ? .same : .narrower
+        #expect(found == verdict, "\(step.widened?.text ?? "") \(step.narrowed)")
+        if let widened = step.widened {
+            #expect(widened.changes.map(\.key) == ["rollup"] && widened.rowCount == step.survey.expiredCount)
+        }
+    }
+
     @Test func namesOfRulesDoNotMatter() throws {
         let file = try Self.store()
         func verdict(_ old: [String], _ new: [String]) throws -> [Int?] {

@@ -27,6 +27,7 @@ struct RunLedgerTests {
         rule.residue = 1
         rule.keptByRule = 3
         rule.keptByTier = [.init(unit: .day, rowCount: 2), .init(unit: .year, rowCount: 1)]
+        (rule.unpriced, rule.candlesCreated, rule.candlesChanged) = (6, 7, 8)
         rule.cascaded = 4
         rule.nullified = 5
         rule.batches = 100
@@ -63,6 +64,7 @@ struct RunLedgerTests {
         #expect(
             first.residue == 1 && first.keptByRule == 3 && first.keptByTier == rule.keptByTier && first.cascaded == 4
                 && first.nullified == 5)
+        #expect(first.unpriced == 6 && first.candlesCreated == 7 && first.candlesChanged == 8)
         #expect(first.batches == 100 && first.elapsed == rule.elapsed && first.cutoff == rule.cutoff)
         #expect(first.oldest == rule.oldest && first.newest == rule.newest && first.newestExpired == rule.newestExpired)
         #expect(first.accepted == rule.accepted && first.advice == ["one\\nline", "two"])

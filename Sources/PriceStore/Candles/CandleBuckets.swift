@@ -1,0 +1,51 @@
+/// The stretches of time that become one candle each: minutes of a session, or its days, weeks or months.
+///
+/// A session is the time from one start to the next, a day of 23 to 25 hours. It belongs to the calendar day that has most
+/// of it: one that starts after noon belongs to the next day, so the week that begins with Monday's session may begin on
+/// Sunday evening.
+package struct CandleBuckets: Hashable, Sendable {
+    /// How long a bucket is.
+    package enum Length: Hashable, Sendable {
+        /// So many minutes, which divide a day, counted from the start of each session.
+        case minutes(Int)
+        /// Whole sessions: those of a day, a week, a month.
+        case unit(CalendarUnit)
+    }
+
+    /// How long a bucket is.
+    package let length: Length
+    /// The zone of the session's start.
+    package let zone: CalendarZone
+    /// When a session starts: seconds after midnight on the clocks of the zone, from 0 to 86,399.
+    package let sessionStart: Int
+
+    /// Makes buckets.
+    package init(_ length: Length, zone: CalendarZone, sessionStart: Int = 0) {
+        self.length = length
+        self.zone = zone
+        self.sessionStart = sessionStart
+    }
+
+    /// The bucket that holds an instant.
+    package func bucket(at instant: Instant) -> Range<Instant> {
+        switch length {
+        case .unit(let unit): return stretch(of: unit, at: instant)
+        case .minutes(let count):
+            let day = stretch(of: .day, at: instant)
+            let length = Int64(count) * 60_000_000
+            let elapsed = instant.microseconds - day.lowerBound.microseconds
+            let start = day.lowerBound.advanced(byMicroseconds: elapsed / length * length)
+            // The last bucket of a day that the clocks make shorter ends with it.
+            return start..<min(start.advanced(byMicroseconds: length), day.upperBound)
+        }
+    }
+
+    /// The end of the last bucket that is over at an instant.
+    package func lastEnd(at instant: Instant) -> Instant { bucket(at: instant).lowerBound }
+
+    private func stretch(of unit: CalendarUnit, at instant: Instant) -> Range<Instant> {
+        let dayStart = sessionStart > 43_200 ? sessionStart - 86_400 : sessionStart
+        let bounds = zone.buckets(of: unit, from: instant, through: instant, dayStart: dayStart)
+        return bounds[0]..<bounds[1]
+    }
+}

@@ -1,0 +1,96 @@
+/// A price, a volume or a sum of them: an integer, or a finite double.
+package enum CandleNumber: Sendable {
+    case integer(Int64)
+    case real(Double)
+
+    /// The number that a store holds; nil: the value is none.
+    package init?(_ value: StoreValue) {
+        switch value {
+        case .integer(let number): self = .integer(number)
+        case .real(let number) where number.isFinite: self = .real(number)
+        case .real, .null, .text, .blob: return nil
+        }
+    }
+
+    /// The number as a store holds it.
+    package var storeValue: StoreValue {
+        switch self {
+        case .integer(let number): .integer(number)
+        case .real(let number): .real(number)
+        }
+    }
+
+    /// The number as a double, rounded if it is none.
+    package var asDouble: Double {
+        switch self {
+        case .integer(let number): Double(number)
+        case .real(let number): number
+        }
+    }
+
+    /// The sum: of integers exactly, otherwise of doubles.
+    ///
+    /// - Throws: ``CandleError/overflow`` if it is too large to be held.
+    package static func + (a: CandleNumber, b: CandleNumber) throws(CandleError) -> CandleNumber {
+        if case .integer(let a) = a, case .integer(let b) = b {
+            return try whole(a.addingReportingOverflow(b))
+        }
+        return try finite(a.asDouble + b.asDouble)
+    }
+
+    /// The product, as ``+(_:_:)``.
+    package static func * (a: CandleNumber, b: CandleNumber) throws(CandleError) -> CandleNumber {
+        if case .integer(let a) = a, case .integer(let b) = b {
+            return try whole(a.multipliedReportingOverflow(by: b))
+        }
+        return try finite(a.asDouble * b.asDouble)
+    }
+
+    private static func whole(_ result: (partialValue: Int64, overflow: Bool)) throws(CandleError) -> CandleNumber {
+        guard !result.overflow else { throw .overflow }
+        return .integer(result.partialValue)
+    }
+
+    private static func finite(_ result: Double) throws(CandleError) -> CandleNumber {
+        guard result.isFinite else { throw .overflow }
+        return .real(result)
+    }
+}
+
+extension CandleNumber: Comparable {
+    /// Whether both are the same number, whatever holds it.
+    package static func == (a: CandleNumber, b: CandleNumber) -> Bool { !(a < b) && !(b < a) }
+
+    /// Compares exactly: an integer is not rounded.
+    package static func < (a: CandleNumber, b: CandleNumber) -> Bool {
+        switch (a, b) {
+        case (.integer(let a), .integer(let b)): a < b
+        case (.real(let a), .real(let b)): a < b
+        case (.integer(let a), .real(let b)): b >= 0x1p63 || b > -0x1p63 && a < Int64(b.rounded(.up))
+        case (.real(let a), .integer(let b)): a < -0x1p63 || a < 0x1p63 && Int64(a.rounded(.down)) < b
+        }
+    }
+}
+
+extension CandleNumber: Hashable {
+    /// Equal numbers have equal hashes.
+    package func hash(into hasher: inout Hasher) { hasher.combine(asDouble) }
+}
+
+/// Why rows cannot become candles. Nothing is changed then.
+package enum CandleError: Error, Hashable, Sendable {
+    /// A sum is larger than its kind of number can hold.
+    case overflow
+    /// What was written is not what was deleted; the figure that differs.
+    case disagreement(String)
+}
+
+extension CandleError: CustomStringConvertible {
+    /// The error as a clause.
+    package var description: String {
+        switch self {
+        case .overflow: "a sum of a candle is too large to be stored"
+        case .disagreement(let figure): "the candles do not agree with the rows: \(figure)"
+        }
+    }
+}

@@ -1,0 +1,51 @@
+/// What rows or candles add up to, whatever buckets they are in.
+package struct CandleTotals: Sendable {
+    /// How many there are.
+    package private(set) var rowCount = 0
+    private var count = Int128(0)
+    private var high: CandleNumber?
+    private var low: CandleNumber?
+    private var wholeVolume = Int128(0)
+    private var realVolume = 0.0
+    private var hasReals = false
+    /// The sum of the magnitudes of all volumes, which bounds what rounding can do.
+    private var magnitude = 0.0
+
+    /// Makes empty totals.
+    package init() {}
+
+    /// Adds a row or a candle.
+    package mutating func add(_ candle: Candle) {
+        rowCount += 1
+        count += Int128(candle.count)
+        high = high.map { max($0, candle.high) } ?? candle.high
+        low = low.map { min($0, candle.low) } ?? candle.low
+        switch candle.volume {
+        case .integer(let volume): wholeVolume += Int128(volume)
+        case .real(let volume):
+            realVolume += volume
+            hasReals = true
+        }
+        magnitude += abs(candle.volume.asDouble)
+    }
+
+    /// Throws unless some rows, and the candles that were there before them, add up to the candles after them.
+    package static func check(rows: CandleTotals, before: CandleTotals, after: CandleTotals) throws(CandleError) {
+        func require(_ holds: Bool, _ figure: String) throws(CandleError) {
+            guard holds else { throw .disagreement(figure) }
+        }
+        try require(rows.count + before.count == after.count, "their number")
+        try require([rows.high, before.high].compactMap(\.self).max() == after.high, "the highest price")
+        try require([rows.low, before.low].compactMap(\.self).min() == after.low, "the lowest price")
+        if rows.hasReals || before.hasReals || after.hasReals {
+            let sum = Double(rows.wholeVolume + before.wholeVolume) + rows.realVolume + before.realVolume
+            let difference = abs(sum - (Double(after.wholeVolume) + after.realVolume))
+            try require(difference <= tolerance * (rows.magnitude + before.magnitude), "the volume")
+        } else {
+            try require(rows.wholeVolume + before.wholeVolume == after.wholeVolume, "the volume")
+        }
+    }
+
+    /// By how much, for each unit of volume, two sums of the same doubles may differ that were added in other orders.
+    private static let tolerance = 1e-9
+}

@@ -1,0 +1,129 @@
+/// How the rows of a rule become candles in the transaction that deletes them.
+package struct Rollup: Hashable, Sendable {
+    /// What the prices are read from.
+    package enum Source: Hashable, Sendable {
+        /// One price a row; nil: there are no volumes.
+        case prices(String, volume: String?)
+        /// Candles of shorter buckets, by the names of their attributes.
+        case candles(CandleNames)
+    }
+
+    /// The entity of the candles.
+    package var target: String
+    package var buckets: CandleBuckets
+    /// The attributes of the rows that make a group.
+    package var groupedBy: [String]
+    package var source: Source
+    /// The names of the target's attributes.
+    package var names: CandleNames
+    /// How the dates of the rows are read; the candles' times are written so.
+    package var date: DateAttribute
+    /// Whether a price may be 0 or less, as a spread or a yield.
+    package var allowsNonPositive: Bool
+
+    /// Makes a description.
+    package init(
+        target: String, buckets: CandleBuckets, groupedBy: [String], source: Source, names: CandleNames,
+        date: DateAttribute, allowsNonPositive: Bool = false
+    ) {
+        self.target = target
+        self.buckets = buckets
+        self.groupedBy = groupedBy
+        self.source = source
+        self.names = names
+        self.date = date
+        self.allowsNonPositive = allowsNonPositive
+    }
+
+    /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none. Of
+    /// candles the prices were found good before.
+    package var isPriced: StorePredicate {
+        func isNumber(_ name: String, atLeast least: Double = -.greatestFiniteMagnitude) -> StorePredicate {
+            .between(name, .real(least), .real(.greatestFiniteMagnitude))
+        }
+        switch source {
+        case .prices(let price, let volume):
+            let isPrice =
+                allowsNonPositive ? isNumber(price) : isNumber(price, atLeast: .leastNonzeroMagnitude)
+            return volume.map { isPrice && (.isNull($0) || isNumber($0)) } ?? isPrice
+        case .candles(let names):
+            let numbers = [CandleField.open, .high, .low, .close, .volume, .priceVolume].map { isNumber(names[$0]) }
+            let times = [CandleField.openTime, .closeTime].map { time in
+                StorePredicate.date(DateRange(date.named(names[time])))
+            }
+            return .and(numbers + [.between(names[.count], .integer(1), .integer(.max))] + times)
+        }
+    }
+}
+
+/// What a candle has besides the values of its group.
+package enum CandleField: String, Hashable, Sendable, CaseIterable {
+    case time, open, high, low, close, volume, count
+    case openTime = "open_time"
+    case closeTime = "close_time"
+    case priceVolume = "price_volume"
+}
+
+/// The names of a table of candles, where they are not the usual ones.
+package struct CandleNames: Hashable, Sendable {
+    /// By the usual name, the table's own.
+    package var others: [String: String]
+
+    /// Makes a list of names.
+    package init(_ others: [String: String] = [:]) { self.others = others }
+
+    /// The name of a part of a candle.
+    package subscript(field: CandleField) -> String { others[field.rawValue] ?? field.rawValue }
+
+    /// The name of an attribute of the group.
+    package subscript(group name: String) -> String { others[name] ?? name }
+}
+
+extension DateAttribute {
+    /// The same for another attribute.
+    package func named(_ name: String) -> DateAttribute {
+        DateAttribute(
+            name: name, encoding: encoding, zone: zone, earliest: earliest, latest: latest, trustsZero: trustsZero)
+    }
+}
+
+extension Rollup {
+    /// The table of the candles of a source, as a run creates it; nil: the source lacks an attribute.
+    ///
+    /// A column can hold what the column can that it is made of. A sum of products can be a double if one of the two can.
+    package func table(for entity: Entity) -> Entity? {
+        func attribute(_ name: String, as field: String, isRequired: Bool = false) -> Attribute? {
+            entity.attribute(named: name).map {
+                Attribute(name: names.others[field] ?? field, affinity: $0.affinity, isRequired: isRequired)
+            }
+        }
+        func number(_ field: CandleField, _ affinities: Attribute.Affinity...) -> Attribute {
+            let first = affinities[0]
+            let isOne = affinities.allSatisfy { $0 == first }
+            return Attribute(
+                name: names[field], affinity: isOne ? first : affinities.contains(.real) ? .real : .numeric)
+        }
+        var found: [Attribute?] = groupedBy.map { attribute($0, as: $0) }
+        found.append(attribute(date.name, as: CandleField.time.rawValue, isRequired: true))
+        switch source {
+        case .prices(let price, let volume):
+            guard let prices = entity.attribute(named: price)?.affinity else { return nil }
+            let volumes = volume.map { entity.attribute(named: $0)?.affinity } ?? .integer
+            guard let volumes else { return nil }
+            found += [CandleField.open, .high, .low, .close].map { number($0, prices) }
+            found += [number(.volume, volumes), number(.priceVolume, prices, volumes)]
+            found += [CandleField.openTime, .closeTime].map { attribute(date.name, as: $0.rawValue) }
+        case .candles(let others):
+            found += CandleField.allCases.filter { $0 != .time && $0 != .count }
+                .map { attribute(others[$0], as: $0.rawValue) }
+        }
+        found.append(Attribute(name: names[.count], affinity: .integer))
+        var attributes = found.compactMap(\.self)
+        guard attributes.count == found.count else { return nil }
+        let order = groupedBy.map { names[group: $0] } + CandleField.allCases.map { names[$0] }
+        attributes = order.compactMap { name in attributes.first { $0.name == name } }
+        return Entity(
+            name: target, attributes: attributes,
+            primaryKey: groupedBy.map { names[group: $0] } + [names[.time]])
+    }
+}

@@ -1,0 +1,169 @@
+import PriceStore
+import RetentionPolicy
+
+/// Checks what a rule's rows become against the store: whether they can, and whether the candles can be held.
+struct RollupCheck {
+    let rule: Rule
+    let setting: Rule.RollupSetting
+    let rollup: Rollup
+    let entity: Entity
+    let reader: any RetentionReader
+    private(set) var diagnostics: [Diagnostic] = []
+
+    init?(_ rule: Rule, _ entity: Entity, _ date: DateAttribute, _ reader: any RetentionReader) {
+        guard let setting = rule.rollup, let rollup = rule.rollupRequest(date) else { return nil }
+        self.rule = rule
+        self.setting = setting
+        self.rollup = rollup
+        self.entity = entity
+        self.reader = reader
+    }
+
+    mutating func run() throws(StoreError) {
+        if let other = try referrer() {
+            report(
+                "rollup",
+                "rows of \(other) refer to rows of \(entity.name), which cannot become candles for that reason")
+        }
+        checkSource()
+        checkLength()
+        guard diagnostics.isEmpty else { return }
+        guard let target = try reader.entity(named: setting.target) else { return checkNewTable() }
+        checkTarget(target)
+    }
+
+    private mutating func report(_ key: String, _ message: String) {
+        diagnostics.append(Diagnostic(at: rule.marks.value(key), message))
+    }
+
+    // MARK: The rows
+
+    /// An entity whose rows refer to the rows, or go with them; nil: there is none.
+    private func referrer() throws(StoreError) -> String? {
+        if let other = entity.incomingRelationships.first { return other.source }
+        guard let model = entity.model else { return nil }
+        for own in model.relationships {
+            let destination = try reader.entity(named: own.destination)?.model?.relationships ?? []
+            let inverse = destination.first { $0.name == own.inverse }
+            // A row refers to another one itself if it is one of many, or if the other knows nothing of it.
+            let isReference = !own.isToMany && (inverse?.isToMany ?? (own.inverse == nil))
+            if !isReference || own.deleteRule == .cascade || own.deleteRule == .deny { return own.destination }
+        }
+        for name in try reader.entityNames() {
+            let others = try reader.entity(named: name)?.model?.relationships ?? []
+            if others.contains(where: { $0.destination == entity.name && $0.inverse == nil }) { return name }
+        }
+        return nil
+    }
+
+    private mutating func checkSource() {
+        for name in setting.per where entity.attribute(named: name) == nil {
+            diagnostics.append(StoreCheck.unknownAttribute(name, of: entity, at: rule.marks.value("rollup.per")))
+        }
+        switch rollup.source {
+        case .prices(let price, let volume):
+            checkNumber(price, "rollup.price")
+            if let volume { checkNumber(volume, "rollup.volume") }
+        case .candles(let names):
+            for field in CandleField.allCases where entity.attribute(named: names[field]) == nil {
+                diagnostics.append(
+                    StoreCheck.unknownAttribute(names[field], of: entity, at: rule.marks.value("rollup.from")))
+            }
+        }
+    }
+
+    private mutating func checkNumber(_ name: String, _ key: String) {
+        guard let attribute = entity.attribute(named: name) else {
+            diagnostics.append(StoreCheck.unknownAttribute(name, of: entity, at: rule.marks.value(key)))
+            return
+        }
+        guard attribute.affinity == .text else { return }
+        report(key, "\(entity.name).\(attribute.name) is a column for text, and prices and volumes are numbers")
+    }
+
+    /// A date that is a whole day cannot be in one of its hours, and a bucket that begins within a day cannot be written
+    /// with it.
+    private mutating func checkLength() {
+        let format = rollup.date.encoding
+        guard format == .unixDays || format == .yyyymmdd else { return }
+        if case .minutes = setting.length {
+            report("rollup.every", "\(format.rawValue) has whole days only; 'every' must be at least 1d")
+        } else if setting.sessionStart != 0 || setting.zone != (format == .unixDays ? .utc : rollup.date.zone) {
+            report(
+                setting.sessionStart != 0 || rule.marks.keys["rollup.session"] != nil
+                    ? "rollup.session" : "rollup.every",
+                "\(format.rawValue) has whole days of \(format == .unixDays ? "UTC" : "timezone"); the session must begin "
+                    + "with them")
+        }
+    }
+
+    // MARK: The candles
+
+    private mutating func checkNewTable() {
+        guard setting.names.others.isEmpty else {
+            return report(
+                "rollup.columns", "the store has no entity '\(setting.target)' whose columns could have other names")
+        }
+    }
+
+    private mutating func checkTarget(_ target: Entity) {
+        guard target.kind == .table, target.model == nil else {
+            let kind = target.model != nil ? "an entity of a Core Data model" : "no table"
+            return report("rollup.into", "\(target.name) is \(kind), and candles are written to plain tables")
+        }
+        guard let wanted = rollup.table(for: entity) else { return }
+        for attribute in wanted.attributes {
+            guard let found = target.attribute(named: attribute.name) else {
+                diagnostics.append(
+                    StoreCheck.unknownAttribute(attribute.name, of: target, at: rule.marks.value("rollup.into")))
+                continue
+            }
+            guard !found.isGenerated else {
+                report("rollup.into", "\(target.name).\(found.name) is computed by the store and cannot be written")
+                continue
+            }
+            if !found.affinity.holds(attribute.affinity) {
+                report(
+                    "rollup.into",
+                    "\(target.name).\(found.name) is a column for \(found.affinity.phrase), which cannot hold "
+                        + attribute.affinity.phrase)
+            }
+        }
+        guard diagnostics.isEmpty else { return }
+        func folded(_ names: [String]) -> Set<String> { Set(names.map(\.folded)) }
+        let names = folded(wanted.attributes.map(\.name))
+        if let other = target.attributes.first(where: {
+            $0.isRequired && !$0.hasDefault && !names.contains($0.name.folded)
+        }) {
+            report("rollup.into", "\(target.name).\(other.name) needs a value, and a candle has none for it")
+        }
+        if folded(target.primaryKey) != folded(wanted.primaryKey) {
+            report(
+                "rollup.into",
+                "the primary key of \(target.name) must be \(wanted.primaryKey.joined(separator: ", ")), so that each "
+                    + "bucket has one candle")
+        }
+    }
+}
+
+extension Attribute.Affinity {
+    /// Whether a column of this kind keeps all values of a column of another kind.
+    fileprivate func holds(_ other: Attribute.Affinity) -> Bool {
+        switch (self, other) {
+        case (.none, _), (.numeric, .integer), (.numeric, .real), (.integer, .numeric), (.integer, .real),
+            (.real, .numeric):
+            true
+        default: self == other
+        }
+    }
+
+    fileprivate var phrase: String {
+        switch self {
+        case .integer: "whole numbers"
+        case .real: "doubles"
+        case .numeric: "numbers"
+        case .text: "text"
+        case .none: "values of any kind"
+        }
+    }
+}

@@ -1,0 +1,185 @@
+import PriceStore
+
+/// Rules whose rows become candles, and the chains that they make: ticks to minutes, minutes to hours.
+extension PolicyBuilder {
+    /// The setting of one rule; nil if too much is missing.
+    mutating func rollup(_ group: SettingGroup) -> Rule.RollupSetting? {
+        checkSource(group)
+        guard let target = group.text("into"), let age = group.age("every") else { return nil }
+        guard let length = CandleBuckets.Length(age) else {
+            if let mark = group["every"]?.mark {
+                reader.report(
+                    mark,
+                    "'every' must be minutes or hours that divide a day, such as 1min, 15min or 4h, or 1d, 1w, 1mo, 3mo or 1y"
+                )
+            }
+            return nil
+        }
+        let session = group.group("session")
+        var setting = Rule.RollupSetting(target: target, length: length, per: group.texts("per"), zone: reader.zone)
+        if case .zone(let zone) = session?["zone"]?.value { setting.zone = zone }
+        setting.sessionStart = session?.integer("start") ?? 0
+        setting.price = group.text("price")
+        setting.volume = group.text("volume")
+        setting.allowsNonPositive = group.flag("allow_non_positive") ?? false
+        if let columns = group.group("columns") {
+            for key in columns.keys { setting.names.others[key] = columns.text(key) }
+            checkColumns(columns, setting)
+        }
+        return setting
+    }
+
+    /// Rows have a price, or they are candles.
+    private mutating func checkSource(_ group: SettingGroup) {
+        guard group["from"] == nil else {
+            for key in ["price", "volume"] {
+                guard let mark = group[key]?.keyMark else { continue }
+                reader.report(mark, "'\(key)' is for rows with one price; with 'from: candles' leave it out")
+            }
+            return
+        }
+        guard group["price"] == nil, !group.misspelt.contains("price"), !group.misspelt.contains("from") else { return }
+        reader.report(
+            group.mark, "'rollup' needs the attribute of the price, as 'price: close', or 'from: candles'")
+    }
+
+    private mutating func checkColumns(_ columns: SettingGroup, _ setting: Rule.RollupSetting) {
+        // Those of candles from candles may be named by the rule that makes them.
+        let parts = CandleField.allCases.map(\.rawValue) + (setting.isFromCandles ? columns.keys : setting.per)
+        for key in columns.keys where !parts.contains(key) {
+            guard let mark = columns[key]?.keyMark else { continue }
+            let hint = NearestName.suggestion(
+                for: key, in: parts, otherwise: "; expected one of \(SettingReader.list(parts))")
+            reader.report(mark, "'\(key)' is no part of a candle\(hint)")
+        }
+        var seen: Set<String> = []
+        for part in parts {
+            let name = setting.names.others[part] ?? part
+            guard !seen.insert(name.folded).inserted else { continue }
+            reader.report(columns.mark, "two parts of a candle have the column '\(name)'")
+        }
+    }
+
+    /// Rules from candles get the groups and the names of the rule that makes the candles.
+    mutating func chainRollups(_ rules: inout [Rule]) {
+        for index in rules.indices {
+            guard let setting = rules[index].rollup, setting.isFromCandles,
+                let maker = rules.first(where: { $0.rollup != nil && $0.makes(rules[index].entity) })?.rollup
+            else { continue }
+            let per = maker.per.map { maker.names[group: $0] }
+            rules[index].rollup?.sourceNames = maker.names
+            if setting.per.isEmpty { rules[index].rollup?.per = per }
+        }
+    }
+
+    /// What ties several rules together, and what cannot be done yet.
+    mutating func checkRollups(_ policy: Policy) {
+        for (index, rule) in policy.rules.enumerated() {
+            guard let setting = rule.rollup else { continue }
+            if rule.thin != nil {
+                reader.report(
+                    rule.marks.key("rollup"), "a rule has 'thin' or 'rollup': rows that become candles are not thinned")
+            }
+            if setting.target.folded == rule.entity.folded {
+                reader.report(rule.marks.value("rollup.into"), "'into' must be another entity than that of the rule")
+                continue
+            }
+            if rule.isArchived, policy.archive != nil {
+                reader.report(
+                    rule.marks.key("rollup"),
+                    "rows that become candles cannot be archived yet; write archive: none in the rule")
+            }
+            if case .url = policy.store.address {
+                reader.report(
+                    rule.marks.key("rollup"),
+                    "'rollup' is for SQLite files and Core Data stores; a PostgreSQL database cannot have it yet")
+            }
+            for other in policy.rules[..<index] { checkTarget(of: rule, setting, after: other) }
+            for other in policy.rules where other.isEnabled && rule.makes(other.entity) {
+                checkChain(from: rule, setting, to: other)
+            }
+        }
+    }
+
+    /// Two rules may make candles in one table if they make the same ones.
+    private mutating func checkTarget(of rule: Rule, _ setting: Rule.RollupSetting, after other: Rule) {
+        guard let others = other.rollup, other.makes(setting.target),
+            others.buckets != setting.buckets || others.names != setting.names || others.groups != setting.groups
+        else { return }
+        reader.report(
+            rule.marks.value("rollup.into"),
+            "the rule '\(other.name)' makes other candles in \(setting.target): 'every', 'per', 'session' and 'columns' "
+                + "must be the same")
+    }
+
+    /// The candles of a rule, as the rows of another one.
+    private mutating func checkChain(from rule: Rule, _ setting: Rule.RollupSetting, to other: Rule) {
+        if !other.maxAge.isAtLeast(rule.maxAge, isUTC: reader.zone.isUTC) {
+            reader.report(
+                other.marks.value("max_age"),
+                "candles of the rule '\(rule.name)' would be deleted sooner than its rows: 'max_age' must be at least "
+                    + rule.maxAge.written)
+        }
+        guard let longer = other.rollup else { return }
+        if !longer.isFromCandles {
+            reader.report(
+                other.marks.key("rollup.price"),
+                "the rows of \(other.entity) are candles of the rule '\(rule.name)'; write 'from: candles'")
+        } else if Set(longer.per.map(\.folded)) != Set(setting.groups) {
+            reader.report(
+                other.marks.value("rollup.per"),
+                "the candles of the rule '\(rule.name)' have other groups; leave 'per' out")
+        }
+        if other.dateAttribute.folded != setting.names[.time].folded {
+            reader.report(
+                other.marks.value("date_attribute"),
+                "candles become longer ones by their start; write \(setting.names[.time])")
+        }
+        if let format = rule.dateFormat, other.dateFormat != format {
+            reader.report(
+                other.marks.value("date_format"),
+                "the rule '\(rule.name)' writes the dates of its candles as \(format.rawValue)")
+        }
+        if !setting.buckets.divide(longer.buckets) {
+            let isSameSession = setting.zone == longer.zone && setting.sessionStart == longer.sessionStart
+            reader.report(
+                other.marks.value("rollup.every"),
+                "candles of \(longer.length.written) cannot be made of those of the rule '\(rule.name)': "
+                    + (setting.length.divides(longer.length) && !isSameSession
+                        ? "their sessions do not begin together" : "\(setting.length.written) does not divide it"))
+        }
+    }
+}
+
+extension Policy {
+    /// Whether rows of a rule become candles of an entity.
+    package func makesCandles(_ entity: String) -> Bool { rules.contains { $0.isEnabled && $0.makes(entity) } }
+}
+
+extension Rule {
+    /// Whether its rows become candles of an entity.
+    package func makes(_ entity: String) -> Bool { rollup?.target.folded == entity.folded }
+}
+
+extension [Rule] {
+    /// The rules in the order in which they are carried out: that of the policy, but the rules for candles come before the
+    /// rule that makes more of them. A run knows these only when it has made them; the next run deletes them.
+    package var inOrder: [Rule] {
+        var order: [Int] = []
+        var seen: Set<Int> = []
+        func add(_ index: Int) {
+            guard seen.insert(index).inserted else { return }
+            if self[index].rollup != nil {
+                for other in indices where self[index].makes(self[other].entity) { add(other) }
+            }
+            order.append(index)
+        }
+        indices.forEach(add)
+        return order.map { self[$0] }
+    }
+}
+
+extension Rule.RollupSetting {
+    /// The target's names of the groups.
+    fileprivate var groups: [String] { per.map { names[group: $0].folded } }
+}

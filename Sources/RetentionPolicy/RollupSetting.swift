@@ -1,0 +1,111 @@
+package import PriceStore
+
+extension Rule {
+    /// The rows that expire become candles in the transaction that deletes them.
+    package struct RollupSetting: Hashable, Sendable {
+        /// The entity of the candles.
+        package var target: String
+        package var length: CandleBuckets.Length
+        /// Of a rule from candles: those of the rule that makes them, unless the policy says otherwise.
+        package var per: [String]
+        /// Nil: the rows are candles.
+        package var price: String?
+        package var volume: String?
+        /// The zone of the session's start.
+        package var zone: CalendarZone
+        /// Seconds after midnight.
+        package var sessionStart = 0
+        package var allowsNonPositive = false
+        /// The target's names, where they are not the usual ones.
+        package var names = CandleNames()
+        /// Those of the candles that the rows are.
+        package var sourceNames = CandleNames()
+
+        package init(target: String, length: CandleBuckets.Length, per: [String] = [], zone: CalendarZone = .utc) {
+            self.target = target
+            self.length = length
+            self.per = per
+            self.zone = zone
+        }
+
+        package var buckets: CandleBuckets { CandleBuckets(length, zone: zone, sessionStart: sessionStart) }
+
+        /// Whether the rows are candles of shorter buckets.
+        package var isFromCandles: Bool { price == nil }
+    }
+}
+
+extension CandleBuckets.Length {
+    /// The length that an age says; nil: there are no candles of that length.
+    init?(_ age: MaxAge) {
+        let (months, days, seconds) = age.amounts
+        switch (months, days, seconds) {
+        case (1, 0, 0): self = .unit(.month)
+        case (3, 0, 0): self = .unit(.quarter)
+        case (12, 0, 0): self = .unit(.year)
+        case (0, 1, 0), (0, 0, 86_400): self = .unit(.day)
+        case (0, 7, 0): self = .unit(.week)
+        case (0, 0, 60..<86_400) where seconds % 60 == 0 && 86_400 % seconds == 0: self = .minutes(Int(seconds / 60))
+        default: return nil
+        }
+    }
+
+    /// The length as a policy has it, in its largest unit.
+    package var written: String {
+        switch self {
+        case .minutes(let count): count % 60 == 0 ? "\(count / 60)h" : "\(count)min"
+        case .unit(.month): "1mo"
+        case .unit(.quarter): "3mo"
+        case .unit(.year): "1y"
+        case .unit(.week): "1w"
+        case .unit: "1d"
+        }
+    }
+
+    /// Whether each bucket of a longer length is a number of whole buckets of this one, in one session.
+    func divides(_ other: CandleBuckets.Length) -> Bool {
+        switch (self, other) {
+        case (.minutes(let own), .minutes(let others)): own < others && others % own == 0
+        case (.minutes, .unit): true
+        case (.unit, .minutes), (.unit(.week), _), (_, .unit(.week)):
+            (self, other) == (.unit(.day), .unit(.week))
+        case (.unit(let own), .unit(let others)): own.size < others.size
+        }
+    }
+}
+
+extension CandleBuckets {
+    /// Whether each bucket of longer ones is a number of whole buckets of these. Sessions that differ are compared over four
+    /// years with the clocks of today.
+    func divide(_ other: CandleBuckets) -> Bool {
+        guard length.divides(other.length) else { return false }
+        guard zone != other.zone || sessionStart != other.sessionStart else { return true }
+        var end = Instant(unixSeconds: 1_704_067_200)
+        let last = Instant(unixSeconds: 1_830_297_600)
+        while end < last {
+            end = other.bucket(at: end).upperBound
+            guard bucket(at: end).lowerBound == end else { return false }
+        }
+        return true
+    }
+}
+
+extension Rule.RollupSetting {
+    /// The setting as the ledger records it: all that decides what the candles are.
+    var canonical: String {
+        func text(_ value: String) -> String { CanonicalText.text(value) }
+        var members = [("into", text(target)), ("every", text(length.written))]
+        if !per.isEmpty { members.append(("per", CanonicalText.list(per.sorted().map(text)))) }
+        if let price { members.append(("price", text(price))) } else { members.append(("from", text("candles"))) }
+        if let volume { members.append(("volume", text(volume))) }
+        let minutes = sessionStart / 60
+        func digits(_ number: Int) -> String { (number < 10 ? "0" : "") + String(number) }
+        let start = "\(digits(minutes / 60)):\(digits(minutes % 60))"
+        let session = [("zone", text(zone.identifier)), ("start", text(start))]
+        members.append(("session", CanonicalText.object(session)))
+        if allowsNonPositive { members.append(("allow_non_positive", "true")) }
+        let columns = names.others.sorted { $0.key < $1.key }.map { ($0.key, text($0.value)) }
+        if !columns.isEmpty { members.append(("columns", CanonicalText.object(columns))) }
+        return CanonicalText.object(members)
+    }
+}

@@ -1,0 +1,47 @@
+import GRDB
+package import PriceStore
+
+extension SQLiteFile {
+    /// How many candles the rows of requests would make, and how many that are there they would change.
+    package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
+        try run("counting candles") { db in
+            try snapshot(db) {
+                let removed = RemovedRows()
+                var made: [String: Set<CandleBuilder.Key>] = [:]
+                return try requests.enumerated().map { index, request in
+                    guard let rollup = request.rollup else { return CandleTally() }
+                    let target = rollup.target.folded
+                    let isShared = requests[(index + 1)...].contains { $0.rollup?.target.folded == target }
+                    try align(removed, to: deletes(before: request, rollup, db), db)
+                    let fetch = BatchDeleteRequest(request).fetchRequest
+                    let scope = try scope(of: fetch, db)
+                    let isLeft = try isLeft(scope, after: removed, db)
+                    let rows =
+                        SQLFragment(scope.from())
+                        + whereClause(.all([try condition(fetch.predicate, scope, db), isLeft]))
+                    let table = try CandleTable(rollup, of: scope, self, db, after: removed)
+                    return try table.tally(of: rows, made: &made[target, default: []], isShared: isShared)
+                }
+            }
+        }
+    }
+
+    /// The deletes before a request that can take its rows, or candles to which they would be added.
+    private func deletes(
+        before request: SurveyRequest, _ rollup: Rollup, _ db: Database
+    ) throws -> [BatchDeleteRequest] {
+        if try relationshipsAreInPlay(request, db) { return request.preceding }
+        let names = [request.entity.folded, rollup.target.folded]
+        return request.preceding.filter { names.contains($0.fetchRequest.entity.folded) }
+    }
+}
+
+extension SQLiteFileConnection {
+    /// The condition that no delete takes a row.
+    func isLeft(_ scope: RowScope, after removed: RemovedRows, _ db: Database) throws -> SQLFragment {
+        guard !removed.steps.isEmpty else { return .always }
+        let table = try removedTable(scope.table, removed, db)
+        return SQLFragment(
+            "NOT EXISTS (SELECT 1 FROM temp.\(table) AS removed WHERE \(scope.key.areKey(of: "removed")))")
+    }
+}

@@ -1,0 +1,241 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// The rows that become candles, and the table of the candles, in SQL.
+struct CandleTable {
+    let rollup: Rollup
+    private let connection: SQLiteFileConnection
+    private let db: Database
+    /// What is read of each row: its date, its numbers, for candles their times, and its group.
+    private let columns: [String]
+    private let order: String
+    private let target: Target?
+
+    /// - Parameters:
+    ///   - scope: the rows.
+    ///   - removed: rows, also candles, that are taken for deleted; nil: none.
+    init(
+        _ rollup: Rollup, of scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database,
+        after removed: RemovedRows? = nil
+    ) throws {
+        self.rollup = rollup
+        self.connection = connection
+        self.db = db
+        func column(_ name: String) throws -> String {
+            scope.column(try scope.attribute(name, store: connection.name))
+        }
+        let date = try connection.dateSQL(rollup.date, scope, db)
+        var columns = [date.column]
+        switch rollup.source {
+        case .prices(let price, let volume):
+            columns += [try column(price), try volume.map(column) ?? "0"]
+        case .candles(let names):
+            columns += try Target.fields.map { try column(names[$0]) }
+        }
+        self.columns = columns + (try rollup.groupedBy.map(column))
+        order = ([date.orderValue] + scope.key).joined(separator: ", ")
+        target = try connection.catalog.table(rollup.target, db).map {
+            let scope = RowScope($0)
+            let isLeft = try removed.map { try connection.isLeft(scope, after: $0, db) } ?? .always
+            return try Target(scope, rollup, isLeft, store: connection.name)
+        }
+    }
+
+    /// Makes candles of the rows of a FROM clause with its condition, and of those that the table has.
+    func candles(of rows: SQLFragment) throws -> CandleBuilder {
+        var builder = CandleBuilder(rollup.buckets)
+        try forEach(of: rows) { try builder.add($0, at: $1, group: $2, stored: stored) }
+        return builder
+    }
+
+    /// How many candles the rows would become.
+    ///
+    /// - Parameters:
+    ///   - made: candles that the rows of other requests have become.
+    ///   - isShared: whether those of these rows are noted there too.
+    func tally(
+        of rows: SQLFragment, made: inout Set<CandleBuilder.Key>, isShared: Bool
+    ) throws -> CandleTally {
+        var (tally, builder, keys) = (CandleTally(), CandleBuilder(rollup.buckets), Set<CandleBuilder.Key>())
+        func add() {
+            tally.add(builder, after: made)
+            if isShared { keys.formUnion(builder.changes.lazy.map(\.key)) }
+            builder = CandleBuilder(rollup.buckets)
+        }
+        try forEach(of: rows) {
+            try builder.add($0, at: $1, group: $2, stored: stored)
+            // Rows come in the order of their dates, so candles of the past need not be remembered.
+            if builder.changes.count >= 10_000 { add() }
+        }
+        add()
+        made.formUnion(keys)
+        return tally
+    }
+
+    /// Reads rows in the order of their dates and keys, each as a candle.
+    private func forEach(of rows: SQLFragment, _ body: (Candle, Instant, [StoreValue]) throws -> Void) throws {
+        let query = SQLFragment("SELECT \(columns.joined(separator: ", ")) FROM ") + rows + " ORDER BY \(order)"
+        let statement = try connection.statement(query, db)
+        let row = statement.sqliteStatement
+        defer { sqlite3_reset(row) }
+        let groups = Int32(columns.count - rollup.groupedBy.count)..<Int32(columns.count)
+        while try step(row) {
+            let date = StoreValue(row, column: 0)
+            guard let instant = instant(date), let candle = try candle(row, at: CandleTime(instant, date)) else {
+                throw failure("a row has no date or no price")
+            }
+            try refusing { try body(candle, instant, groups.map { StoreValue(row, column: $0) }) }
+        }
+    }
+
+    private func candle(_ row: OpaquePointer, at time: CandleTime) throws -> Candle? {
+        func number(_ column: Int32) -> CandleNumber? { CandleNumber(StoreValue(row, column: column)) }
+        guard case .prices = rollup.source else { return candle(row, from: 1) }
+        guard let price = number(1) else { return nil }
+        let volume = StoreValue(row, column: 2)
+        guard let volume = volume.isNull ? .integer(0) : CandleNumber(volume) else { return nil }
+        return try refusing { try Candle(price: price, volume: volume, at: time) }
+    }
+
+    /// The candle in a row's columns of ``Target/fields``; nil: it is none.
+    private func candle(_ row: OpaquePointer, from first: Int32) -> Candle? {
+        func number(_ offset: Int32) -> CandleNumber? { CandleNumber(StoreValue(row, column: first + offset)) }
+        func time(_ offset: Int32) -> CandleTime? {
+            let value = StoreValue(row, column: first + offset)
+            return instant(value).map { CandleTime($0, value) }
+        }
+        guard let open = number(0), let high = number(1), let low = number(2), let close = number(3),
+            let volume = number(4), let priceVolume = number(5), case .integer(let count)? = number(6),
+            let openTime = time(7), let closeTime = time(8)
+        else { return nil }
+        return Candle(
+            open: open, high: high, low: low, close: close, volume: volume, priceVolume: priceVolume, count: count,
+            openTime: openTime, closeTime: closeTime)
+    }
+
+    private func instant(_ value: StoreValue) -> Instant? {
+        rollup.date.encoding.read(value, zone: rollup.date.zone).start
+    }
+
+    /// The candle that the table has for a key.
+    private func stored(_ key: CandleBuilder.Key) throws -> Candle? {
+        guard let target else { return nil }
+        let statement = try connection.unboundStatement(target.select, db)
+        let row = statement.sqliteStatement
+        defer { sqlite3_reset(row) }
+        try bind(key, to: row, from: 1)
+        guard try step(row) else { return nil }
+        guard let candle = candle(row, from: 0) else {
+            throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it")
+        }
+        // A column that ignores case, or changes types, would join groups.
+        let group = key.group.indices.map { StoreValue(row, column: Int32(Target.fields.count + $0)).groupValue }
+        guard group == key.group else {
+            throw failure("\(rollup.target) has the candle of another group in the place of one of these rows")
+        }
+        return candle
+    }
+
+    private func bind(_ key: CandleBuilder.Key, to statement: OpaquePointer, from first: Int) throws {
+        let time = rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)
+        try bind(key.group, to: statement, from: first)
+        try bind([time], to: statement, from: first + key.group.count)
+    }
+
+    private func bind(_ values: [StoreValue], to statement: OpaquePointer, from first: Int) throws {
+        for (index, value) in values.enumerated() {
+            guard value.bind(statement, Int32(first + index)) == SQLITE_OK else { throw databaseError }
+        }
+    }
+
+    /// Whether a statement has another row.
+    private func step(_ statement: OpaquePointer) throws -> Bool {
+        switch sqlite3_step(statement) {
+        case SQLITE_ROW: true
+        case SQLITE_DONE: false
+        default: throw databaseError
+        }
+    }
+
+    private var databaseError: DatabaseError {
+        DatabaseError(resultCode: db.lastErrorCode, message: db.lastErrorMessage)
+    }
+
+    // MARK: Writing
+
+    /// Writes the candles that rows were added to, reads them again, and compares them with the rows.
+    ///
+    /// - Parameter deletedCount: how many rows were deleted.
+    func write(_ candles: CandleBuilder, deletedCount: Int) throws {
+        guard let target else { throw failure("the store has no table \(rollup.target)") }
+        guard candles.totals.rowCount == deletedCount else {
+            throw failure(
+                "\(candles.totals.rowCount) rows became candles, and \(deletedCount) were deleted")
+        }
+        let insert = try connection.unboundStatement(target.insert, db)
+        let update = try connection.unboundStatement(target.update, db)
+        for change in candles.changes {
+            let statement = (change.before == nil ? insert : update).sqliteStatement
+            defer { sqlite3_reset(statement) }
+            let values = Target.values(change.after)
+            try bind(values, to: statement, from: 1)
+            try bind(change.key, to: statement, from: values.count + 1)
+            guard try !step(statement), db.changesCount == 1 else { throw failure("a candle was not written") }
+        }
+        var (before, after) = (CandleTotals(), CandleTotals())
+        for change in candles.changes {
+            guard let written = try stored(change.key), written == change.after else {
+                throw failure("a candle of \(rollup.target) is not what was written")
+            }
+            after.add(written)
+            if let former = change.before { before.add(former) }
+        }
+        try refusing { try CandleTotals.check(rows: candles.totals, before: before, after: after) }
+    }
+
+    private func refusing<T>(_ body: () throws -> T) throws -> T {
+        do { return try body() } catch let error as CandleError { throw failure(error.description) }
+    }
+
+    private func failure(_ message: String) -> StoreError {
+        StoreError(.constraint, store: connection.name, message: message)
+    }
+}
+
+/// The statements about a table of candles. Values are those of the candle, then those of its key.
+private struct Target {
+    static let fields: [CandleField] = [
+        .open, .high, .low, .close, .volume, .priceVolume, .count, .openTime, .closeTime,
+    ]
+    let select: String
+    let insert: String
+    let update: String
+
+    /// - Parameter isRead: a condition on the rows that are read.
+    init(_ scope: RowScope, _ rollup: Rollup, _ isRead: SQLFragment, store: String) throws(StoreError) {
+        func columns(_ names: [String]) throws(StoreError) -> [String] {
+            var columns: [String] = []
+            for name in names { columns.append(scope.table.columnSQL(try scope.attribute(name, store: store))) }
+            return columns
+        }
+        let fields = try columns(Self.fields.map { rollup.names[$0] })
+        let key = try columns(rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]])
+        // IS, because a group may be NULL. OR ABORT, because a constraint of the table may replace other candles.
+        let isKey = key.map { "\($0) IS ?" }.joined(separator: " AND ")
+        let table = scope.table.sql
+        let all = (fields + key).joined(separator: ", ")
+        select = "SELECT \(all) FROM \(scope.from()) WHERE \(isKey) AND (\(isRead.text))"
+        let marks = (fields + key).map { _ in "?" }.joined(separator: ", ")
+        insert = "INSERT OR ABORT INTO \(table) (\(all)) VALUES (\(marks))"
+        update = "UPDATE OR ABORT \(table) SET \(fields.map { "\($0) = ?" }.joined(separator: ", ")) WHERE \(isKey)"
+    }
+
+    static func values(_ candle: Candle) -> [StoreValue] {
+        [
+            candle.open.storeValue, candle.high.storeValue, candle.low.storeValue, candle.close.storeValue,
+            candle.volume.storeValue, candle.priceVolume.storeValue, .integer(candle.count), candle.openTime.value,
+            candle.closeTime.value,
+        ]
+    }
+}

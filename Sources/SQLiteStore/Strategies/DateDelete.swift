@@ -1,0 +1,67 @@
+import GRDB
+import PriceStore
+
+extension BatchDelete {
+    /// Deletes the oldest rows up to the limit where no index gives them in the order of their dates.
+    ///
+    /// All rows that the pass is to delete were listed before, by date and key, in a temporary table. Rows of one date are
+    /// deleted in one batch. A row that is not to be deleted any more stays.
+    mutating func dates() throws -> BatchContinuation? {
+        guard let list = connection.temporaries.dateList else {
+            throw StoreError(.unsupported, store: connection.name, message: "the dates of the rows are not listed")
+        }
+        let first = try connection.row(SQLFragment("SELECT min(date) FROM temp.\(list)"), db)?.first
+        guard let first, !first.isNull else { return try connection.dropDateList(db) }
+        let offset = request.fetchRequest.fetchLimit.map { [$0.databaseValue] }
+        let end = try offset.flatMap {
+            try connection.row(SQLFragment("SELECT date FROM temp.\(list) ORDER BY date LIMIT 1 OFFSET ?", $0), db)?
+                .first
+        }
+        let stretch = end.map {
+            SQLFragment("date \(first == $0 ? "<=" : "<") ?", [$0.databaseValue])
+        }
+        let columns = statement.scope.key.indices.map { "k\($0)" }.joined(separator: ", ")
+        let keys = SQLFragment("SELECT \(columns) FROM temp.\(list)") + connection.whereClause(stretch ?? .always)
+        let rows = SQLFragment.all([statement.isAmong(keys), statement.condition()])
+        if let end, first == end, try !mayGoTogether(rows, by: .any) { return try connection.dropDateList(db) }
+        try deleteChecked(rows, by: .any, nil)
+        guard let stretch else { return try connection.dropDateList(db) }
+        try connection.execute(SQLFragment("DELETE FROM temp.\(list) WHERE ") + stretch, db)
+        return BatchContinuation(position: [end ?? .null])
+    }
+
+    /// Whether rows of one date, which become candles together, are no more than a limit of the rule allows.
+    func mayGoTogether(_ rows: SQLFragment, by path: RowPath) throws -> Bool {
+        guard let most = request.allowedRows else { return true }
+        return try connection.count(SQLFragment("SELECT count(*) FROM ") + statement.rows(rows, by: path), db) <= most
+    }
+}
+
+extension SQLiteFileConnection {
+    /// Lists the rows that become candles by their dates. It reads the whole table, so it is done before the transaction
+    /// that would keep writers waiting.
+    func makeDateList(of request: DeleteWork, _ db: Database) throws {
+        guard let rollup = request.rollup else { return }
+        try snapshot(db) {
+            try dropDateList(db)
+            let scope = try scope(of: request.fetchRequest, db)
+            let list = temporaryName("dates")
+            let columns = (["date"] + scope.key.indices.map { "k\($0)" }).joined(separator: ", ")
+            try execute(
+                SQLFragment("CREATE TEMP TABLE \(list) (\(columns), PRIMARY KEY (\(columns))) WITHOUT ROWID"), db)
+            let values = ([try dateSQL(rollup.date, scope, db).orderValue] + scope.key).joined(separator: ", ")
+            try execute(
+                SQLFragment("INSERT INTO temp.\(list) SELECT \(values) FROM \(scope.from())")
+                    + whereClause(try condition(request.fetchRequest.predicate, scope, db)) + " ORDER BY \(values)", db)
+            temporaries.dateList = list
+        }
+    }
+
+    /// - Returns: nil, for the end of a pass.
+    @discardableResult
+    fileprivate func dropDateList(_ db: Database) throws -> BatchContinuation? {
+        if let list = temporaries.dateList { try execute(SQLFragment("DROP TABLE temp.\(list)"), db) }
+        temporaries.dateList = nil
+        return nil
+    }
+}
