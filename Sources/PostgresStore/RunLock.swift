@@ -17,10 +17,15 @@ extension PostgresConnection {
         do {
             holdsRunLock = false
             if let former { try endSession(former) }
-            // One that died a moment ago may still be noticed.
-            guard try rows(SQLFragment("SELECT pg_try_advisory_lock(\(Self.key))")).first?[0] != "t" else {
-                holdsRunLock = true
-                return
+            // The server may notice the end of a session a moment later.
+            let end = ContinuousClock.now + .seconds(1)
+            while true {
+                if try rows(SQLFragment("SELECT pg_try_advisory_lock(\(Self.key))")).first?[0] == "t" {
+                    holdsRunLock = true
+                    return
+                }
+                guard ContinuousClock.now < end else { break }
+                usleep(50_000)
             }
             let holder = try rows(
                 SQLFragment(

@@ -59,25 +59,30 @@ package final class PostgresCluster: Sendable {
                 "pg_basebackup -D \(folder)/disk/data -h \($0.socketFolder) -U retention -R -X stream -c fast --no-sync"
             } ?? "initdb -D \(folder)/disk/data -U retention -A trust -E UTF8 --locale=C.UTF-8 -N"
             + (diskMegabytes == nil ? "" : " --wal-segsize=1")
+        // What keeps the server is in the background: Foundation learns by an inherited socket that its own child has ended.
         let script = """
-            set -e
-            \(Self.prefix) mkdir -p \(folder)/disk
-            \(Self.prefix) chmod 755 \(folder)
-            cd \(folder)
-            \(disk)
-            end() {
-                \(Self.prefix) \(programs)/pg_ctl -D \(folder)/disk/data -m immediate stop >/dev/null 2>&1 || true
-                cd /
-                for disk in $(grep -o ' \(folder)/disk[^ ]*' /proc/mounts); do umount $disk; done
-                rm -rf \(folder)
+            keep() {
+                set -e
+                \(Self.closeInherited)
+                \(Self.prefix) mkdir -p \(folder)/disk
+                \(Self.prefix) chmod 755 \(folder)
+                cd \(folder)
+                \(disk)
+                end() {
+                    \(Self.prefix) \(programs)/pg_ctl -D \(folder)/disk/data -m immediate stop >/dev/null 2>&1 || true
+                    cd /
+                    for disk in $(grep -o ' \(folder)/disk[^ ]*' /proc/mounts); do umount $disk; done
+                    rm -rf \(folder)
+                }
+                trap end EXIT
+                \(Self.prefix) \(programs)/\(make) >/dev/null
+                \(hasTLS ? makeCertificate : "")
+                printf '%s\\n' "\(settings.joined(separator: "\" \""))" | \(Self.prefix) tee -a \(folder)/disk/data/postgresql.conf >/dev/null
+                \(Self.prefix) \(programs)/pg_ctl -D \(folder)/disk/data -l \(folder)/log -w start >/dev/null
+                echo started
+                cat >/dev/null || true
             }
-            trap end EXIT
-            \(Self.prefix) \(programs)/\(make) >/dev/null
-            \(hasTLS ? makeCertificate : "")
-            printf '%s\\n' "\(settings.joined(separator: "\" \""))" | \(Self.prefix) tee -a \(folder)/disk/data/postgresql.conf >/dev/null
-            \(Self.prefix) \(programs)/pg_ctl -D \(folder)/disk/data -l \(folder)/log -w start >/dev/null
-            echo started
-            cat >/dev/null || true
+            keep <&0 &
             """
         keeper = Process()
         keeper.executableURL = URL(fileURLWithPath: "/bin/bash")
@@ -89,6 +94,11 @@ package final class PostgresCluster: Sendable {
         try keeper.run()
         guard !output.fileHandleForReading.availableData.isEmpty else { throw CocoaError(.executableLoad) }
     }
+
+    /// Closes what a subshell has inherited. Tests begin processes at the same moment: a server with an end of a pipe of another
+    /// test would keep that test waiting for as long as it runs.
+    private static let closeInherited =
+        "self=$BASHPID; for n in $(ls /proc/$self/fd); do [ $n -le 2 ] || eval \"exec $n>&-\"; done"
 
     private static let prefix = geteuid() == 0 ? "setpriv --reuid=postgres --regid=postgres --clear-groups" : ""
 
@@ -191,10 +201,13 @@ package final class PostgresCluster: Sendable {
     package func promote() throws { try control("promote") }
 
     private func control(_ words: String) throws {
-        // What the server inherited would keep us waiting for it.
-        let close = "for n in $(ls /proc/$$/fd); do [ $n -gt 2 ] && eval \"exec $n>&-\"; done; "
         try shell(
-            close + "\(Self.prefix) \(programs)/pg_ctl -D \(folder)/disk/data -w \(words) >/dev/null 2>&1 || true")
+            """
+            (
+                \(Self.closeInherited)
+                \(Self.prefix) \(programs)/pg_ctl -D \(folder)/disk/data -w \(words) >/dev/null 2>&1 || true
+            )
+            """)
     }
 
     private func shell(_ script: String) throws {

@@ -1,3 +1,4 @@
+import Foundation
 import PostgresCluster
 import PriceStore
 import StoreConformance
@@ -53,6 +54,75 @@ struct ThinningTests {
             SQLFragment("SELECT extract(day FROM at AT TIME ZONE 'UTC')::int FROM price ORDER BY at")
         ).map { $0[0] }
         #expect(Set(days) == Set((1...10).map { "\($0)" }), "\(days)")
+        // Of the day that has lost its pick the others are left for the next deletion, which finds the picks again.
+        _ = try Laws.carryOut(request, batchRows: 20, on: writer)
+        let left = try other.rows(
+            SQLFragment("SELECT id FROM price WHERE id BETWEEN 80 AND 89 OR id = 500 ORDER BY id"))
+        #expect(left == [[pick == .last ? "88" : "81"], ["500"]], "\(left)")
+        #expect(try other.count(SQLFragment("SELECT count(*) FROM price")) == 10)
+    }
+
+    /// Another session changes the row that goes next, all the time: no batch fails, and the rows go that would have gone.
+    @Test(arguments: ["range", "windows"])
+    func changesOfRowsThatGoDoNotKeepThem(_ technique: String) throws {
+        let (writer, other) = try open(
+            """
+            CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL, value bigint NOT NULL DEFAULT 0);
+            INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n * interval '1 minute'
+            FROM generate_series(0, 9999) AS n;
+            CREATE INDEX ON price (at);
+            """)
+        let isDone = LockedValue(false)
+        // Only the thread uses it.
+        nonisolated(unsafe) let changing = other
+        let changes = Thread {
+            while !isDone.withLock({ $0 }) {
+                _ = try? changing.execute(
+                    "UPDATE price SET value = value + 1 WHERE id = (SELECT min(id) FROM price WHERE id % 1440 <> 1439)")
+            }
+        }
+        changes.start()
+        var request = request()
+        request.technique = technique
+        let execution = try Laws.carryOut(request, batchRows: 500, on: writer)
+        isDone.withLock { $0 = true }
+        #expect(execution.isComplete && execution.total.deletedCount == 9993, "\(execution)")
+    }
+
+    /// The tables of picks are gone with their session.
+    @Test func aSessionThatIsCutListsThePicksAgain() throws {
+        let (writer, other) = try open(
+            """
+            CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL);
+            INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n * interval '1 hour'
+            FROM generate_series(0, 99) AS n;
+            CREATE INDEX ON price (at);
+            """)
+        let deletion = try writer.deletion(of: request())
+        _ = try deletion.deleteNext(DeletionBounds(rows: 20))
+        try other.execute(
+            "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = current_database() AND pid <> pg_backend_pid()"
+        )
+        while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
+        let left = try other.rows(SQLFragment("SELECT id FROM price ORDER BY id")).map { $0[0] }
+        #expect(left == ["23", "47", "71", "95", "99"], "\(left)")
+    }
+
+    /// Without the right to make temporary tables the picks are found again in each batch.
+    @Test func aRoleWithoutTemporaryTablesThins() throws {
+        let url = try cluster.makeDatabase(
+            """
+            CREATE TABLE price (id bigint PRIMARY KEY, at timestamptz NOT NULL);
+            INSERT INTO price SELECT n, '2026-02-01T00:00:00Z'::timestamptz + n * interval '1 hour'
+            FROM generate_series(0, 99) AS n;
+            CREATE ROLE keeper LOGIN;
+            GRANT SELECT, DELETE ON price TO keeper;
+            """)
+        let database = PostgresCluster.database(of: url)
+        try cluster.run("REVOKE TEMP ON DATABASE \(database) FROM PUBLIC", url: url)
+        let writer = try PostgresWriter(PostgresAddress(url: cluster.url(database: database, user: "keeper")))
+        let execution = try Laws.carryOut(request(), batchRows: 20, on: writer)
+        #expect(execution.isComplete && execution.total.deletedCount == 95)
     }
 
     @Test func aTableWithoutAKeyIsRefused() throws {

@@ -39,6 +39,10 @@ public class PostgresConnection {
     var keptRows: [KeptRows.Key: KeptRows] = [:]
     /// The picks of rules that thin, found when first asked for.
     var thinnedRows: [ThinnedRows.Key: ThinnedRows] = [:]
+    /// The same, listed for the batches of the deletion at work.
+    var pickTables: [ThinnedRows.Key: PickTables] = [:]
+    /// Whether the batch at work spares the listed picks.
+    var usesPickTables = false
     /// Tables that stand beside real ones for a rehearsal, by the real one's number.
     var shadows: [Int: ShadowTable] = [:]
     /// Tables that batches have deleted from, in SQL, for a reclaim.
@@ -219,6 +223,7 @@ public class PostgresConnection {
         }
         transactionDepth = 0
         catalog = PostgresCatalog(after: catalog)
+        pickTables = [:]
         known = nil
         recoverPrepared()
         guard shadows.isEmpty else { throw error }
@@ -355,7 +360,7 @@ public class PostgresConnection {
         }
         transactionDepth += 1
         defer { transactionDepth = max(0, transactionDepth - 1) }
-        let (known, kept, thinned) = (catalog, keptRows, thinnedRows)
+        let (known, kept, thinned, listed) = (catalog, keptRows, thinnedRows, pickTables)
         do {
             let value = try body(begun)
             if Task.isCancelled { throw StoreError.cancelled(name) }
@@ -363,7 +368,7 @@ public class PostgresConnection {
             return value
         } catch {
             if link.isOpen, link.isInTransaction { _ = try? link.execute(script: undo) }
-            (catalog, keptRows, thinnedRows) = (known, kept, thinned)
+            (catalog, keptRows, thinnedRows, pickTables) = (known, kept, thinned, listed)
             guard error is ServerFault else { throw error }
             throw StoreError(error, store: name, doing: "the transaction is undone")
         }

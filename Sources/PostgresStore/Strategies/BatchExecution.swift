@@ -37,10 +37,13 @@ extension PostgresWriter {
         }
         // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
         let isPredicted = reach.isEntangled && request.technique == .whole
-        let isOneState: Bool
+        let (isOneState, listsPicks): (Bool, Bool)
+        let predicate = request.fetchRequest.predicate
         do {
+            listsPicks = try predicate.isThinning && transactionDepth == 0 && run(what) { try canListPicks() }
+            if listsPicks, request.continuation == nil { try listPicks(of: predicate, table) }
             isOneState =
-                try isPredicted || request.requiresMaterialized || request.fetchRequest.predicate.isThinning
+                try isPredicted || request.requiresMaterialized || predicate.isThinning && !listsPicks
                 || needsOneState(request, reach)
                 || request.archiveRule != nil && !reach.keys.isEmpty
         } catch {
@@ -54,12 +57,15 @@ extension PostgresWriter {
             let predicted = isPredicted ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
             if request.relationships == .deny { try refusePointing(request) }
-            var result = try guarded(request, reach, &part) { part in
-                var batch = try BatchDelete(request, self, part)
-                let continuation = try batch.run()
-                return BatchDeleteResult(
-                    deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+            func delete() throws -> BatchDeleteResult {
+                try guarded(request, reach, &part) { part in
+                    var batch = try BatchDelete(request, self, part)
+                    let continuation = try batch.run()
+                    return BatchDeleteResult(
+                        deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+                }
             }
+            var result = try listsPicks ? sparingPicks(of: predicate, table, delete) : delete()
             if let predicted {
                 result.cascadedCount = predicted.cascaded
                 result.nullifiedCount = predicted.nullified

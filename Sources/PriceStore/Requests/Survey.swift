@@ -207,6 +207,8 @@ package struct Survey: Hashable, Sendable {
     package var oldest: Instant?
     /// The newest readable date.
     package var newest: Instant?
+    /// The oldest date among the rows that the rule deletes; nil: it was not looked for.
+    package var oldestExpired: Instant?
     /// The newest date among the rows that the rule deletes.
     package var newestExpired: Instant?
     /// The newest readable date of the whole entity, whatever the filter.

@@ -58,6 +58,8 @@ public struct Thinning: Hashable, Sendable {
 package struct ThinningCells {
     /// The start of each cell, in order, and the end of the last one.
     package private(set) var starts: [Instant] = []
+    /// By tier, the start of each bucket, in order, and the end of the last one; empty: none matters.
+    package private(set) var bounds: [[Instant]] = []
     /// By tier, the number of the bucket that each cell is in; nil: in none that matters.
     package private(set) var buckets: [[Int?]] = []
     /// By tier, the number of the first bucket that ends after ``Thinning/Tier/since``.
@@ -69,7 +71,6 @@ package struct ThinningCells {
     /// - Parameter oldest: the date of the oldest row.
     package init(_ thinning: Thinning, oldest: Instant) {
         let zone = thinning.date.zone
-        var bounds: [[Instant]] = []
         for tier in thinning.tiers {
             // A value that represents a span begins before it has passed an age.
             let since = tier.since.advanced(byMicroseconds: -thinning.date.encoding.longestSpan)
@@ -114,13 +115,16 @@ extension DateEncoding {
 }
 
 extension StorePredicate {
-    /// Whether the condition spares picks.
-    package var isThinning: Bool {
+    /// The rules whose picks the condition spares.
+    package var thinnings: [Thinning] {
         switch self {
-        case .notPicked: true
-        case .and(let parts), .or(let parts): parts.contains(where: \.isThinning)
-        case .not(let part), .notTrue(let part): part.isThinning
-        default: false
+        case .notPicked(let thinning): [thinning]
+        case .and(let parts), .or(let parts): parts.flatMap(\.thinnings)
+        case .not(let part), .notTrue(let part): part.thinnings
+        default: []
         }
     }
+
+    /// Whether the condition spares picks.
+    package var isThinning: Bool { !thinnings.isEmpty }
 }

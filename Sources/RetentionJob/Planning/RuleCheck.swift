@@ -24,12 +24,8 @@ struct RuleCheck {
         for name in rule.filter.attributeNames where entity.attribute(named: name) == nil {
             complain(name, entity, at: rule.marks.key("where.\(name)"))
         }
-        for name in rule.keepLast?.per ?? [] where entity.attribute(named: name) == nil {
-            complain(name, entity, at: rule.marks.value("keep_last.per"))
-        }
-        for name in rule.thin?.per ?? [] where entity.attribute(named: name) == nil {
-            complain(name, entity, at: rule.marks.value("thin.per"))
-        }
+        checkGroups("keep_last", rule.keepLast?.per ?? [], entity)
+        checkGroups("thin", rule.thin?.per ?? [], entity)
         if let column = rule.column, entity.model != nil, entity.attribute(column: column) == nil {
             diagnostics.append(
                 Diagnostic(
@@ -42,7 +38,7 @@ struct RuleCheck {
                     "'column' is for Core Data stores; here 'date_attribute' names the column itself"))
         }
         guard let attribute = rule.dateName.flatMap({ entity.attribute(named: $0) }) ?? attribute,
-            diagnostics.isEmpty
+            diagnostics.allSatisfy({ $0.severity != .error })
         else { return }
         guard entity.kind == .table else {
             let kind = entity.kind == .view ? "a view" : "a virtual table"
@@ -80,6 +76,20 @@ struct RuleCheck {
             Diagnostic(
                 rule.isEnabled && isAsked ? .error : .warning, at: rule.marks.value("entity"),
                 StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
+    }
+
+    /// A group that the key tells apart has one row, which is kept.
+    private mutating func checkGroups(_ key: String, _ names: [String], _ entity: Entity) {
+        let mark = rule.marks.value("\(key).per")
+        for name in names where entity.attribute(named: name) == nil { complain(name, entity, at: mark) }
+        guard !entity.primaryKey.isEmpty, Set(entity.primaryKey.map(\.folded)).isSubset(of: names.map(\.folded)) else {
+            return
+        }
+        diagnostics.append(
+            Diagnostic(
+                .warning, at: mark,
+                "'per' names the whole primary key of \(entity.name): each row is a group of its own, and '\(key)' "
+                    + "keeps all rows"))
     }
 
     private mutating func complain(_ name: String, _ entity: Entity, at mark: Mark) {

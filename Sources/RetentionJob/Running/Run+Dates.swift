@@ -9,6 +9,7 @@ extension Run {
         }
         // The oldest readable row is the oldest deleted one, unless another rule, `keep_last`, `thin` or a hold affects it.
         if isAlone, step.isByDateAlone { return step.survey.oldest }
+        if let oldest = step.survey.oldestExpired { return oldest }
         return try step.wholeDelete.flatMap { delete throws(StoreError) in try oldest(delete.fetchRequest, of: step) }
     }
 

@@ -50,6 +50,7 @@ extension SQLiteFileConnection {
         removed.steps.append(delete)
 
         let date = try dateSQL(request.date, scope, db)
+        survey.oldestExpired = nil
         survey.newestExpired = try newestRemoved(request, scope, date, removed, step: step, db)
         for (name, count) in try cascadedCounts(removed, step: step, db) { survey.cascadedCounts[name] = count }
         survey.cascadedCount = survey.cascadedCounts.values.reduce(0, +)

@@ -18,11 +18,18 @@ struct DeleteStatement {
     let date: (sql: DateSQL, before: Instant?)?
     /// All of the predicate but the date range.
     let rest: SQLFragment
+    /// What of it the values of a row decide, and not its key: about that an index may be wrong.
+    let restOfValues: SQLFragment
     let access: DateAccess?
 
     /// The rows that the predicate names, in a stretch of the date column.
     func condition(_ stretch: DateSQL.Stretch = DateSQL.Stretch()) -> SQLFragment {
         .all([date.map { $0.sql.readable(before: $0.before, in: stretch) } ?? .always, rest])
+    }
+
+    /// What the values of the rows of the predicate say, wherever they are read.
+    var values: SQLFragment {
+        .all([date.map { $0.sql.readable(before: $0.before) } ?? .always, restOfValues])
     }
 
     /// All rows that the rest of the predicate names in a stretch of the date column, whatever their dates say.

@@ -32,6 +32,16 @@ extension SQLiteFileConnection {
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
+    /// A condition without the picks that were found in the state at work: which they are only the keys say.
+    func withoutFoundPicks(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> StorePredicate {
+        switch predicate {
+        case .and(let parts): return .and(try parts.map { try withoutFoundPicks($0, scope, db) })
+        case .notPicked(let thinning):
+            return try thinnedRows(thinning, scope, db).version == pragma("data_version", db) ? .all : predicate
+        default: return predicate
+        }
+    }
+
     /// The picks of a rule, found when they are first needed, and outside batches whenever the store has changed.
     func thinnedRows(_ thinning: Thinning, _ entity: RowScope, _ db: Database) throws -> ThinnedRows {
         let key = ThinnedRows.Key(
@@ -41,6 +51,7 @@ extension SQLiteFileConnection {
             let isBatch = sqlite3_txn_state(db.sqliteConnection, "main") == SQLITE_TXN_WRITE
             if try isBatch || known.version == pragma("data_version", db) { return known }
             for table in known.query?.tables ?? [] { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
+            known.query?.function.remove(db)
         }
         var found = ThinnedRows(version: try pragma("data_version", db))
         found.query = try ThinningQuery(thinning, RowScope(entity.table, source: entity.source), self, db)
@@ -57,18 +68,18 @@ private struct ThinningQuery {
     let date: DateSQL
     let columns: [Attribute]
     let cells: ThinningCells
+    /// The SQL functions of the cells.
+    let function: CellFunction
     /// The rows that may be picks.
     let rows: SQLFragment
     /// The part of it that is not about the date.
     let among: SQLFragment
-    /// The start of each cell, as it compares with stored values, and the bucket of each tier.
-    let lookup: Lookup
     /// The pick of each bucket that its tier has not let go of: `tier`, `bucket`, the group, `value` (its date), the key.
     let picks: String
     /// The keys `k0`, `k1` … of the picks before the cutoff, and the tier for which each counts.
     let kept: String
 
-    var tables: [String] { [lookup.table, picks, kept] }
+    var tables: [String] { [picks, kept] }
     private var keys: [String] { scope.key.indices.map { "k\($0)" } }
     private var names: [String] { columns.indices.map { "g\($0)" } }
     private var groups: [String] { columns.map { scope.column($0) } }
@@ -91,7 +102,7 @@ private struct ThinningQuery {
             + .all([SQLFragment((key + same).joined(separator: " AND ")), date.readable(), among]) + ")"
         return .all(
             thinning.tiers.indices.map { number in
-                let bucket = lookup.value("t\(number)", of: date.orderValue)
+                let bucket = function.bucket(number, function.cell(date.orderValue))
                 let own = zip(names, groups).map { " AND picked.\($0) IS +\($1)" }.joined()
                 var isPast = SQLFragment("(") + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
                 // A bucket without a number has passed as a whole.
@@ -119,9 +130,11 @@ private struct ThinningQuery {
         guard let value = try store.row(query, db)?.first, let oldest = date.start(of: value) else { return nil }
         cells = ThinningCells(thinning, oldest: oldest)
         guard let first = cells.starts.first, let end = cells.starts.last else { return nil }
-        lookup = Lookup(
-            table: store.temporaryName("cells"),
-            hasTwoStarts: date.function == nil && cells.starts.contains { date.stored($0) == nil })
+        let bounds = cells.starts.map { start in
+            date.function == nil
+                ? date.date.encoding.lowerBound(start) : NumericBound(integer: start.microseconds, real: 0)
+        }
+        function = try CellFunction(bounds, cells.buckets, name: store.temporaryName("cell"), db)
         (picks, kept) = (store.temporaryName("picks"), store.temporaryName("kept"))
         if let from = date.stored(max(first, thinning.date.earliest)), let below = date.stored(end) {
             // One bound on each side, so that SQLite does not walk an index to a wider one. A span may end after it has begun.
@@ -134,7 +147,6 @@ private struct ThinningQuery {
 
     /// Makes the tables, and counts the rows that each tier keeps.
     func find(_ store: SQLiteFileConnection, _ db: Database) throws -> [Survey.TierCount] {
-        try makeCells(store, db)
         let (ends, rows) = (store.temporaryName("ends"), store.temporaryName("rows"))
         func run(_ statement: SQLFragment) throws { try store.execute(statement, db) }
 
@@ -144,7 +156,7 @@ private struct ThinningQuery {
         try run(
             SQLFragment("CREATE TEMP TABLE \(ends) AS SELECT \(selected.joined(separator: ", ")) FROM \(scope.from())")
                 + store.whereClause(self.rows)
-                + " GROUP BY \((groups + [lookup.value("n", of: date.orderValue)]).joined(separator: ", "))")
+                + " GROUP BY \((groups + [function.cell(date.orderValue)]).joined(separator: ", "))")
         let collated = zip(columns, names).map { column, name in
             let collation = scope.table.collations[column.name.folded] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
@@ -178,7 +190,7 @@ private struct ThinningQuery {
         let all = names + ["value", "expired"] + keys + young
         try run(
             SQLFragment(
-                "CREATE TEMP TABLE \(rows) AS SELECT \(all.joined(separator: ", ")), \(lookup.value("n", of: "value")) AS cell FROM ("
+                "CREATE TEMP TABLE \(rows) AS SELECT \(all.joined(separator: ", ")), \(function.cell("value")) AS cell FROM ("
             )
                 + inner + ") WHERE place = 1")
 
@@ -192,14 +204,14 @@ private struct ThinningQuery {
         let last = "\(thinning.pick == .last ? "max" : "min")(value)"
         let columns = (names + [last] + keys + ["expired"]).joined(separator: ", ")
         for number in thinning.tiers.indices {
-            let bucket = "\(lookup.table).t\(number)"
+            let bucket = function.bucket(number, "cell")
             let isLive =
                 thinning.pick == .last
                 ? "young\(number)" : "(\(bucket) >= \(cells.firstLive[number]) OR young\(number))"
             try run(
                 SQLFragment(
-                    "INSERT INTO temp.\(picks) SELECT \(number), \(bucket), \(columns) FROM temp.\(rows) JOIN temp.\(lookup.table) "
-                        + "ON n = cell WHERE \(bucket) IS NOT NULL GROUP BY \((collated + [bucket]).joined(separator: ", ")) "
+                    "INSERT INTO temp.\(picks) SELECT \(number), \(bucket), \(columns) FROM temp.\(rows) "
+                        + "WHERE \(bucket) IS NOT NULL GROUP BY \((collated + [bucket]).joined(separator: ", ")) "
                         + "HAVING \(isLive)"))
         }
         try run(SQLFragment("CREATE INDEX temp.\(picks)_buckets ON \(picks) (\(place))"))
@@ -241,59 +253,6 @@ private struct ThinningQuery {
         return try store.row(SQLFragment("SELECT sum(ends * ends) <= sum(size) FROM (\(sizes))"), db)?.first
             == .integer(1)
     }
-
-    /// The temporary table of the cells.
-    struct Lookup {
-        var table: String
-        /// How the cell is found, of the values of the date: as microseconds or a plain number, or a number of each
-        /// storage class.
-        var hasTwoStarts: Bool
-
-        /// What is known of the cell that holds a value: its number `n`, or the bucket of a tier. The plus takes the affinity
-        /// away, so that the start is looked up: it has none.
-        func value(_ column: String, of value: String) -> String {
-            func seek(_ start: String) -> String {
-                "(SELECT \(column) FROM temp.\(table) WHERE \(start) <= +\(value) ORDER BY \(start) DESC, n DESC LIMIT 1)"
-            }
-            return hasTwoStarts
-                ? "CASE typeof(\(value)) WHEN 'integer' THEN \(seek("whole")) ELSE \(seek("start")) END" : seek("start")
-        }
-    }
-
-    /// Makes the table of the cells: the number, the start as it compares with stored values, the bucket of each tier.
-    private func makeCells(_ store: SQLiteFileConnection, _ db: Database) throws {
-        let bounds = cells.starts.map { start in
-            date.function == nil
-                ? date.date.encoding.lowerBound(start) : NumericBound(integer: start.microseconds, real: 0)
-        }
-        let single = cells.starts.map { start in
-            date.function == nil ? date.stored(start) : .integer(start.microseconds)
-        }
-        let (table, hasTwoStarts) = (lookup.table, lookup.hasTwoStarts)
-        let tiers = thinning.tiers.indices.map { ", t\($0)" }.joined()
-        try store.execute(
-            SQLFragment("CREATE TEMP TABLE \(table) (n INTEGER PRIMARY KEY, start, whole\(tiers))"), db)
-        for first in stride(from: 0, to: bounds.count, by: Self.rowsOfStatement) {
-            let part = first..<min(first + Self.rowsOfStatement, bounds.count)
-            let values = part.map { number -> SQLFragment in
-                let numbers = cells.buckets.map { buckets in
-                    (number < buckets.count ? buckets[number] : nil).map { ", \($0)" } ?? ", NULL"
-                }
-                let start = hasTwoStarts ? .real(bounds[number].real) : single[number] ?? .null
-                return SQLFragment(
-                    "(\(number), ?, ?\(numbers.joined()))",
-                    [start.databaseValue, StoreValue.integer(bounds[number].integer).databaseValue])
-            }
-            try store.execute(
-                SQLFragment("INSERT INTO temp.\(table) VALUES ") + .joined(values, by: ", ", empty: .never), db)
-        }
-        // Cells that are shorter than the unit of the dates begin with the same number; the last of them holds it.
-        for start in hasTwoStarts ? ["start", "whole"] : ["start"] {
-            try store.execute(SQLFragment("CREATE INDEX temp.\(table)_\(start) ON \(table) (\(start))"), db)
-        }
-    }
-
-    private static let rowsOfStatement = 200
 }
 
 extension DateSQL {

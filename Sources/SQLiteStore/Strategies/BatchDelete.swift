@@ -46,7 +46,9 @@ struct BatchDelete {
         }
         statement = DeleteStatement(
             scope: scope, date: date.map { (sql: $0.0, before: $0.1) },
-            rest: try connection.condition(rest, scope, db), access: access)
+            rest: try connection.condition(rest, scope, db),
+            restOfValues: try connection.condition(connection.withoutFoundPicks(rest, scope, db), scope, db),
+            access: access)
         objects = try ObjectDelete.make(request, scope, connection, db)
         choosesRows = try connection.choosesRows(request.request, db)
         if let reason = try connection.obstacleOfTriggers(request.request, db)

@@ -36,7 +36,7 @@ extension BatchDelete {
     /// Whether one of the rows of a FROM clause with its condition does not match the request.
     func hasOthers(_ rows: SQLFragment) throws -> Bool {
         let query =
-            SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.condition() + ") IS NOT TRUE LIMIT 1"
+            SQLFragment("SELECT 1 FROM ") + rows + " AND (" + statement.values + ") IS NOT TRUE LIMIT 1"
         return try connection.row(query, db) != nil
     }
 
@@ -44,7 +44,7 @@ extension BatchDelete {
     func copy(_ calls: String, of rows: SQLFragment?, _ condition: SQLFragment, by path: RowPath) throws {
         guard let rows else { return try connection.execute(statement.select(calls, of: condition, by: path), db) }
         let query =
-            SQLFragment("SELECT total((") + statement.condition() + ") IS NOT TRUE), \(calls) FROM " + rows
+            SQLFragment("SELECT total((") + statement.values + ") IS NOT TRUE), \(calls) FROM " + rows
         if try connection.row(query, db)?.first != .real(0) { throw damagedIndex(path) }
     }
 

@@ -76,6 +76,7 @@ extension Survey {
         for kind in part.unreadable { add(kind.reason, kind.rowCount, kind.example) }
         oldest = [oldest, part.oldest].compactMap(\.self).min()
         newest = [newest, part.newest].compactMap(\.self).max()
+        oldestExpired = [oldestExpired, part.oldestExpired].compactMap(\.self).min()
         newestExpired = [newestExpired, part.newestExpired].compactMap(\.self).max()
         newestOfEntity = [newestOfEntity, part.newestOfEntity].compactMap(\.self).max()
         newestValue = [newestValue, part.newestValue].compactMap { $0.flatMap(DateKey.init) }.max()?.storeValue

@@ -45,6 +45,7 @@ struct SurveyTally {
         var leavesReadableRows = false
         var oldest: DateKey?
         var newest: DateKey?
+        var oldestExpired: DateKey?
         var newestExpired: DateKey?
         var newestOfEntity: DateKey?
     }
@@ -189,6 +190,7 @@ struct SurveyTally {
         others.expiredAlone += 1
         guard bits & 4 != 0 else { return }
         others.expired += 1
+        others.oldestExpired.lower(to: key)
         others.newestExpired.raise(to: key)
     }
 
@@ -204,6 +206,7 @@ struct SurveyTally {
             counts.expired += plain.expiredCount
             counts.leavesReadableRows = counts.leavesReadableRows || plain.keptCount > 0
             if let ends = plain.expired {
+                counts.oldestExpired.lower(to: ends.oldest)
                 counts.newestExpired.raise(to: ends.newest)
             }
             for ends in [plain.expired, plain.kept].compactMap(\.self) {
@@ -226,6 +229,7 @@ struct SurveyTally {
         }
         survey.oldest = counts.oldest.flatMap(instant)
         survey.newest = counts.newest.flatMap(instant)
+        survey.oldestExpired = counts.oldestExpired.flatMap(instant)
         survey.newestExpired = counts.newestExpired.flatMap(instant)
         survey.newestOfEntity = counts.newestOfEntity.flatMap(instant)
         survey.newestValue = newestValue.map { key in

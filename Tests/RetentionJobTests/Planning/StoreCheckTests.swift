@@ -36,6 +36,18 @@ import Testing
         #expect(found.allSatisfy { $0.severity == .error && $0.message.contains("did you mean") })
     }
 
+    @Test func groupsOfOneRowAreAWarning() throws {
+        let found = try check(
+            try PriceFile(),
+            .prices {
+                $0.keepLast = Rule.KeepLastSetting(count: 1, per: ["symbol", "ID"])
+                $0.thin = Rule.ThinSetting(per: ["id"], tiers: [])
+            }, includingAdvice: false)
+        #expect(found.map(\.severity) == [.warning, .warning])
+        let start = "'per' names the whole primary key of price: each row is a group of its own, and "
+        #expect(Set(found.map(\.message)) == [start + "'keep_last' keeps all rows", start + "'thin' keeps all rows"])
+    }
+
     @Test func aColumnIsForCoreDataStoresOnly() throws {
         let found = try check(try PriceFile(), .prices { $0.column = "ZAT" })
         #expect(found.map(\.severity) == [.error])

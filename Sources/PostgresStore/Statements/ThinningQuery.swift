@@ -1,0 +1,155 @@
+import PriceStore
+
+/// The query that finds the picks of a rule.
+struct ThinningQuery {
+    let thinning: Thinning
+    private let scope: RowScope
+    private let date: DateSQL
+    private let cells: ThinningCells
+    private let key: [String]
+    private let groups: [String]
+    private let among: SQLFragment
+
+    /// The names of the key's columns among the picks.
+    var keys: [String] { key.indices.map { "k\($0)" } }
+    private var names: [String] { groups.indices.map { "g\($0)" } }
+
+    /// Nil: no row is before the cutoff.
+    init?(_ thinning: Thinning, _ scope: RowScope, _ connection: PostgresConnection) throws {
+        self.thinning = thinning
+        self.scope = scope
+        let date = try scope.date(thinning.date, store: connection.name)
+        self.date = date
+        key = try connection.requireKey(scope)
+        // No row can be read, so that none is kept or deleted.
+        guard date.reading != .never else { return nil }
+        among = try connection.condition(thinning.among, scope)
+        groups = try thinning.groupedBy.map { scope.column(try scope.attribute($0, store: connection.name).name) }
+        let edge = try connection.execute(
+            "SELECT \(date.instantSQL("found")) FROM (SELECT " + date.orderValue + " AS found FROM \(scope.from)"
+                + SQLFragment.all([date.readable(before: thinning.cutoff), among]).whereClause
+                + " ORDER BY 1 LIMIT 1) AS edge")
+        guard let oldest = edge.rows.first.flatMap({ date.instant($0[0], type: edge.types[0]) }) else { return nil }
+        cells = ThinningCells(thinning, oldest: date.earliestInstant(notAfter: oldest))
+        guard !cells.starts.isEmpty else { return nil }
+    }
+
+    /// A query for the pick of each bucket that its tier has not let go of: `tier`, `bucket`, the group with its hash
+    /// `h`, `value` (its date), the key, and whether it is `expired`.
+    var picks: SQLFragment {
+        let direction = thinning.pick == .last ? "DESC" : "ASC"
+        var found = SQLFragment("SELECT ")
+        for (column, name) in zip(key + groups, keys + names) { found += "\(column) AS \(name), " }
+        found += "\(hash) AS h, " + date.bucketValue + " AS value, " + date.place(among: cells.starts) + " AS cell, ("
+        found += date.readable(before: thinning.cutoff) + ") IS TRUE AS expired"
+        for (number, tier) in thinning.tiers.enumerated() {
+            found += ", (" + date.readable(before: tier.since) + ") IS NOT TRUE AS young\(number)"
+        }
+        let range = [
+            cells.starts.first.map { date.readable(.greaterOrEqual, $0) },
+            cells.starts.last.map { date.readable(.less, $0) },
+        ]
+        found += " FROM \(scope.from)" + SQLFragment.all(range.compactMap { $0 } + [among]).whereClause
+        let cell = (names + ["cell"]).joined(separator: ", ")
+        let order = keys.map { "\($0) \(direction)" }.joined(separator: ", ")
+        var query =
+            "WITH found AS (" + found + "), ends AS (SELECT DISTINCT ON (\(cell)) * FROM found ORDER BY \(cell), "
+            + "value \(direction), \(order)) "
+        let columns = (["bucket", "h", "value", "expired"] + names + keys).joined(separator: ", ")
+        for (number, buckets) in cells.buckets.enumerated() {
+            let list = SQLFragment.bound(ServerArray.text(buckets.map { $0.map { "\($0)" } }), "int4[]")
+            let bucket = (names + ["bucket"]).joined(separator: ", ")
+            let isLive =
+                thinning.pick == .last
+                ? "young\(number)" : "(bucket >= \(cells.firstLive[number]) OR young\(number))"
+            if number > 0 { query += " UNION ALL " }
+            query += "SELECT \(number) AS tier, \(columns) FROM (SELECT DISTINCT ON (\(bucket)) * "
+            query += "FROM (SELECT *, (" + list + ")[cell] AS bucket FROM ends) AS tiered WHERE bucket IS NOT NULL "
+            query += "ORDER BY \(bucket), value \(direction)) AS picks WHERE \(isLive)"
+        }
+        return query
+    }
+
+    /// The condition that a row's key is not in a table.
+    func isNotKept(_ kept: String) -> SQLFragment {
+        let same = zip(key, keys).map { "\($0) = picked.\($1)" }.joined(separator: " AND ")
+        return SQLFragment("NOT EXISTS (SELECT 1 FROM \(kept) AS picked WHERE \(same))")
+    }
+
+    /// The condition that each bucket of a row has its pick still, on the right side of the row.
+    ///
+    /// - Parameter picks: the table of the picks.
+    func isBesidePicks(_ picks: String) -> SQLFragment {
+        let pick = (["value"] + keys).map { "picked.\($0)" }.joined(separator: ", ")
+        let isBeside =
+            " AND (" + date.bucketValue
+            + ", \(key.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick))"
+        let sameGroup = zip(groups, names).map { " AND \($0) IS NOT DISTINCT FROM picked.\($1)" }.joined()
+        // Here the name of the rows is that of the pick. It is looked up by its key, not by a date that many rows may have.
+        let isPick = zip(key, keys).map { "\($0) = picked.\($1)" }.joined(separator: " AND ") + sameGroup
+        let isThere =
+            " AND EXISTS (SELECT 1 FROM \(scope.from)"
+            + SQLFragment.all([
+                SQLFragment(isPick), date.bucketValue + " IS NOT DISTINCT FROM picked.value", date.readable(), among,
+            ])
+            .whereClause + ")"
+        return .all(
+            thinning.tiers.indices.map { number in
+                let bucket = date.place(among: cells.bounds[number]) + " - 1"
+                var isPast = "(" + date.readable(before: thinning.tiers[number].since) + ") IS TRUE"
+                // A bucket before the first one has passed as a whole.
+                if thinning.pick == .first, !cells.bounds[number].isEmpty {
+                    isPast += " AND " + bucket + " < \(cells.firstLive[number])"
+                }
+                return "(" + isPast + " OR EXISTS (SELECT 1 FROM \(picks) AS picked WHERE picked.tier = \(number) AND "
+                    + "picked.bucket = " + bucket + " AND picked.h = \(hash)\(sameGroup)" + isBeside + isThere + "))"
+            })
+    }
+
+    /// A number of the group, by which an index finds it: NULL is a group, too.
+    private var hash: String {
+        groups.isEmpty ? "0::int8" : "hash_record_extended(ROW(\(groups.joined(separator: ", "))), 0)"
+    }
+}
+
+extension DateSQL {
+    /// The date as buckets and picks are in order of it: the column, or the first instant in microseconds.
+    fileprivate var bucketValue: SQLFragment {
+        guard reading == .ordered, [.timestamp, .date].contains(type) else { return orderValue }
+        // Local times that a zone skips are not in the order of their instants.
+        let local = "(extract(epoch FROM \(column)::timestamp) * 1000000)::int8"
+        guard !date.zone.isUTC else { return SQLFragment(local) }
+        let pieces = date.zone.offsetPieces(
+            from: Instant(unixSeconds: -5_364_662_400), to: Instant(unixSeconds: 7_258_118_400))
+        let starts = ServerArray.text(pieces.dropFirst().map { "\($0.localStart * 1_000_000)" })
+        let offsets = ServerArray.text(pieces.map { "\($0.offset * 1_000_000)" })
+        return "(\(local) - (" + .bound(offsets, "int8[]") + ")[width_bucket(\(local), " + .bound(starts, "int8[]")
+            + ") + 1])"
+    }
+
+    /// How many of some instants are not after a row's date.
+    fileprivate func place(among starts: [Instant]) -> SQLFragment {
+        func count(of value: SQLFragment, among starts: [String], _ type: String) -> SQLFragment {
+            "width_bucket(" + value + "::\(type), " + .bound(ServerArray.text(starts), "\(type)[]") + ")"
+        }
+        guard date.encoding.isNumeric else {
+            return type == .timestamptz
+                ? count(of: bucketValue, among: starts.map { $0.serverText + "+00" }, "timestamptz")
+                : count(of: bucketValue, among: starts.map { "\($0.microseconds)" }, "int8")
+        }
+        let bounds = starts.map(date.encoding.lowerBound)
+        let whole = count(of: SQLFragment(column), among: bounds.map { "\($0.integer)" }, "int8")
+        switch type {
+        case .integer: return whole
+        case .real: return count(of: SQLFragment(column), among: bounds.map(\.real.serverText), "float8")
+        default:
+            let real = count(of: SQLFragment(doubleOfNumeric), among: bounds.map(\.real.serverText), "float8")
+            return "CASE WHEN \(isWholeNumeric) THEN " + whole + " ELSE " + real + " END"
+        }
+    }
+
+    /// An instant that is not after any row's, of the first one in the order of the column.
+    fileprivate func earliestInstant(notAfter first: Instant) -> Instant {
+        type == .timestamp || type == .date ? first.advanced(byMicroseconds: -2 * 86_400_000_000) : first
+    }
+}

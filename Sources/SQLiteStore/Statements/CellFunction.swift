@@ -1,0 +1,97 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// Two SQL functions of a connection that say where a date is among the cells of a thinned rule.
+///
+/// `NAME(value)` is the number of the cell, from 0 on, or NULL if the value is before the first one or is no number.
+/// `NAME_bucket(tier, cell)` is the number of the tier's bucket that the cell is in, or NULL if it is in none.
+final class CellFunction {
+    /// The starts of the cells for integers and for doubles, one after the other.
+    private let integers: UnsafeMutableBufferPointer<Int64>
+    private let reals: UnsafeMutableBufferPointer<Double>
+    /// The buckets of all tiers, tier by tier; -1: none.
+    private let buckets: UnsafeMutableBufferPointer<Int32>
+    private let name: String
+
+    /// - Parameters:
+    ///   - starts: the first values of the cells, in order.
+    ///   - buckets: by tier, the bucket of each cell.
+    init(_ starts: [NumericBound], _ buckets: [[Int?]], name: String, _ db: Database) throws {
+        self.name = name
+        integers = .allocate(capacity: starts.count)
+        reals = .allocate(capacity: starts.count)
+        self.buckets = .allocate(capacity: starts.count * buckets.count)
+        _ = integers.initialize(from: starts.map(\.integer))
+        _ = reals.initialize(from: starts.map(\.real))
+        let numbers = buckets.flatMap { tier in
+            starts.indices.map { tier.indices.contains($0) ? Int32(tier[$0] ?? -1) : -1 }
+        }
+        _ = self.buckets.initialize(from: numbers)
+        try db.addFunctions(
+            of: self, flags: SQLITE_DETERMINISTIC | 0x0020_0000 /* SQLITE_INNOCUOUS, a macro that is not imported */,
+            [(name, 1, findCell), ("\(name)_bucket", 2, findBucket)])
+    }
+
+    deinit {
+        integers.deallocate()
+        reals.deallocate()
+        buckets.deallocate()
+    }
+
+    /// The cell of a value, in SQL.
+    func cell(_ value: String) -> String { "\(name)(\(value))" }
+
+    /// The bucket of a cell, in SQL.
+    func bucket(_ tier: Int, _ cell: String) -> String { "\(name)_bucket(\(tier), \(cell))" }
+
+    /// Takes the functions away from their connection.
+    func remove(_ db: Database) {
+        for (name, count) in [(name, Int32(1)), ("\(name)_bucket", 2)] {
+            sqlite3_create_function_v2(db.sqliteConnection, name, count, SQLITE_UTF8, nil, nil, nil, nil, nil)
+        }
+    }
+
+    fileprivate func cell(of value: OpaquePointer) -> Int? {
+        switch sqlite3_value_type(value) {
+        case SQLITE_INTEGER: Self.place(of: sqlite3_value_int64(value), among: integers)
+        case SQLITE_FLOAT: Self.place(of: sqlite3_value_double(value), among: reals)
+        default: nil
+        }
+    }
+
+    fileprivate func bucket(_ tier: Int, _ cell: Int) -> Int32? {
+        guard integers.indices.contains(cell), tier >= 0, (tier + 1) * integers.count <= buckets.count else {
+            return nil
+        }
+        let bucket = buckets[tier * integers.count + cell]
+        return bucket < 0 ? nil : bucket
+    }
+
+    /// The last of the starts that are not after a value. Of equal starts, of cells that are shorter than the unit of the dates,
+    /// the last one holds it.
+    @inline(__always)
+    private static func place<T: Comparable>(of value: T, among starts: UnsafeMutableBufferPointer<T>) -> Int? {
+        var (low, high) = (0, starts.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if starts[middle] <= value { low = middle + 1 } else { high = middle }
+        }
+        return low > 0 ? low - 1 : nil
+    }
+}
+
+private func findCell(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let values, let value = values[0],
+        let cell = functionObject(context, CellFunction.self)?.cell(of: value)
+    else { return sqlite3_result_null(context) }
+    sqlite3_result_int64(context, Int64(cell))
+}
+
+private func findBucket(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    guard let values, let tier = values[0], let cell = values[1], sqlite3_value_type(cell) == SQLITE_INTEGER,
+        let bucket = functionObject(context, CellFunction.self)?.bucket(
+            Int(sqlite3_value_int64(tier)), Int(sqlite3_value_int64(cell)))
+    else { return sqlite3_result_null(context) }
+    sqlite3_result_int(context, bucket)
+}
