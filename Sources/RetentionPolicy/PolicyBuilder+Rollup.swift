@@ -84,6 +84,12 @@ extension PolicyBuilder {
                 reader.report(rule.marks.value("rollup.into"), "'into' must be another entity than that of the rule")
                 continue
             }
+            if rule.dateFormat == .julianDay {
+                reader.report(
+                    rule.marks.value("date_format"),
+                    "rows with julian_day cannot become candles: its doubles are 40 µs apart, so a row at the start of a "
+                        + "candle may be read as before it")
+            }
             if rule.isArchived, case .schema? = policy.archive?.place {
                 reader.report(
                     rule.marks.key("rollup"),
@@ -103,8 +109,14 @@ extension PolicyBuilder {
 
     /// Two rules may make candles in one table if they make the same ones.
     private mutating func checkTarget(of rule: Rule, _ setting: Rule.RollupSetting, after other: Rule) {
-        guard let others = other.rollup, other.makes(setting.target),
-            others.buckets != setting.buckets || others.names != setting.names || others.groups != setting.groups
+        guard let others = other.rollup, other.makes(setting.target) else { return }
+        if other.dateFormat != rule.dateFormat {
+            reader.report(
+                rule.marks.value("date_format"),
+                "the rule '\(other.name)' makes candles in \(setting.target) too: both rules must have one 'date_format'"
+            )
+        }
+        guard others.buckets != setting.buckets || others.names != setting.names || others.groups != setting.groups
         else { return }
         reader.report(
             rule.marks.value("rollup.into"),
