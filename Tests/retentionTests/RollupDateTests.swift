@@ -15,6 +15,35 @@ struct RollupDateTests {
         """
     }
 
+    // MARK: Candles that begin at 0, or before the earliest date
+
+    @Test(arguments: [
+        ("apple_seconds", 0, "", "00:00"), ("unix_seconds", 946_684_800, "earliest: 2000-01-01, ", "17:00"),
+    ])
+    func candlesThatBeginEarlierBecomeLongerOnes(_ format: String, first: Int, earliest: String, start: String) throws {
+        func rule(_ name: String, _ entity: String, _ date: String, _ settings: String, age: String) -> String {
+            Sample.rule(
+                Self.rollup("\(settings), session: { start: \"\(start)\" }", earliest), name: name, entity: entity,
+                date: date, format: format, age: age)
+        }
+        let job = try LaunchedJob(
+            Self.ticks(
+                "INTEGER",
+                """
+                WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 5)
+                SELECT i, \(first) + 3600 + 43200 * i, i + 1, 1 FROM n
+                """),
+            policy: Sample.policy(
+                rule("ticks", "Tick", "at", "into: days, every: 1d, price: price", age: "1d"),
+                rule("days", "days", "time", "into: years, every: 1y, from: candles", age: "2d")))
+        try job.report()
+        let second = try job.report()
+        #expect(second.rules.allSatisfy { $0.unreadable == 0 }, "\(second)")
+        #expect(try job.number("SELECT count(*) FROM days") == 0)
+        let begin = first - (start == "00:00" ? 0 : 25_200)
+        #expect(try job.rows("SELECT time, open, close, count FROM years") == ["\(begin)|1|6|6"])
+    }
+
     // MARK: Sums
 
     @Test func volumesThatAreInfiniteTogetherAreNoFailure() throws {
