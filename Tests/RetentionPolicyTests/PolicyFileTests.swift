@@ -239,6 +239,8 @@ struct PolicyFileTests {
         Pair(("15min", "UTC", "00:00"), ("1d", "Asia/Kathmandu", "00:00"), true),
         Pair(("30min", "UTC", "00:00"), ("4h", "Asia/Kathmandu", "00:00"), false),
         Pair(("1h", "UTC", "00:00"), ("1d", "Australia/Lord_Howe", "00:00"), false),
+        // Clocks there were at half hours from 2007 to 2016.
+        Pair(("1h", "UTC", "00:00"), ("1d", "America/Caracas", "00:00"), false),
         Pair(("4h", "UTC", "00:00"), ("1d", "UTC", "17:00"), false),
         Pair(("1d", "UTC", "00:00"), ("1w", "UTC", "17:00"), false),
         Pair(("1d", "UTC", "00:00"), ("1y", "UTC", "00:00"), true),

@@ -15,6 +15,40 @@ struct RollupDateTests {
         """
     }
 
+    // MARK: A bucket whose start another instant is written as
+
+    @Test func aRepeatedHourInWhichABucketBeginsIsRefused() throws {
+        let job = try LaunchedJob(
+            Self.ticks("INTEGER", "VALUES (1, 20251102003000, 1, 1), (2, 20251102020000, 2, 1)"),
+            policy: Sample.policy(
+                Sample.rule(
+                    Self.rollup("into: candle, every: 2h, price: price"), entity: "Tick", format: "yyyymmddhhmmss"),
+                head: "timezone: America/New_York"))
+        for arguments in [["check"], ["run"]] {
+            let end = try job.launch(arguments)
+            let text = end.output + end.errors
+            #expect(end.status == 78 && text.contains("the clocks of America/New_York repeat"), "\(end)")
+        }
+        #expect(try job.number("SELECT count(*) FROM Tick") == 2)
+    }
+
+    /// China set its clocks back until 1991, which is before the years that the check looks at.
+    @Test func aStartThatIsReadAsAnotherInstantFailsTheRule() throws {
+        let job = try LaunchedJob(
+            Self.ticks("INTEGER", "VALUES (1, 19900916003000, 1, 1), (2, 19900916021500, 2, 1)"),
+            policy: Sample.policy(
+                Sample.rule(
+                    Self.rollup("into: candle, every: 2h, price: price, session: { zone: UTC, start: \"01:00\" }"),
+                    entity: "Tick", format: "yyyymmddhhmmss"), head: "timezone: Asia/Shanghai"))
+        let run = try job.report()
+        #expect(run.rules[0].outcome == "failed", "\(run)")
+        #expect(
+            run.rules[0].message?.contains(
+                "the start of a candle, 1990-09-15T17:00:00Z, cannot be written as yyyymmddhhmmss") == true, "\(run)")
+        #expect(try job.number("SELECT count(*) FROM Tick") == 2)
+        #expect(try job.number("SELECT count(*) FROM candle") == 0)
+    }
+
     // MARK: Candles that begin at 0, or before the earliest date
 
     @Test(arguments: [
@@ -42,6 +76,32 @@ struct RollupDateTests {
         #expect(try job.number("SELECT count(*) FROM days") == 0)
         let begin = first - (start == "00:00" ? 0 : 25_200)
         #expect(try job.rows("SELECT time, open, close, count FROM years") == ["\(begin)|1|6|6"])
+    }
+
+    // MARK: Sessions
+
+    /// Until 1972 clocks in Liberia were 44 minutes and 30 seconds behind, which is before the years that the check looks at.
+    @Test func aCandleOfTwoBucketsFailsTheRule() throws {
+        let job = try LaunchedJob(
+            Self.ticks(
+                "INTEGER",
+                """
+                WITH RECURSIVE n(i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 99)
+                SELECT i, 44582400 + 900 * i, i + 1, 1 FROM n
+                """),
+            policy: Sample.policy(
+                Sample.rule(Self.rollup("into: hours, every: 1h, price: price"), name: "ticks", entity: "Tick"),
+                Sample.rule(
+                    Self.rollup("into: days, every: 1d, from: candles, session: { zone: Africa/Monrovia }"),
+                    name: "hours", entity: "hours", date: "time")))
+        try job.report()
+        let run = try job.report()
+        #expect(run.rules[0].name == "hours" && run.rules[0].outcome == "failed", "\(run)")
+        #expect(
+            run.rules[0].message?.contains("a candle of 1971-06-01T00:00:00Z is not within one bucket") == true,
+            "\(run)")
+        #expect(try job.rows("SELECT count(*), sum(count) FROM hours") == ["25|100"])
+        #expect(try job.number("SELECT count(*) FROM days") == 0)
     }
 
     // MARK: Sums

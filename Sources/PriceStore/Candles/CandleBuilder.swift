@@ -52,10 +52,12 @@ package struct CandleBuilder: Sendable {
         _ row: Candle, at instant: Instant, group: [StoreValue], stored: (Key) throws -> Candle?
     ) throws {
         totals.add(row)
-        let group = group.map(\.groupValue)
-        let last = latest[group]
-        if let last, changes[last].key.bucket.contains(instant) { return try changes[last].add(row) }
         let bucket = bucket(at: instant)
+        guard bucket.contains(row.openTime.instant), bucket.contains(row.closeTime.instant) else {
+            throw CandleError.straddle(instant)
+        }
+        let group = group.map(\.groupValue)
+        if let last = latest[group], changes[last].key.bucket == bucket { return try changes[last].add(row) }
         let key = Key(group: group, bucket: bucket)
         if let place = places[key] {
             latest[group] = place

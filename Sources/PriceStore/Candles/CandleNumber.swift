@@ -83,6 +83,10 @@ package enum CandleError: Error, Hashable, Sendable {
     case overflow
     /// What was written is not what was deleted; the figure that differs.
     case disagreement(String)
+    /// A candle that begins at the instant is not within one bucket of the longer ones.
+    case straddle(Instant)
+    /// The instant at which a bucket begins is read as another one when it is written in the format.
+    case unwritable(Instant, DateEncoding)
 }
 
 extension CandleError: CustomStringConvertible {
@@ -91,6 +95,10 @@ extension CandleError: CustomStringConvertible {
         switch self {
         case .overflow: "a sum of a candle is too large to be stored"
         case .disagreement(let figure): "the candles do not agree with the rows: \(figure)"
+        case .straddle(let start):
+            "a candle of \(start.rfc3339) is not within one bucket of the longer candles: their sessions do not begin together"
+        case .unwritable(let start, let format):
+            "the start of a candle, \(start.rfc3339), cannot be written as \(format.rawValue): it is read as another instant"
         }
     }
 }

@@ -79,6 +79,18 @@ package struct CandleNames: Hashable, Sendable {
     package subscript(group name: String) -> String { others[name] ?? name }
 }
 
+extension Rollup {
+    /// The time of the candle of a bucket, which must be read as the bucket's start: the second of two hours that clocks
+    /// repeat has no local time of its own.
+    package func time(of bucket: Range<Instant>) throws(CandleError) -> StoreValue {
+        let time = date.encoding.value(of: bucket.lowerBound, zone: date.zone)
+        guard date.encoding.instant(of: time, zone: date.zone) == bucket.lowerBound else {
+            throw .unwritable(bucket.lowerBound, date.encoding)
+        }
+        return time
+    }
+}
+
 extension DateAttribute {
     /// The same for another attribute.
     package func named(_ name: String) -> DateAttribute {

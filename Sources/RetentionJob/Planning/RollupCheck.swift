@@ -85,6 +85,7 @@ struct RollupCheck {
     /// with it.
     private mutating func checkLength() {
         let format = rollup.date.encoding
+        if format == .yyyymmddhhmmss { return checkRepeatedHours() }
         guard format == .unixDays || format == .yyyymmdd else { return }
         if case .minutes = setting.length {
             report("rollup.every", "\(format.rawValue) has whole days only; 'every' must be at least 1d")
@@ -95,6 +96,19 @@ struct RollupCheck {
                 "\(format.rawValue) has whole days of \(format == .unixDays ? "UTC" : "timezone"); the session must begin "
                     + "with them")
         }
+    }
+
+    /// No row is read as in the second of two hours that clocks repeat, and no candle can say that it begins there. The bucket
+    /// of the first row after it must not.
+    private mutating func checkRepeatedHours() {
+        let (zone, years) = (rollup.date.zone, CandleBuckets.checkedYears)
+        let changes = zone.offsetPieces(from: years.lowerBound, to: years.upperBound).dropFirst()
+        let starts = changes.map { rollup.buckets.bucket(at: Instant(unixSeconds: $0.localStart - $0.offset)) }
+        guard starts.contains(where: { (try? rollup.time(of: $0)) == nil }) else { return }
+        report(
+            "rollup.every",
+            "a candle would begin in an hour that the clocks of \(zone.identifier) repeat, and yyyymmddhhmmss cannot say in "
+                + "which of the two")
     }
 
     // MARK: The candles

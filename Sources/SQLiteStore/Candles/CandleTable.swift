@@ -138,7 +138,7 @@ struct CandleTable {
     }
 
     private func bind(_ key: CandleBuilder.Key, to statement: OpaquePointer, from first: Int) throws {
-        let time = rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)
+        let time = try refusing { try rollup.time(of: key.bucket) }
         try bind(key.group, to: statement, from: first)
         try bind([time], to: statement, from: first + key.group.count)
     }

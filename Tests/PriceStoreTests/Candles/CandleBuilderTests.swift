@@ -106,6 +106,17 @@ struct CandleBuilderTests {
         #expect(try late.candles == Judge.candles(ticks, late.buckets))
     }
 
+    @Test func aCandleOfTwoBucketsIsAddedToNone() throws {
+        let (start, end) = (Instant(unixSeconds: 3600), Instant(unixSeconds: 7199))
+        var row = try Candle(price: .integer(1), at: CandleTime(start, .integer(3600)))
+        row.closeTime = CandleTime(end, .integer(7199))
+        var (hours, minutes) = (CandleTable(.minutes(60)), CandleTable(.minutes(30)))
+        try hours.add([(row, start, [])])
+        #expect(throws: CandleError.straddle(start)) { try minutes.add([(row, start, [])]) }
+        row.openTime = CandleTime(Instant(unixSeconds: 0), .integer(0))
+        #expect(throws: CandleError.straddle(start)) { try hours.add([(row, start, [])]) }
+    }
+
     @Test func volumesThatAreInfiniteTogetherAreCompared() throws {
         func totals(_ volumes: Double...) throws -> CandleTotals {
             var totals = CandleTotals()
