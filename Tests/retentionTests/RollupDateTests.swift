@@ -104,6 +104,48 @@ struct RollupDateTests {
         #expect(try job.number("SELECT count(*) FROM days") == 0)
     }
 
+    // MARK: Text
+
+    /// The close does not depend on where batches end.
+    @Test(arguments: [1, 5000]) func rowsOfOneInstantThatAreSpeltDifferentlyGoTogether(rows: Int) throws {
+        let job = try LaunchedJob(
+            Self.ticks(
+                "TEXT",
+                """
+                VALUES (9, '2025-01-01 00:00:00', 9, 1), (10, '2025-01-01 00:00:01', 1, 1),
+                (20, '2025-01-01T00:00:01', 2, 1)
+                """),
+            policy: Sample.policy(
+                Sample.rule(
+                    Self.rollup("into: candle, every: 1h, price: price", "batch: { rows: \(rows) }, "), entity: "Tick",
+                    format: "iso8601")))
+        #expect(try job.report().rules[0].deleted == 3)
+        #expect(try job.rows("SELECT open, close, count FROM candle") == ["9|2|3"])
+    }
+
+    /// A candle that is there is not found by another spelling of its time: a second one would be made.
+    @Test(arguments: [
+        ("iso8601", "TEXT", "2025-01-01 10:00:00"), ("iso8601", "TEXT", "2025-01-01T10:00:00.000Z"),
+        ("yyyymmddhhmmss", "", "20250101100000"),
+    ]) func timesThatAreSpeltDifferentlyFailTheRule(_ format: String, type: String, time: String) throws {
+        let tick = format == "iso8601" ? "'2025-01-01 10:31:00'" : "20250101103100"
+        let job = try LaunchedJob(
+            Self.ticks(type, "VALUES (1, \(tick), 5, 1)")
+                + """
+                CREATE TABLE candle(time \(type) PRIMARY KEY, open, high, low, close, volume, count, open_time \(type),
+                    close_time \(type), price_volume);
+                INSERT INTO candle VALUES ('\(time)', 5, 9, 5, 6, 0, 7, '\(time)', '\(time)', 0);
+                """,
+            policy: Sample.policy(
+                Sample.rule(Self.rollup("into: candle, every: 1h, price: price"), entity: "Tick", format: format)))
+        let run = try job.report()
+        #expect(run.rules[0].outcome == "failed" && run.rules[0].deleted == 0, "\(run)")
+        let reason = "candle has a candle of 2025-01-01T10:00:00Z whose time is not spelt as a run writes it"
+        #expect(run.rules[0].message?.contains(reason) == true, "\(run)")
+        #expect(try job.report("--dry-run").failure?.contains(reason) == true)
+        #expect(try job.rows("SELECT (SELECT count(*) FROM Tick), count(*) FROM candle") == ["1|1"])
+    }
+
     // MARK: Sums
 
     @Test func volumesThatAreInfiniteTogetherAreNoFailure() throws {

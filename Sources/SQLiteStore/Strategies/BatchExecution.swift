@@ -14,7 +14,7 @@ extension SQLiteWriter {
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.rollup == nil, request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
-            if request.technique == .dates, request.place == nil { try makeDateList(of: request, db) }
+            if request.place == nil { try prepareCandles(of: request, db) }
             let counters = try DeleteCounters.of(request, self, db)
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
