@@ -52,11 +52,14 @@ extension PolicyBuilder {
                 for: key, in: parts, otherwise: "; expected one of \(SettingReader.list(parts))")
             reader.report(mark, "'\(key)' is no part of a candle\(hint)")
         }
+    }
+
+    private mutating func checkNames(of rule: Rule, _ setting: Rule.RollupSetting) {
         var seen: Set<String> = []
-        for part in parts {
-            let name = setting.names.others[part] ?? part
-            guard !seen.insert(name.folded).inserted else { continue }
-            reader.report(columns.mark, "two parts of a candle have the column '\(name)'")
+        let names = CandleField.allCases.map { setting.names[$0] } + setting.per.map { setting.names[group: $0] }
+        for name in names where !seen.insert(name.folded).inserted {
+            let key = setting.names.others.isEmpty ? "rollup.per" : "rollup.columns"
+            reader.report(rule.marks.value(key), "two parts of a candle have the column '\(name)'")
         }
     }
 
@@ -84,16 +87,18 @@ extension PolicyBuilder {
                 reader.report(rule.marks.value("rollup.into"), "'into' must be another entity than that of the rule")
                 continue
             }
-            if rule.isArchived, policy.archive != nil {
+            if rule.dateFormat == .julianDay {
+                reader.report(
+                    rule.marks.value("date_format"),
+                    "rows with julian_day cannot become candles: its doubles are 40 µs apart, so a row at the start of a "
+                        + "candle may be read as before it")
+            }
+            if rule.isArchived, case .schema? = policy.archive?.place {
                 reader.report(
                     rule.marks.key("rollup"),
-                    "rows that become candles cannot be archived yet; write archive: none in the rule")
+                    "rows that become candles cannot be archived in a schema yet; write archive: none in the rule")
             }
-            if case .url = policy.store.address {
-                reader.report(
-                    rule.marks.key("rollup"),
-                    "'rollup' is for SQLite files and Core Data stores; a PostgreSQL database cannot have it yet")
-            }
+            checkNames(of: rule, setting)
             for other in policy.rules[..<index] { checkTarget(of: rule, setting, after: other) }
             for other in policy.rules where other.isEnabled && rule.makes(other.entity) {
                 checkChain(from: rule, setting, to: other)
@@ -103,8 +108,14 @@ extension PolicyBuilder {
 
     /// Two rules may make candles in one table if they make the same ones.
     private mutating func checkTarget(of rule: Rule, _ setting: Rule.RollupSetting, after other: Rule) {
-        guard let others = other.rollup, other.makes(setting.target),
-            others.buckets != setting.buckets || others.names != setting.names || others.groups != setting.groups
+        guard let others = other.rollup, other.makes(setting.target) else { return }
+        if other.dateFormat != rule.dateFormat {
+            reader.report(
+                rule.marks.value("date_format"),
+                "the rule '\(other.name)' makes candles in \(setting.target) too: both rules must have one 'date_format'"
+            )
+        }
+        guard others.buckets != setting.buckets || others.names != setting.names || others.groups != setting.groups
         else { return }
         reader.report(
             rule.marks.value("rollup.into"),
@@ -114,11 +125,21 @@ extension PolicyBuilder {
 
     /// The candles of a rule, as the rows of another one.
     private mutating func checkChain(from rule: Rule, _ setting: Rule.RollupSetting, to other: Rule) {
-        if !other.maxAge.isAtLeast(rule.maxAge, isUTC: reader.zone.isUTC) {
+        var (least, written) = (rule.maxAge, rule.maxAge.written)
+        if other.rollup == nil {
+            // The time of a candle is the start of its bucket, and `align` keeps rows for up to a unit more.
+            least.add(setting.length)
+            written += " and 'every' (\(setting.length.written))"
+            if let align = rule.align {
+                least.add(align.length)
+                written += " and 'align' (1 \(align.rawValue))"
+            }
+        }
+        if !other.maxAge.isAtLeast(least, isUTC: reader.zone.isUTC) {
             reader.report(
                 other.marks.value("max_age"),
                 "candles of the rule '\(rule.name)' would be deleted sooner than its rows: 'max_age' must be at least "
-                    + rule.maxAge.written)
+                    + written)
         }
         guard let longer = other.rollup else { return }
         if !longer.isFromCandles {
@@ -176,6 +197,32 @@ extension [Rule] {
         }
         indices.forEach(add)
         return order.map { self[$0] }
+    }
+}
+
+extension MaxAge {
+    /// Becomes longer by a bucket.
+    fileprivate mutating func add(_ length: CandleBuckets.Length) {
+        switch length {
+        case .minutes(let count): minutes += count
+        case .unit(.hour): hours += 1
+        case .unit(.day): days += 1
+        case .unit(.week): weeks += 1
+        case .unit(.month): months += 1
+        case .unit(.quarter): months += 3
+        case .unit(.year): years += 1
+        }
+    }
+}
+
+extension Rule.Alignment {
+    fileprivate var length: CandleBuckets.Length {
+        switch self {
+        case .hour: .minutes(60)
+        case .day: .unit(.day)
+        case .week: .unit(.week)
+        case .month: .unit(.month)
+        }
     }
 }
 

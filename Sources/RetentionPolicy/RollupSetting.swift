@@ -30,6 +30,9 @@ extension Rule {
 
         package var buckets: CandleBuckets { CandleBuckets(length, zone: zone, sessionStart: sessionStart) }
 
+        /// The target's attributes that tell candles apart.
+        package var key: [String] { per.map { names[group: $0] } + [names[.time]] }
+
         /// Whether the rows are candles of shorter buckets.
         package var isFromCandles: Bool { price == nil }
     }
@@ -75,13 +78,18 @@ extension CandleBuckets.Length {
 }
 
 extension CandleBuckets {
-    /// Whether each bucket of longer ones is a number of whole buckets of these. Sessions that differ are compared over four
-    /// years with the clocks of today.
+    /// The years in which `check` follows the clocks. A run notices itself what does not fit in others.
+    package static let checkedYears = Instant(unixSeconds: 946_684_800)...Instant(unixSeconds: 2_114_380_800)
+
+    /// Whether each bucket of longer ones is a number of whole buckets of these. Sessions that differ are compared over
+    /// ``checkedYears``; those of minutes and hours, which are many, from 2024 to 2027.
     func divide(_ other: CandleBuckets) -> Bool {
         guard length.divides(other.length) else { return false }
         guard zone != other.zone || sessionStart != other.sessionStart else { return true }
-        var end = Instant(unixSeconds: 1_704_067_200)
-        let last = Instant(unixSeconds: 1_830_297_600)
+        var (end, last) = (Self.checkedYears.lowerBound, Self.checkedYears.upperBound)
+        if case .minutes = other.length {
+            (end, last) = (Instant(unixSeconds: 1_704_067_200), Instant(unixSeconds: 1_830_297_600))
+        }
         while end < last {
             end = other.bucket(at: end).upperBound
             guard bucket(at: end).lowerBound == end else { return false }
@@ -104,7 +112,8 @@ extension Rule.RollupSetting {
         let session = [("zone", text(zone.identifier)), ("start", text(start))]
         members.append(("session", CanonicalText.object(session)))
         if allowsNonPositive { members.append(("allow_non_positive", "true")) }
-        let columns = names.others.sorted { $0.key < $1.key }.map { ($0.key, text($0.value)) }
+        let columns = names.others.filter { $0.key != $0.value }.sorted { $0.key < $1.key }
+            .map { ($0.key, text($0.value)) }
         if !columns.isEmpty { members.append(("columns", CanonicalText.object(columns))) }
         return CanonicalText.object(members)
     }

@@ -54,7 +54,7 @@ struct RunSession {
             throw CommandFailure(
                 exitCode: 65,
                 message: "no plan is saved: the rule \(rule.name) cannot be in one, because \(rule.reason)",
-                hint: "give the table a primary key, or plan the other rules only: --rule NAME for each of them")
+                hint: "plan the other rules only, with --rule NAME for each of them; rows without a key need one")
         }
         if planValidity != nil, report.pending.saved > 0 {
             throw CommandFailure(

@@ -199,17 +199,18 @@ struct PolicyFileTests {
         #expect(again.rollup?.length == length)
     }
 
+    @Test(.enabled(if: PolicyKey.noPostgreSQL == nil, "built without the trait Postgres"))
+    func aServerArchivesNoCandlesYet() {
+        let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: 1d, price: b }"])
+        let mistakes = PolicyFixtures.mistakes(
+            text.replacing("prices.sqlite", with: "postgresql:///prices") + "\narchive: { schema: copies }\n")
+        #expect(mistakes.contains { $0.message.contains("cannot be archived in a schema yet") }, "\(mistakes)")
+    }
+
     @Test(arguments: ["1s", "59s", "7min", "25h", "2d", "2w", "2mo", "2y", "1d1h", "1mo1d"])
     func otherLengthsAreRefused(_ written: String) {
         let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: \(written), price: b }"])
         #expect(PolicyFixtures.mistakes(text).map { $0.message.contains("'every' must be") } == [true])
-    }
-
-    @Test(.enabled(if: PolicyKey.noPostgreSQL == nil, "built without the trait Postgres"))
-    func aServerMakesNoCandlesYet() {
-        let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: 1d, price: b }"])
-        let mistakes = PolicyFixtures.mistakes(text.replacing("prices.sqlite", with: "postgresql:///prices"))
-        #expect(mistakes.map { $0.message.contains("a PostgreSQL database cannot have it yet") } == [true])
     }
 
     /// Two lengths with their sessions, and whether candles of the second can be made of those of the first.
@@ -231,6 +232,8 @@ struct PolicyFileTests {
         Pair(("15min", "UTC", "00:00"), ("1d", "Asia/Kathmandu", "00:00"), true),
         Pair(("30min", "UTC", "00:00"), ("4h", "Asia/Kathmandu", "00:00"), false),
         Pair(("1h", "UTC", "00:00"), ("1d", "Australia/Lord_Howe", "00:00"), false),
+        // Clocks there were at half hours from 2007 to 2016.
+        Pair(("1h", "UTC", "00:00"), ("1d", "America/Caracas", "00:00"), false),
         Pair(("4h", "UTC", "00:00"), ("1d", "UTC", "17:00"), false),
         Pair(("1d", "UTC", "00:00"), ("1w", "UTC", "17:00"), false),
         Pair(("1d", "UTC", "00:00"), ("1y", "UTC", "00:00"), true),

@@ -1,10 +1,13 @@
-"""Random feeds, and real prices, that become candles, against a judge made of pandas. Half of the runs are killed once."""
+"""Random feeds, and real prices, that become candles, against a judge made of pandas. Half of the runs are killed once.
+
+Half of the feeds have an archive: some of their runs, also killed ones, are undone, and the store must be what it was."""
 
 import csv
 import datetime
 import json
 import math
 import os
+import shutil
 import sqlite3
 import zoneinfo
 
@@ -159,13 +162,15 @@ class Feed:
         self.has_volume = chance.random() < 0.8
         self.journal = chance.choice(["DELETE", "WAL"])
         self.batch = chance.choice([3, 20, 250])
+        self.is_archived = chance.random() < 0.5
         self.rows, self.times = {}, {}
         self.moment = datetime.datetime(*chance.choice(DAYS), tzinfo=UTC) - datetime.timedelta(hours=chance.randrange(24))
         self.first = self.moment
 
     def __str__(self):
         return (f"{self.zone} from {self.start}, {' to '.join(self.chain)}, {self.format}, {len(self.rows)} rows, "
-                f"{'whole' if self.is_whole else 'real'}, batches of {self.batch}, {self.journal}, index {self.has_index}")
+                f"{'whole' if self.is_whole else 'real'}, batches of {self.batch}, {self.journal}, index {self.has_index}, "
+                f"archive {self.is_archived}")
 
     def tick(self, moment):
         unit = {"unix_seconds": 1_000_000, "apple_seconds": 1_000_000, "unix_milliseconds": 1000}.get(self.format, 1)
@@ -235,8 +240,12 @@ class Feed:
                 f" allow_empty: true, batch: {{ rows: {self.batch}, pause: none }},"
                 f" rollup: {{ into: candle_{every}, every: {every}{source}{session} }} }}\n")
             entity, date, source = f"candle_{every}", "time", ", from: candles"
+        archive = ""
+        if self.is_archived:
+            os.mkdir(f"{folder}/archive", 0o700)
+            archive = "archive: { folder: archive, keep: forever }\nledger: { keep: forever }\n"
         with open(f"{folder}/retention.yaml", "w") as policy:
-            policy.write(f"version: 1\nstore: prices.sqlite\nrules:\n{rules}")
+            policy.write(f"version: 1\nstore: prices.sqlite\n{archive}rules:\n{rules}")
         os.chmod(f"{folder}/retention.yaml", 0o644)
 
     def check(self, folder, cutoff=None):
@@ -257,6 +266,64 @@ class Feed:
         else:
             count = sum(candle[5] for every in self.chain for candle in read(folder, f"candle_{every}", self.per, self.format).values())
             require(count == len(gone), f"{len(gone)} rows are gone, and candles count {count}")
+
+
+    def count(self, folder):
+        """How many prices there are, as ticks or in candles."""
+        store = sqlite3.connect(f"{folder}/prices.sqlite")
+        count = store.execute("SELECT count(*) FROM Tick").fetchone()[0]
+        store.close()
+        return count + sum(
+            candle[5] for every in self.chain for candle in read(folder, f"candle_{every}", self.per, self.format).values())
+
+
+def contents(folder):
+    """All rows of all tables, with the types of their values. Tables without rows do not count: a run makes those for candles."""
+    store = sqlite3.connect(f"{folder}/prices.sqlite")
+    tables = {}
+    for (table,) in store.execute("SELECT name FROM sqlite_schema WHERE type = 'table'").fetchall():
+        columns = [row[1] for row in store.execute(f'PRAGMA table_info("{table}")')]
+        values = ", ".join(f"typeof({column}), quote({column})" for column in columns)
+        if rows := sorted(store.execute(f'SELECT {values} FROM "{table}"')):
+            tables[table] = rows
+    store.close()
+    return tables
+
+
+def try_undo(program, chance, feed, folder, as_of):
+    """Carries a run out, or kills it, and undoes it; returns whether there was something to undo. Then all is as before."""
+    shutil.copytree(folder, f"{folder}.before")
+    before, count = contents(folder), feed.count(folder)
+    archives = set(os.listdir(f"{folder}/archive"))
+    faults = {"KILL_AT": chance.randint(1, chance.choice([60, 600]))} if chance.random() < 0.5 else None
+    end = program.run(folder, *options(as_of), faults=faults)
+    require(end.returncode in (0, -9), "ends with", end.returncode, end.stderr)
+    after = contents(folder)
+    require(feed.count(folder) == count, "prices are lost, or there twice, after a run")
+    made = sorted(name for name in set(os.listdir(f"{folder}/archive")) - archives if name.endswith(".sqlite"))
+    if made:
+        run = made[-1].removesuffix(".sqlite")
+        if end.returncode == 0:
+            dry = program.run(folder, "undo", run, "--dry-run", "--format", "json")
+            require(dry.returncode == 0 and contents(folder) == after, "the dry run of the undo ends with", dry.returncode, dry.stderr)
+        is_killed = chance.random() < 0.5
+        if is_killed:
+            killed = program.run(folder, "undo", run, faults={"KILL_AT": chance.randint(1, chance.choice([30, 200]))})
+            require(killed.returncode in (0, -9, 65, 66), "the undo ends with", killed.returncode, killed.stderr)
+            require(feed.count(folder) == count, "prices are lost, or there twice, after an undo that was killed")
+        undo = program.run(folder, "undo", run, "--format", "json")
+        empty = end.returncode == -9 and undo.returncode in (65, 66) and after == before
+        require(undo.returncode == 0 or empty, "the undo ends with", undo.returncode, undo.stderr, undo.stdout[-600:])
+        if undo.returncode == 0 and end.returncode == 0 and not is_killed:
+            told, planned = json.loads(undo.stdout)["undo"], json.loads(dry.stdout)["undo"]
+            for name in ("archived", "restored", "present", "skipped", "candles_restored", "candles_deleted"):
+                require(told[name] == planned[name], "undone:", name, told[name], "and in the dry run", planned[name])
+        require(contents(folder) == before, "the undo of", run, "has not given the store back")
+    else:
+        require(after == before, "rows are gone that are in no archive")
+    shutil.rmtree(folder)
+    os.rename(f"{folder}.before", folder)
+    return bool(made)
 
 
 ACCEPT = [word for code in ("mixed_formats", "wrong_unit", "future_dates") for word in ("--accept", code)]
@@ -291,7 +358,7 @@ def try_feed(program, chance, folder):
     middle = feed.moment
     yield str(feed)
     day = datetime.timedelta(1)
-    killed = 0
+    killed = undone = 0
     for number, as_of in enumerate([middle + day / 2, middle + day * 2, middle + day * 800]):
         as_of = as_of.replace(microsecond=0)
         if number:
@@ -302,6 +369,8 @@ def try_feed(program, chance, folder):
         # Each run carries each link of the chain one step further.
         for link in range(len(feed.chain)):
             is_killed = False
+            if feed.is_archived and chance.random() < 0.5:
+                undone += try_undo(program, chance, feed, folder, as_of)
             if chance.random() < 0.3:
                 end = program.run(folder, *options(as_of), faults={"KILL_AT": chance.randint(1, chance.choice([60, 600]))})
                 require(end.returncode in (0, -9), "ends with", end.returncode, end.stderr)
@@ -325,7 +394,7 @@ def try_feed(program, chance, folder):
         gone = [row for row in feed.rows.values() if row["is_priced"]]
         compare(read(folder, f"candle_{feed.chain[-1]}", feed.per, feed.format),
                 judged(gone, feed.session, feed.chain[-1]), " to ".join(feed.chain))
-    yield f"feeds with {'a kill' if killed else 'no kill'}"
+    yield f"feeds with {'a kill' if killed else 'no kill'}{' and an undo' if undone else ''}"
 
 
 # Real prices: file, format of the dates, candles.

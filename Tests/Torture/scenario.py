@@ -108,9 +108,8 @@ class Scenario:
                 "CREATE INDEX Quote_price ON Quote(price)")
         else:
             self.has_children = False
-        # Rows to which others refer become no candles, and candles are not archived.
+        # Rows to which others refer become no candles.
         self.is_rolled = self.is_rolled and not self.has_children
-        self.is_archived = self.is_archived and not self.is_rolled
         # tag -> date, and symbol
         self.rows, self.symbols = {}, {}
         expired = chance.choice([40, 300, 900])
@@ -357,3 +356,5 @@ class Scenario:
         require(self.values <= state["values"], "an undo restores other values:", sorted(self.values - state["values"])[:3])
         if self.has_children:
             require(sorted(state["children"]) == sorted(self.rows), "an undo restores other children")
+        if self.is_rolled:
+            require(not state["candles"], "an undo leaves candles of rows that it restores:", list(state["candles"])[:3])

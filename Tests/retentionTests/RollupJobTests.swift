@@ -218,19 +218,100 @@ struct RollupJobTests {
             "a candle was not written")
     }
 
-    @Test func rowsThatBecomeCandlesAreNotArchivedOrPlanned() throws {
+    @Test func rowsThatBecomeCandlesAreNotPlanned() throws {
         let job = try job(Self.ticks())
         let plan = try job.retention("run", "--dry-run", "--save-plan", "plan.txt")
         #expect(
             plan.status != 0 && plan.errors.contains("a plan cannot hold rows of Tick that become candles"), "\(plan)")
+    }
+
+    // MARK: Other rules, holds and names
+
+    private func write(_ rules: String, _ more: String = "", of job: LaunchedJob) throws {
+        try job.folder.write("version: 1\nstore: prices.sqlite\n\(more)\nrules:\n\(rules)", to: "retention.yaml")
+    }
+
+    /// A hold is known before its table is there. One that a late tick could undo refuses the rule.
+    @Test func candlesAreHeldByTheirGroup() throws {
+        let job = try job(Self.ticks())
+        func hold(_ condition: String) throws {
+            let hold = "{ name: audit, entity: candle_1m, where: { \(condition) }, reason: audit }"
+            try write(Self.ticks(), "holds: [\(hold)]", of: job)
+        }
+        try hold("symbol: XAUUSD")
+        #expect(try job.retention("check").status == 0)
+        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
+        let dry = try job.report(["--dry-run"] + asOf).rules[0]
+        let run = try job.report(asOf).rules[0]
+        #expect(run.outcome == "completed" && run.deleted > 0 && dry.candlesCreated == run.candlesCreated, "\(run)")
+        try hold("close: 150")
+        for arguments in [["--dry-run"], []] {
+            let rule = try job.report(arguments + asOf).rules[0]
+            #expect(
+                rule.outcome == "refused"
+                    && rule.message?.contains("'audit' keeps candles of candle_1m by close") == true, "\(rule)")
+        }
+    }
+
+    @Test func rowsThatGoWithOthersBecomeNoCandles() throws {
+        let job = try job(
+            """
+              - { name: symbols, entity: Sym, date_attribute: at, date_format: unix_milliseconds, max_age: 1y }
+              - name: quotes
+                entity: Quote
+                date_attribute: at
+                date_format: unix_milliseconds
+                max_age: 1d
+                rollup: { into: candle_1h, every: 1h, price: price }
+
+            """)
+        try job.change(
+            """
+            CREATE TABLE Sym (id INTEGER PRIMARY KEY, at INTEGER);
+            CREATE TABLE Quote (id INTEGER PRIMARY KEY, at INTEGER, price REAL, sym REFERENCES Sym ON DELETE CASCADE)
+            """)
+        let check = try job.retention("check")
+        let words = (check.output + check.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(words.contains("rows of Quote that go with rows of Sym become no candles"), "\(check)")
+    }
+
+    @Test func aDryRunKnowsPendingCandles() throws {
+        let job = try job(Self.ticks())
+        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
+        _ = try job.report(asOf)
+        let candle = try candles(job)[40]
+        let table = try job.rows("SELECT sql FROM sqlite_schema WHERE name = 'candle_1m'").joined(separator: "\n")
+        try job.change("DROP TABLE candle_1m; DELETE FROM Tick; INSERT INTO Tick SELECT * FROM EveryTick")
+        // A rule says how the dates of a pending file are written.
+        let minutes = Self.minutes.replacing("digest: true", with: "enabled: false")
+        try write(Self.ticks() + minutes, "pending: [{ files: candles.csv, entity: candle_1m }]", of: job)
+        try job.change(table)
         try job.folder.write(
-            "version: 1\nstore: prices.sqlite\narchive: { folder: . }\nrules:\n\(Self.ticks())", to: "retention.yaml")
+            Self.candles.replacing(" ", with: "") + "\n" + candle.replacing("|", with: ",") + "\n", to: "candles.csv")
+        let dry = try #require(try job.report(["--dry-run"] + asOf).rules.first { $0.name == "ticks" })
+        let run = try #require(try job.report(asOf).rules.first { $0.name == "ticks" })
+        #expect(run.candlesChanged == 1 && dry.candlesChanged == 1 && dry.candlesCreated == run.candlesCreated)
+    }
+
+    @Test(arguments: ["tick_at", "sqlite_candles"]) func aNameThatIsTakenIsAnErrorOfTheCheck(_ name: String) throws {
+        let job = try job(Self.ticks().replacing("candle_1m", with: name))
         for arguments in [["check"], ["run", "--dry-run"], ["run"]] {
             let end = try job.launch(arguments)
-            #expect(
-                end.status == 78
-                    && (end.output + end.errors).contains("rows that become candles cannot be archived yet"), "\(end)")
+            let words = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(end.status == 78 && words.contains("uses the name \(name) for something else"), "\(end)")
         }
+    }
+
+    @Test func anotherSpellingIsNotWider() throws {
+        let job = try job(Self.ticks())
+        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
+        _ = try job.report(asOf)
+        try job.change("INSERT INTO Tick SELECT id + 100000, symbol, at, price, volume FROM EveryTick")
+        let spelled = Self.ticks(", columns: { open: open }").replacing("candle_1m", with: "Candle_1M")
+            .replacing("per: [symbol], price: price", with: "per: [Symbol], price: PRICE")
+        try write(spelled, of: job)
+        let rule = try job.report(["--dry-run"] + asOf).rules[0]
+        #expect(rule.outcome != "refused" || rule.message?.contains("policy") != true, "\(rule)")
     }
 
     /// Objects that belong to a symbol become candles of it; those to which others belong do not.

@@ -3,7 +3,8 @@ package import PriceStore
 extension PostgresDatabase {
     /// Why the rows of a request cannot be archived: what is deleted with them cannot be known, or could not be restored.
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
-        try run("looking at what a delete changes") {
+        if request.rollup != nil { return "rows of a server that become candles cannot be archived yet" }
+        return try run("looking at what a delete changes") {
             guard let table = try table(request.entity) else { return nil }
             if table.aggregate != nil {
                 return "\(table.name) is a continuous aggregate, into which no rows can be inserted"

@@ -195,14 +195,16 @@ extension PostgresConnection {
                     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
                         AS k (attnum, place)
                     LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0
-                    WHERE k.place <= i.indnkeyatts)
+                    WHERE k.place <= i.indnkeyatts),
+                    -- Before PostgreSQL 15 there is no such column.
+                    to_jsonb(i) ->> 'indnullsnotdistinct' = 'true'
                 FROM pg_index i JOIN pg_class c ON c.oid = i.indexrelid JOIN pg_am m ON m.oid = c.relam
                 WHERE i.indrelid =
                 """) + " " + .bound("\(number)", "oid") + " ORDER BY c.relname"
         return try rows(query).map { row in
             PostgresTable.Index(
                 name: row[0] ?? "", columns: ServerArray.elements(row[3] ?? "{}"), isUnique: row[1] == "t",
-                isOrdered: row[2] == "t")
+                isOrdered: row[2] == "t", nullsAreEqual: row[4] == "t")
         }
     }
 

@@ -37,6 +37,8 @@ struct PostgresTable {
         let isUnique: Bool
         /// Whether it holds all rows and is in order: no condition, and of the kind `btree`.
         let isOrdered: Bool
+        /// Whether NULL is equal to NULL in it.
+        let nullsAreEqual: Bool
     }
 
     /// The name, as entities are called.

@@ -59,7 +59,7 @@ enum TimescaleSQL {
 
     /// The same of a table in SQL.
     static func compressedChunks(ofTable table: String) -> SQLFragment {
-        "SELECT s.relid::oid::int8, s.compress_relid::regclass::text, s.segmentby, s.orderby "
+        "SELECT s.relid::oid::int8 AS relid, s.compress_relid::regclass::text, s.segmentby, s.orderby "
             + "FROM _timescaledb_catalog.compression_settings s JOIN pg_inherits i ON i.inhrelid = s.relid "
             + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound(table, "regclass")
     }

@@ -16,9 +16,14 @@ struct BatchDelete {
     var deletedTo: [SQLFragment] = []
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
+    /// The candles that the rows of this batch, and of those before it, have become.
+    var candles: CandleTally
+    /// How many candles were written.
+    var writtenCount = 0
 
     init(_ request: DeleteWork, _ connection: PostgresConnection, _ part: ArchivePart? = nil) throws {
         self.request = request
+        candles = request.candles
         self.part = part
         self.connection = connection
         let scope = RowScope(try connection.requireTable(request.fetchRequest.entity))
@@ -43,6 +48,7 @@ struct BatchDelete {
             try connection.requireMaterialized(scope, date, condition, deletedTo: deletedTo)
         }
         let isListed = request.resultType == .objectIDs
+        if let rollup = request.rollup { return try delete(condition, becoming: rollup) }
         if let part {
             let key = isListed ? scope.table.entity.primaryKey.map(\.quotedIdentifier) : []
             let (count, keys) = try part.delete(
@@ -70,11 +76,20 @@ struct BatchDelete {
                 message: "a delete in batches by the technique \(request.technique.rawValue) has no offset",
                 hint: "use the technique whole")
         }
+        guard let rollup = request.rollup else { return try deleteByTechnique() }
+        return try withoutOtherChanges(of: rollup) { try $0.deleteByTechnique() }
+    }
+
+    private mutating func deleteByTechnique() throws -> BatchContinuation? {
         switch request.technique {
         case .whole: return try whole()
         case .range: return try range()
-        case .windows: return try windows()
-        case .partitions: return try partitions()
+        case .windows where request.rollup == nil: return try windows()
+        case .partitions where request.rollup == nil: return try partitions()
+        case .windows, .partitions:
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "rows that become candles are not deleted by the technique \(request.technique.rawValue)")
         }
     }
 
@@ -82,6 +97,11 @@ struct BatchDelete {
     private mutating func whole() throws -> BatchContinuation? {
         let fetch = request.fetchRequest
         guard fetch.fetchLimit != nil || fetch.fetchOffset > 0 else {
+            try delete(condition)
+            return nil
+        }
+        if request.rollup != nil {
+            guard fetch.fetchOffset == 0, try fits(condition) else { return nil }
             try delete(condition)
             return nil
         }

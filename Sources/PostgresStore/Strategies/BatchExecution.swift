@@ -12,7 +12,9 @@ extension PostgresWriter {
     func execute(_ request: DeleteWork) throws(StoreError) -> BatchDeleteResult {
         // No ID names no row, whatever the entity.
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
-        if request.technique == .partitions, let result = try dropNextPartitions(request) { return result }
+        if request.rollup == nil, request.technique == .partitions, let result = try dropNextPartitions(request) {
+            return result
+        }
         let what = "deleting rows of \(request.fetchRequest.entity)"
         let (table, reach, locks): (PostgresTable, ReachOfDelete, String)
         do {
@@ -27,6 +29,12 @@ extension PostgresWriter {
         if request.archiveRule != nil { try archiver?.prepare(reach, self) }
         var part: ArchivePart?
         if reach.overridesRules {
+            guard request.rollup == nil else {
+                throw StoreError(
+                    .unsupported, store: name,
+                    message: "rows of \(request.fetchRequest.entity) become candles only if no other rows refer to them"
+                )
+            }
             let result = try batch(what, isolation: "REPEATABLE READ", locks: locks) {
                 let result = try guarded(request, reach, &part) { try deleteOverridingRules(request, reach, $0) }
                 try part?.checkAll(result)
@@ -61,8 +69,10 @@ extension PostgresWriter {
                 try guarded(request, reach, &part) { part in
                     var batch = try BatchDelete(request, self, part)
                     let continuation = try batch.run()
-                    return BatchDeleteResult(
+                    var result = BatchDeleteResult(
                         deletedCount: batch.deletedCount, objectIDs: batch.objectIDs, continuation: continuation)
+                    result.candles = batch.candles
+                    return result
                 }
             }
             var result = try listsPicks ? sparingPicks(of: predicate, table, delete) : delete()

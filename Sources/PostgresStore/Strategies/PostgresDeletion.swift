@@ -4,6 +4,8 @@ package import PriceStore
 final class PostgresDeletion: Deletion {
     private let writer: PostgresWriter
     private var work: DeleteWork
+    private let maxRows: Int?
+    private var deletedCount = 0
     private(set) var outline: DeletionOutline
 
     init(_ request: SurveyRequest, _ writer: PostgresWriter) throws(StoreError) {
@@ -12,10 +14,10 @@ final class PostgresDeletion: Deletion {
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
-        guard request.rollup == nil else {
-            throw StoreError(
-                .unsupported, store: writer.name,
-                message: "the rows of \(request.entity) would be deleted without the candles that they become")
+        if let rollup = request.rollup, let source = try writer.entity(named: request.entity),
+            let reason = try writer.candleObstacle(rollup, of: source, into: writer.entity(named: rollup.target))
+        {
+            throw StoreError(.unsupported, store: writer.name, message: reason)
         }
         work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
@@ -26,6 +28,8 @@ final class PostgresDeletion: Deletion {
         work.requiresMaterialized = findings.hasRollups && findings.rollupObstacle == nil
         work.deletedBefore = request.deletedBefore
         work.archiveRule = request.archiveRule
+        work.rollup = request.rollup
+        maxRows = request.maxRows
         outline = findings.outline
     }
 
@@ -33,6 +37,7 @@ final class PostgresDeletion: Deletion {
         var part = work
         part.fetchRequest.fetchLimit = bounds.rows
         part.isRest = bounds.isRest
+        part.allowedRows = maxRows.map { $0 - deletedCount }
         if let only = bounds.only {
             part.technique = .whole
             part.fetchRequest.fetchLimit = nil
@@ -41,6 +46,8 @@ final class PostgresDeletion: Deletion {
         // Windows as small as the few rows that are left to delete would be very many.
         if bounds.isRest, bounds.rows != nil, work.technique == .windows { part.technique = .whole }
         let result = try writer.execute(part)
+        deletedCount += result.deletedCount
+        work.candles = result.candles
         if let trouble = writer.dropTrouble {
             writer.dropTrouble = nil
             outline.method = Technique.range.phrase

@@ -6,7 +6,7 @@ extension BatchDelete {
     /// The date of the row behind the last one to go is found by walking the index; everything before it goes in one
     /// range, which is right for any kind of table, and rows of that very date by their places, as many as the limit
     /// leaves. So the limit is met exactly and every row left is at least as new as every row gone. On a hypertable all rows
-    /// of that date go: a compressed chunk has no places.
+    /// of that date go: a compressed chunk has no places. So they do where rows become candles.
     mutating func range() throws -> BatchContinuation? {
         guard let date, date.reading == .ordered else {
             throw StoreError(
@@ -43,15 +43,16 @@ extension BatchDelete {
             try delete(ahead)
             return nil
         }
+        let splitsDates = scope.table.canSplitDates && request.rollup == nil
         let boundary =
             "SELECT \(date.column) FROM \(scope.from)" + ahead.whereClause
             + " ORDER BY \(date.column) LIMIT 1 OFFSET "
-            + .bound("\(scope.table.canSplitDates ? max(0, limit) : max(1, limit) - 1)", "int8")
+            + .bound("\(splitsDates ? max(0, limit) : max(1, limit) - 1)", "int8")
         guard let end = try connection.execute(boundary, isRepeated: usesOnePlan).rows.first?[0] else {
             try delete(ahead)
             return nil
         }
-        guard scope.table.canSplitDates else {
+        guard splitsDates else {
             // Rows of one date go together.
             let rows = SQLFragment.all([ahead, "\(date.column) <= " + value(end)])
             guard try fits(rows) else { return nil }

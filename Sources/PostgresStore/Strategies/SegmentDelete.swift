@@ -26,6 +26,11 @@ extension BatchDelete {
             connection.segments[table] = try connection.segmentParts(scope, date, before: before, besides: []).parts
         }
         let parts = connection.segments[table] ?? []
+        guard request.rollup == nil || parts.isEmpty else {
+            throw StoreError(
+                .unsupported, store: connection.name, message: PostgresDatabase.isCompressed(scope.table),
+                hint: PostgresDatabase.decompression)
+        }
         var index = request.continuation.flatMap(\.segment) ?? 0
         guard request.continuation == nil || request.continuation?.segment != nil, index < parts.count else {
             return nil

@@ -102,7 +102,8 @@ extension BatchDelete {
 
     /// Whether rows that cannot be divided are within the limit; looked at only where no more may ever be deleted.
     func fits(_ rows: SQLFragment) throws -> Bool {
-        guard request.isRest, let limit = request.fetchRequest.fetchLimit else { return true }
+        let limits = [request.isRest ? request.fetchRequest.fetchLimit : nil, request.allowedRows]
+        guard let limit = limits.compactMap(\.self).min() else { return true }
         return try connection.count("SELECT count(*) FROM \(scope.from)" + rows.whereClause) <= limit
     }
 }

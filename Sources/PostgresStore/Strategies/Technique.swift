@@ -37,6 +37,12 @@ struct DeleteWork: EngineDelete, Hashable {
     var archiveRule: String?
     /// An earlier run has deleted the rows before this instant; nil: none is known.
     var deletedBefore: Instant?
+    /// What the rows become in the same transaction; nil: nothing.
+    var rollup: Rollup?
+    /// The candles that the rows of earlier batches have become.
+    var candles = CandleTally()
+    /// The most rows that may still be deleted; nil: any number.
+    var allowedRows: Int?
 
     init(_ request: BatchDeleteRequest) { self.request = request }
 }

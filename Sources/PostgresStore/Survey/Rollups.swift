@@ -1,7 +1,7 @@
 import PriceStore
 
 /// A continuous aggregate over a hypertable, or over another one.
-struct Rollup {
+struct ContinuousAggregate {
     let materialized: Int
     /// The name, as entities are called.
     let name: String
@@ -34,7 +34,7 @@ struct Rollup {
 /// Source: docs/postgresql.md, "Continuous aggregates", which says on which version it was run.
 extension PostgresConnection {
     /// The aggregates over a hypertable, the nearest first.
-    private func rollups(of table: PostgresTable) throws -> [Rollup] {
+    private func rollups(of table: PostgresTable) throws -> [ContinuousAggregate] {
         try rows(
             """
             WITH RECURSIVE levels AS (
@@ -56,7 +56,7 @@ extension PostgresConnection {
                     ORDER BY l.level, 2
                     """
         ).map { row in
-            Rollup(
+            ContinuousAggregate(
                 materialized: row[0].flatMap { Int($0) } ?? 0, name: row[1] ?? "", sql: row[2] ?? "",
                 level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "", zone: row[7],
                 table: row[5] ?? "", column: row[6] ?? "")
@@ -144,7 +144,8 @@ extension PostgresConnection {
     ///
     /// - Parameter deletedTo: conditions on `bucket`, each of the buckets that begin before an end of what was deleted.
     private func missing(
-        _ rollup: Rollup, _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, deletedTo: [SQLFragment]
+        _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment,
+        deletedTo: [SQLFragment]
     ) throws -> MissingRows? {
         let changes = try changes(rollup, scope.table)
         guard !changes.isEmpty else { return nil }
@@ -188,7 +189,7 @@ extension PostgresConnection {
     /// Both bear the number of the transaction that wrote them. A compressed chunk shows no numbers, but says whether rows
     /// were added since; of a compressed aggregate nothing is known, and no row is taken for late.
     private func hasLateRows(
-        in bucket: SQLFragment, _ rollup: Rollup, _ scope: RowScope, _ date: DateSQL
+        in bucket: SQLFragment, _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL
     ) throws -> Bool {
         let chunks = try chunks(of: scope.table, date.type)
         let oldest = chunks.filter { $0.bounds == chunks.first?.bounds }
@@ -210,7 +211,7 @@ extension PostgresConnection {
     }
 
     /// The ranges that the server has noted as changed since they were materialized, in its own numbers.
-    private func changes(_ rollup: Rollup, _ table: PostgresTable) throws -> [(low: Int64, high: Int64)] {
+    private func changes(_ rollup: ContinuousAggregate, _ table: PostgresTable) throws -> [(low: Int64, high: Int64)] {
         let ranges = try rows(TimescaleSQL.changes(table, materialized: rollup.materialized, besides: notedNumbers))
             .compactMap { row in
                 row[0].flatMap { Int64($0) }.flatMap { low in row[1].flatMap { Int64($0) }.map { (low, $0) } }
@@ -269,7 +270,7 @@ extension PostgresConnection {
             "SELECT 1 FROM (SELECT " + moment + " AS moment) AS policy WHERE " + column.bound(.less, .cutoff(instant)))
     }
 
-    private func refreshObstacle(_ rollup: Rollup, _ rows: SurveyRows) throws -> String? {
+    private func refreshObstacle(_ rollup: ContinuousAggregate, _ rows: SurveyRows) throws -> String? {
         let jobs = try self.rows(
             "SELECT id, config ->> 'start_offset' FROM _timescaledb_config.bgw_job WHERE scheduled "
                 + "AND proc_name = 'policy_refresh_continuous_aggregate' AND (config ->> 'mat_hypertable_id')::int = "

@@ -37,7 +37,7 @@ extension PostgresConnection {
     }
 
     /// Rows that an earlier rule deletes, as a condition that they are not: counted there, not here.
-    private func notPreceding(_ request: SurveyRequest, _ scope: RowScope) throws -> SQLFragment {
+    func notPreceding(_ request: SurveyRequest, _ scope: RowScope) throws -> SQLFragment {
         .all(
             try request.preceding.compactMap { earlier in
                 let (own, predicate) = (try self.scope(earlier.fetchRequest.entity), earlier.fetchRequest.predicate)

@@ -27,6 +27,10 @@ extension PostgresDatabase {
             try beginKnowing()
             let guards = try guards(of: scope.table)
             try count(rows, guards, into: &survey)
+            if let reason = try compressedObstacle(rows, survey) {
+                (survey.unsupported, survey.remedy) = (reason, Self.decompression)
+                return survey
+            }
             try correctEnds(rows, into: &survey)
             try chooseTechnique(rows, guards, into: &survey)
             try describe(rows, into: &survey)
@@ -242,7 +246,9 @@ extension PostgresDatabase {
         let attribute = try rows.scope.attribute(rows.request.date.name, store: name)
         let index = rows.date.reading == .ordered ? table.dateIndex(attribute) : nil
         // Blocks can be walked in real tables only, one after another, each by its own name.
-        survey.techniqueObstacles[.windows] = table.windowObstacle ?? guards?.leafObstacle
+        survey.techniqueObstacles[.windows] =
+            rows.request.rollup != nil
+            ? "rows become candles in the order of their dates" : table.windowObstacle ?? guards?.leafObstacle
         survey.techniqueObstacles[.partitions] = try partitionObstacle(rows.request, rows.date, rows.scope, guards)
         let byBlocks: [Technique] = survey.techniqueObstacles[.windows] == nil ? [.windows] : []
         let byDate: [Technique] = rows.date.reading == .ordered ? [.range] : []

@@ -37,6 +37,14 @@ package struct RestorableTable: Hashable, Sendable {
     package var referenceCount = 0
     /// Rows with references that were cleared and cannot be restored, because they are not in the store.
     package var skippedReferenceCount = 0
+    /// Candles that would get their former values back.
+    package var restoredCandleCount = 0
+    /// Candles that would be deleted, because the run made them.
+    package var deletedCandleCount = 0
+    /// Candles that are neither as the run has left them nor as they were before: then nothing can be restored.
+    package var changedCandleCount = 0
+    /// Rows that have become candles and cannot be restored, because other rows use their keys: then nothing can be restored.
+    package var blockedCount = 0
 
     /// Makes an empty count for a table.
     package init(table: String) { self.table = table }
@@ -74,6 +82,10 @@ package struct RestoredTable: Hashable, Sendable {
     package var referenceCount = 0
     /// Rows with references that were cleared and not restored.
     package var skippedReferenceCount = 0
+    /// Candles that have their former values again.
+    package var restoredCandleCount = 0
+    /// Candles that were deleted, because the run had made them.
+    package var deletedCandleCount = 0
 
     /// Makes an empty count.
     package init() {}
@@ -85,6 +97,8 @@ package struct RestoredTable: Hashable, Sendable {
         skippedCount += other.skippedCount
         referenceCount += other.referenceCount
         skippedReferenceCount += other.skippedReferenceCount
+        restoredCandleCount += other.restoredCandleCount
+        deletedCandleCount += other.deletedCandleCount
     }
 }
 
@@ -111,7 +125,8 @@ package protocol Restoration: AnyObject {
     /// The rules whose rows are restored.
     var rules: [String] { get }
 
-    /// The tables of the store that get rows or references back; of their counts only the archived rows are known.
+    /// The tables of the store that get rows, references or candles back; of their counts only the archived rows are known, and
+    /// those that stand against the restoration.
     var tables: [RestorableTable] { get }
 
     /// Whether restored rows can differ from the archived ones: the store has triggers, or columns of other types.

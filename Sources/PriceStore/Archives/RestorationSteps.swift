@@ -13,16 +13,20 @@ package struct ArchivedRows: Hashable, Sendable {
 /// What is restored together: rows of one table, rows of several tables that refer to each other, or references.
 package struct RestorationStep: Hashable, Sendable {
     package var portions: [ArchivedRows]
-    /// Whether the rows refer to each other in a circle, so that no part of them can be restored before the others.
+    /// Whether no part of the rows can be restored before the others: they refer to each other in a circle, or became candles.
     package var isWhole: Bool
+    /// Whether the next step belongs to the same transaction: rows, and the candles that they became.
+    package var joinsNext = false
 
     package var rowCount: Int { portions.reduce(0) { $0 + $1.rows.count } }
 }
 
 /// A table of an archive, as far as the order of a restoration depends on it.
 package protocol RestorableSource {
-    /// Whether it holds deleted rows; false: old values of references.
+    /// Whether it holds deleted rows; false: old values of references, or of candles.
     var holdsRows: Bool { get }
+    /// Whether it holds candles as they were before rows were added to them, and after.
+    var holdsCandles: Bool { get }
     /// The table's name in the store.
     var table: String { get }
     /// The references of the store's table to other tables.
@@ -31,8 +35,13 @@ package protocol RestorableSource {
     var hasInsertTriggers: Bool { get }
 }
 
+extension RestorableSource {
+    /// An archive without candles.
+    package var holdsCandles: Bool { false }
+}
+
 /// The order of a restoration: the last transaction of the run first, and of each first the rows, parents before children,
-/// and then the references.
+/// then the references, and then the candles. Rows are restored in one transaction with the candles that they became.
 package struct RestorationSteps {
     package let steps: [RestorationStep]
     /// The next step, and how many rows of its first portion are done.
@@ -49,11 +58,19 @@ package struct RestorationSteps {
             let numbers = Set(rows.keys)
             let order = orders[numbers] ?? Self.groups(of: numbers, tables)
             orders[numbers] = order
+            let others = part.filter { !tables[$0.table].holdsRows }
+            let candles = others.filter { tables[$0.table].holdsCandles }
+            let first = steps.count
             for group in order {
                 steps.append(RestorationStep(portions: group.tables.compactMap { rows[$0] }, isWhole: group.isWhole))
             }
-            for portion in part where !tables[portion.table].holdsRows {
+            for portion in others.filter({ !tables[$0.table].holdsCandles }) + candles {
                 steps.append(RestorationStep(portions: [portion], isWhole: false))
+            }
+            guard !candles.isEmpty else { continue }
+            for index in first..<steps.count {
+                steps[index].isWhole = true
+                steps[index].joinsNext = index < steps.count - 1
             }
         }
         self.steps = steps
@@ -67,10 +84,12 @@ package struct RestorationSteps {
         var batch: [RestorationStep] = []
         var next = place
         var room = Int64(max(1, rows))
-        while room > 0, next.step < steps.count {
+        while next.step < steps.count {
             let step = steps[next.step]
+            let isJoined = batch.last?.joinsNext ?? false
+            guard room > 0 || isJoined else { break }
             if step.isWhole || step.portions.isEmpty {
-                if !batch.isEmpty, step.rowCount > room { break }
+                if !batch.isEmpty, !isJoined, step.rowCount > room { break }
                 batch.append(step)
                 room -= Int64(step.rowCount)
                 next = (next.step + 1, 0)
@@ -142,6 +161,11 @@ extension [[ArchivedRows]] {
 }
 
 extension RestorationPart {
+    /// Rows that were inserted, and rows that were not.
+    package var insertedAndSkipped: (inserted: Int, skipped: Int) {
+        tables.values.reduce((0, 0)) { ($0.0 + $1.restoredCount, $0.1 + $1.skippedCount) }
+    }
+
     /// Adds to the counts of a table.
     package mutating func note(_ table: String, _ change: (inout RestoredTable) -> Void) {
         change(&tables[table, default: RestoredTable()])

@@ -39,6 +39,34 @@ package struct Candle: Hashable, Sendable {
             count: 1, openTime: time, closeTime: time)
     }
 
+    /// What a table has of a candle besides its key, in the order of ``values``.
+    package static let fields: [CandleField] = [
+        .open, .high, .low, .close, .volume, .priceVolume, .count, .openTime, .closeTime,
+    ]
+
+    /// The values of ``fields``.
+    package var values: [StoreValue] {
+        [
+            open.storeValue, high.storeValue, low.storeValue, close.storeValue, volume.storeValue,
+            priceVolume.storeValue, .integer(count), openTime.value, closeTime.value,
+        ]
+    }
+
+    /// The candle that a table has; nil: it is none.
+    ///
+    /// - Parameters:
+    ///   - number: reads one of ``fields``, by its place.
+    ///   - time: reads one of them that is a date.
+    package init?(number: (Int) -> CandleNumber?, time: (Int) -> CandleTime?) {
+        guard let open = number(0), let high = number(1), let low = number(2), let close = number(3),
+            let volume = number(4), let priceVolume = number(5), case .integer(let count)? = number(6),
+            let openTime = time(7), let closeTime = time(8)
+        else { return nil }
+        self.init(
+            open: open, high: high, low: low, close: close, volume: volume, priceVolume: priceVolume, count: count,
+            openTime: openTime, closeTime: closeTime)
+    }
+
     /// Takes another candle of the bucket in. The open is its only if it is earlier, the close only if it is later.
     ///
     /// - Parameter isLaterInTie: whether the other one is the later one if both close at the same time.
@@ -73,8 +101,13 @@ package struct CandleTime: Hashable, Sendable {
     /// Whether it is earlier than another one.
     package static func < (a: CandleTime, b: CandleTime) -> Bool {
         if a.instant != b.instant { return a.instant < b.instant }
-        guard let a = CandleNumber(a.value), let b = CandleNumber(b.value) else { return false }
+        guard let a = a.number, let b = b.number else { return false }
         return a < b
+    }
+
+    /// The date as a number; nil: it is none.
+    private var number: CandleNumber? {
+        if case .text(let text) = value { DecimalNumber(text).map(CandleNumber.decimal) } else { CandleNumber(value) }
     }
 
     /// Whether neither is earlier.

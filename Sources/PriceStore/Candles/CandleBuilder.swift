@@ -18,6 +18,20 @@ package struct CandleBuilder: Sendable {
         }
     }
 
+    /// A row: its candle, its date and its group.
+    package struct Row: Sendable {
+        package let candle: Candle
+        package let instant: Instant
+        package let group: [StoreValue]
+
+        /// Makes a row.
+        package init(_ candle: Candle, at instant: Instant, group: [StoreValue]) {
+            self.candle = candle
+            self.instant = instant
+            self.group = group
+        }
+    }
+
     /// A candle that rows were added to.
     package struct Change: Sendable {
         package let key: Key
@@ -52,10 +66,12 @@ package struct CandleBuilder: Sendable {
         _ row: Candle, at instant: Instant, group: [StoreValue], stored: (Key) throws -> Candle?
     ) throws {
         totals.add(row)
-        let group = group.map(\.groupValue)
-        let last = latest[group]
-        if let last, changes[last].key.bucket.contains(instant) { return try changes[last].add(row) }
         let bucket = bucket(at: instant)
+        guard bucket.contains(row.openTime.instant), bucket.contains(row.closeTime.instant) else {
+            throw CandleError.straddle(instant)
+        }
+        let group = group.map(\.groupValue)
+        if let last = latest[group], changes[last].key.bucket == bucket { return try changes[last].add(row) }
         let key = Key(group: group, bucket: bucket)
         if let place = places[key] {
             latest[group] = place
@@ -64,6 +80,37 @@ package struct CandleBuilder: Sendable {
         places[key] = changes.count
         latest[group] = changes.count
         changes.append(try Change(key, row, before: stored(key)))
+    }
+
+    /// Adds rows.
+    ///
+    /// - Parameter stored: the candles that the store has of some keys; asked once, for all that the rows belong to.
+    package mutating func add(_ rows: [Row], stored: ([Key]) throws -> [Key: Candle]) throws {
+        var keys: Set<Key> = []
+        for row in rows {
+            keys.insert(Key(group: row.group.map(\.groupValue), bucket: bucket(at: row.instant)))
+        }
+        let found = try keys.isEmpty ? [:] : stored(Array(keys))
+        for row in rows { try add(row.candle, at: row.instant, group: row.group) { found[$0] } }
+    }
+
+    /// Throws unless the candles that a store has after it wrote them are what the rows add up to.
+    ///
+    /// - Parameters:
+    ///   - written: the candles of all ``changes`` as the store has them now, in their order.
+    ///   - deletedCount: how many rows were deleted.
+    package func check(written: [Candle?], deletedCount: Int) throws(CandleError) {
+        guard totals.rowCount == deletedCount else {
+            throw .miscount(rolledUp: totals.rowCount, deleted: deletedCount)
+        }
+        guard written.count == changes.count else { throw .notAsWritten }
+        var (before, after) = (CandleTotals(), CandleTotals())
+        for (change, written) in zip(changes, written) {
+            guard let written, written == change.after else { throw .notAsWritten }
+            after.add(written)
+            if let former = change.before { before.add(former) }
+        }
+        try CandleTotals.check(rows: totals, before: before, after: after)
     }
 
     private mutating func bucket(at instant: Instant) -> Range<Instant> {

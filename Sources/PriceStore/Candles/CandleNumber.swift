@@ -1,7 +1,8 @@
-/// A price, a volume or a sum of them: an integer, or a finite double.
+/// A price, a volume or a sum of them: an integer, a finite double, or a decimal number of any length.
 package enum CandleNumber: Sendable {
     case integer(Int64)
     case real(Double)
+    case decimal(DecimalNumber)
 
     /// The number that a store holds; nil: the value is none.
     package init?(_ value: StoreValue) {
@@ -17,6 +18,7 @@ package enum CandleNumber: Sendable {
         switch self {
         case .integer(let number): .integer(number)
         case .real(let number): .real(number)
+        case .decimal(let number): .text(number.description)
         }
     }
 
@@ -25,16 +27,27 @@ package enum CandleNumber: Sendable {
         switch self {
         case .integer(let number): Double(number)
         case .real(let number): number
+        case .decimal(let number): number.asDouble
         }
     }
 
-    /// The sum: of integers exactly, otherwise of doubles.
+    /// The number as a decimal one; nil: it is a double.
+    package var asDecimal: DecimalNumber? {
+        switch self {
+        case .integer(let number): DecimalNumber(Int128(number))
+        case .real: nil
+        case .decimal(let number): number
+        }
+    }
+
+    /// The sum: exactly, but of doubles.
     ///
     /// - Throws: ``CandleError/overflow`` if it is too large to be held.
     package static func + (a: CandleNumber, b: CandleNumber) throws(CandleError) -> CandleNumber {
         if case .integer(let a) = a, case .integer(let b) = b {
             return try whole(a.addingReportingOverflow(b))
         }
+        if let a = a.asDecimal, let b = b.asDecimal { return .decimal(a + b) }
         return try finite(a.asDouble + b.asDouble)
     }
 
@@ -43,6 +56,7 @@ package enum CandleNumber: Sendable {
         if case .integer(let a) = a, case .integer(let b) = b {
             return try whole(a.multipliedReportingOverflow(by: b))
         }
+        if let a = a.asDecimal, let b = b.asDecimal { return .decimal(a * b) }
         return try finite(a.asDouble * b.asDouble)
     }
 
@@ -61,13 +75,16 @@ extension CandleNumber: Comparable {
     /// Whether both are the same number, whatever holds it.
     package static func == (a: CandleNumber, b: CandleNumber) -> Bool { !(a < b) && !(b < a) }
 
-    /// Compares exactly: an integer is not rounded.
+    /// Compares exactly: an integer is not rounded. Beside a double a decimal number is one.
     package static func < (a: CandleNumber, b: CandleNumber) -> Bool {
         switch (a, b) {
         case (.integer(let a), .integer(let b)): a < b
         case (.real(let a), .real(let b)): a < b
         case (.integer(let a), .real(let b)): b >= 0x1p63 || b > -0x1p63 && a < Int64(b.rounded(.up))
         case (.real(let a), .integer(let b)): a < -0x1p63 || a < 0x1p63 && Int64(a.rounded(.down)) < b
+        case (.real, .decimal), (.decimal, .real): a.asDouble < b.asDouble
+        case (.decimal(let a), _): b.asDecimal.map { a < $0 } ?? false
+        case (_, .decimal(let b)): a.asDecimal.map { $0 < b } ?? false
         }
     }
 }
@@ -83,6 +100,14 @@ package enum CandleError: Error, Hashable, Sendable {
     case overflow
     /// What was written is not what was deleted; the figure that differs.
     case disagreement(String)
+    /// As many rows became candles, and as many were deleted.
+    case miscount(rolledUp: Int, deleted: Int)
+    /// A candle does not read as it was written.
+    case notAsWritten
+    /// A candle that begins at the instant is not within one bucket of the longer ones.
+    case straddle(Instant)
+    /// The instant at which a bucket begins is read as another one when it is written in the format.
+    case unwritable(Instant, DateEncoding)
 }
 
 extension CandleError: CustomStringConvertible {
@@ -91,6 +116,12 @@ extension CandleError: CustomStringConvertible {
         switch self {
         case .overflow: "a sum of a candle is too large to be stored"
         case .disagreement(let figure): "the candles do not agree with the rows: \(figure)"
+        case .miscount(let rolledUp, let deleted): "\(rolledUp) rows became candles, and \(deleted) were deleted"
+        case .notAsWritten: "a candle is not what was written"
+        case .straddle(let start):
+            "a candle of \(start.rfc3339) is not within one bucket of the longer candles: their sessions do not begin together"
+        case .unwritable(let start, let format):
+            "the start of a candle, \(start.rfc3339), cannot be written as \(format.rawValue): it is read as another instant"
         }
     }
 }

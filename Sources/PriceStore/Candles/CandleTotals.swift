@@ -6,10 +6,13 @@ package struct CandleTotals: Sendable {
     private var high: CandleNumber?
     private var low: CandleNumber?
     private var wholeVolume = Int128(0)
+    private var decimalVolume: DecimalNumber?
+    /// In units of ``unit``, as all sums of doubles here: those of finite volumes are finite then.
     private var realVolume = 0.0
     private var hasReals = false
     /// The sum of the magnitudes of all volumes, which bounds what rounding can do.
     private var magnitude = 0.0
+    private static let unit = 0x1p64
 
     /// Makes empty totals.
     package init() {}
@@ -23,10 +26,17 @@ package struct CandleTotals: Sendable {
         switch candle.volume {
         case .integer(let volume): wholeVolume += Int128(volume)
         case .real(let volume):
-            realVolume += volume
+            realVolume += volume / Self.unit
             hasReals = true
+        case .decimal(let volume): decimalVolume = decimalVolume.map { $0 + volume } ?? volume
         }
-        magnitude += abs(candle.volume.asDouble)
+        if decimalVolume == nil { magnitude += abs(candle.volume.asDouble) / Self.unit }
+    }
+
+    /// The volume where no double is in it.
+    private var exactVolume: DecimalNumber {
+        let whole = DecimalNumber(wholeVolume)
+        return decimalVolume.map { $0 + whole } ?? whole
     }
 
     /// Throws unless some rows, and the candles that were there before them, add up to the candles after them.
@@ -38,11 +48,13 @@ package struct CandleTotals: Sendable {
         try require([rows.high, before.high].compactMap(\.self).max() == after.high, "the highest price")
         try require([rows.low, before.low].compactMap(\.self).min() == after.low, "the lowest price")
         if rows.hasReals || before.hasReals || after.hasReals {
-            let sum = Double(rows.wholeVolume + before.wholeVolume) + rows.realVolume + before.realVolume
-            let difference = abs(sum - (Double(after.wholeVolume) + after.realVolume))
-            try require(difference <= tolerance * (rows.magnitude + before.magnitude), "the volume")
+            let sum = Double(rows.wholeVolume + before.wholeVolume) / unit + rows.realVolume + before.realVolume
+            let difference = abs(sum - (Double(after.wholeVolume) / unit + after.realVolume))
+            // Doubles below the normal ones are coarse.
+            let allowed = max(tolerance * (rows.magnitude + before.magnitude), .leastNormalMagnitude)
+            try require(difference <= allowed, "the volume")
         } else {
-            try require(rows.wholeVolume + before.wholeVolume == after.wholeVolume, "the volume")
+            try require(rows.exactVolume + before.exactVolume == after.exactVolume, "the volume")
         }
     }
 

@@ -79,6 +79,18 @@ package struct CandleNames: Hashable, Sendable {
     package subscript(group name: String) -> String { others[name] ?? name }
 }
 
+extension Rollup {
+    /// The time of the candle of a bucket, which must be read as the bucket's start: the second of two hours that clocks
+    /// repeat has no local time of its own.
+    package func time(of bucket: Range<Instant>) throws(CandleError) -> StoreValue {
+        let time = date.encoding.value(of: bucket.lowerBound, zone: date.zone)
+        guard date.encoding.instant(of: time, zone: date.zone) == bucket.lowerBound else {
+            throw .unwritable(bucket.lowerBound, date.encoding)
+        }
+        return time
+    }
+}
+
 extension DateAttribute {
     /// The same for another attribute.
     package func named(_ name: String) -> DateAttribute {
@@ -122,8 +134,25 @@ extension Rollup {
         guard attributes.count == found.count else { return nil }
         let order = groupedBy.map { names[group: $0] } + CandleField.allCases.map { names[$0] }
         attributes = order.compactMap { name in attributes.first { $0.name == name } }
-        return Entity(
-            name: target, attributes: attributes,
-            primaryKey: groupedBy.map { names[group: $0] } + [names[.time]])
+        return Entity(name: target, attributes: attributes, primaryKey: key)
+    }
+
+    /// The attributes of the target that tell candles apart.
+    package var key: [String] { groupedBy.map { names[group: $0] } + [names[.time]] }
+
+    /// Why the primary key of a target does not tell candles apart, as a clause; nil: it does.
+    package func keyObstacle(_ target: Entity?) -> String? {
+        guard let target, Set(target.primaryKey.map(\.folded)) != Set(key.map(\.folded)) else { return nil }
+        return
+            "the primary key of \(target.name) must be \(key.joined(separator: ", ")), so that each bucket has one candle"
+    }
+}
+
+extension SurveyRequest {
+    /// Lets the rows that have a price become candles; nil: nothing changes.
+    package mutating func take(_ rollup: Rollup?) {
+        guard let rollup else { return }
+        self.rollup = rollup
+        filter = filter && rollup.isPriced
     }
 }

@@ -12,6 +12,12 @@ package protocol RetentionReader: StoreReader {
     /// The candles that the rows of requests would become, each with a ``SurveyRequest/rollup``, carried out in this order.
     func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally]
 
+    /// Why the rows of an entity cannot become candles of a target, as a clause; nil: they can, as far as the store knows more
+    /// than its entities say.
+    ///
+    /// - Parameter target: the entity of the candles; nil: it is to be made.
+    func candleObstacle(_ rollup: Rollup, of entity: Entity, into target: Entity?) throws(StoreError) -> String?
+
     /// Whether a delete of rows of an entity can delete rows of another one, by cascades, or the same rows; or can set some
     /// attributes of them to NULL or a default.
     ///
@@ -84,6 +90,13 @@ extension RetentionReader {
         throw StoreError(.unsupported, store: name, message: "the engine \(engine) makes no candles")
     }
 
+    /// The key of the candles must tell them apart.
+    package func candleObstacle(
+        _ rollup: Rollup, of entity: Entity, into target: Entity?
+    ) throws(StoreError) -> String? {
+        rollup.keyObstacle(target)
+    }
+
     /// The store itself holds no archives.
     package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }
 
@@ -110,6 +123,9 @@ package typealias RetentionInserter = RetentionReader & StoreInserter
 /// What a retention job does with a store besides what any program does: deletes in parts, archives, and what other programs must
 /// not suffer from.
 package protocol RetentionWriter: RetentionReader, StoreWriter {
+    /// Creates the entity of the candles that rows of an entity become.
+    func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
+
     /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
     /// Obstacles of ``BatchDeleteRequest/RelationshipRule/deny`` are not checked again: rows that arrive later follow
     /// the schema.
@@ -149,6 +165,11 @@ package protocol RetentionWriter: RetentionReader, StoreWriter {
 }
 
 extension RetentionWriter {
+    /// A plain entity.
+    package func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError) {
+        if let table = rollup.table(for: entity) { try createEntity(table) }
+    }
+
     /// Nil: the store asks for no pause.
     package func wantedPause() throws(StoreError) -> WantedPause? { nil }
 

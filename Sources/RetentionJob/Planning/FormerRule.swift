@@ -27,6 +27,12 @@ struct FormerRule {
         var named = rule
         named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
         named.thin?.per = rule.thin?.per.map(spelled) ?? []
+        if let rollup = rule.rollup {
+            named.rollup?.target = try reader.entity(named: rollup.target)?.name ?? rollup.target
+            named.rollup?.per = rollup.per.map(spelled)
+            named.rollup?.price = rollup.price.map(spelled)
+            named.rollup?.volume = rollup.volume.map(spelled)
+        }
         let record = RecordedRule(
             named, entity: entity.name, date: spelled(request.date.name), zone: planner.policy.timezone)
         self.record = record

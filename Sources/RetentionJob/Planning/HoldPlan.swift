@@ -9,6 +9,8 @@ package struct HoldPlan: Sendable {
         package var rows: HeldRows
         /// Whether the store has a row that it covers.
         package var hasRows: Bool
+        /// Whether the store has the entity; false: a run makes it.
+        package var isThere = true
     }
 
     /// A hold that cannot be evaluated.
@@ -75,7 +77,8 @@ package struct HoldPlan: Sendable {
     private static func look(for hold: Hold, _ policy: Policy, _ reader: any RetentionReader) throws(StoreError)
         -> Found
     {
-        guard let entity = try reader.entity(named: hold.entity) else {
+        let stored = try reader.entity(named: hold.entity)
+        guard let entity = if let stored { stored } else { try policy.candles(hold.entity, reader) } else {
             let hint = NearestName.suggestion(for: hold.entity, in: try reader.entityNames(), otherwise: "")
             return .failure(
                 Unusable(hold: hold, entity: nil, reason: "the store has no entity '\(hold.entity)'\(hint)"))
@@ -105,6 +108,7 @@ package struct HoldPlan: Sendable {
             rows = rows && (parts.count == 1 ? parts[0] : .or(parts))
         }
         let held = HeldRows(name: hold.name, entity: entity.name, rows: rows)
+        if stored == nil { return .success(InForce(hold: hold, rows: held, hasRows: false, isThere: false)) }
         do {
             let found = try reader.count(StoreFetchRequest(entity: entity.name, predicate: rows, fetchLimit: 1))
             return .success(InForce(hold: hold, rows: held, hasRows: found > 0))
@@ -146,6 +150,19 @@ package struct HoldPlan: Sendable {
     package func refusal(
         of rule: Rule, _ entity: Entity, in reader: any RetentionReader
     ) throws(StoreError) -> Refusal? {
+        if let setting = rule.rollup, let target = try reader.entity(named: setting.target) {
+            for found in inForce where found.rows.entity == target.name {
+                let others = Set(found.rows.rows.allAttributeNames.map(\.folded)).subtracting(setting.key.map(\.folded))
+                guard let name = others.min() else { continue }
+                return Refusal(
+                    .holdUnusable,
+                    reason:
+                        "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' keeps candles of "
+                        + "\(target.name) by \(name), which the rule may change",
+                    wayPast: "this cannot be accepted; hold candles by \(setting.key.joined(separator: ", ")) only",
+                    isAcceptable: false)
+            }
+        }
         for found in unusable {
             if let other = found.entity,
                 try !reader.deletes(
@@ -170,7 +187,7 @@ package struct HoldPlan: Sendable {
     package func holds(
         on rule: Rule, _ entity: Entity, hasTriggers: Bool, in reader: any RetentionReader
     ) throws(StoreError) -> [HeldRows] {
-        try reachable(inForce.map(\.rows), from: rule, entity, hasTriggers, in: reader)
+        try reachable(inForce.filter(\.isThere).map(\.rows), from: rule, entity, hasTriggers, in: reader)
     }
 
     /// Those of some holds that may keep rows from a rule.
@@ -189,6 +206,19 @@ package struct HoldPlan: Sendable {
             found.append(held)
         }
         return found
+    }
+}
+
+extension Policy {
+    /// The entity of the candles that a run makes; nil: no rule makes it.
+    fileprivate func candles(_ name: String, _ reader: any RetentionReader) throws(StoreError) -> Entity? {
+        for rule in rules where rule.isEnabled && rule.makes(name) {
+            guard let date = rule.date(zone: timezone), let source = try reader.entity(named: rule.entity) else {
+                continue
+            }
+            return rule.rollupRequest(date)?.table(for: source)
+        }
+        return nil
     }
 }
 

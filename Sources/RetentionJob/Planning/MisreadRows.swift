@@ -51,11 +51,11 @@ package struct MisreadRows: Hashable, Sendable {
         guard !rule.isFormatStored, date.encoding.isNumeric else { return nil }
         var values = samples
         if request.filter != .all || expired(samples, date, cutoff).count < fewestSampled {
-            values = try reader.fetchRows(
+            values = try reader.fetch(
                 StoreFetchRequest(
                     entity: request.entity, predicate: request.deletion, fetchLimit: DateRecognition.sampleCount),
                 attributes: [date.name]
-            ).map { $0.values[0] }
+            ).map { $0[0] }
         }
         return MisreadRows(values, date: date, cutoff: cutoff, clock: clock)
     }

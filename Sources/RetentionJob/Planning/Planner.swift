@@ -251,8 +251,7 @@ package struct Planner {
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
         request.keepRows(of: rule, asOf: asOf)
-        request.rollup = rule.rollupRequest(date)
-        if let rollup = request.rollup { request.filter = request.filter && rollup.isPriced }
+        request.take(rule.rollupRequest(date))
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest

@@ -28,8 +28,12 @@ struct RollupCheck {
         checkSource()
         checkLength()
         guard diagnostics.isEmpty else { return }
-        guard let target = try reader.entity(named: setting.target) else { return checkNewTable() }
-        checkTarget(target)
+        let target = try reader.entity(named: setting.target)
+        if let target { checkTarget(target) } else { checkNewTable() }
+        guard diagnostics.isEmpty, let reason = try reader.candleObstacle(rollup, of: entity, into: target) else {
+            return
+        }
+        report("rollup.into", reason)
     }
 
     private mutating func report(_ key: String, _ message: String) {
@@ -85,16 +89,32 @@ struct RollupCheck {
     /// with it.
     private mutating func checkLength() {
         let format = rollup.date.encoding
-        guard format == .unixDays || format == .yyyymmdd else { return }
+        if format == .yyyymmddhhmmss { return checkRepeatedHours() }
+        let isDay = format == .native && entity.attribute(named: rollup.date.name)?.declaredType == "date"
+        guard format == .unixDays || format == .yyyymmdd || isDay else { return }
+        let name = isDay ? "the type date" : format.rawValue
         if case .minutes = setting.length {
-            report("rollup.every", "\(format.rawValue) has whole days only; 'every' must be at least 1d")
+            report("rollup.every", "\(name) has whole days only; 'every' must be at least 1d")
         } else if setting.sessionStart != 0 || setting.zone != (format == .unixDays ? .utc : rollup.date.zone) {
             report(
                 setting.sessionStart != 0 || rule.marks.keys["rollup.session"] != nil
                     ? "rollup.session" : "rollup.every",
-                "\(format.rawValue) has whole days of \(format == .unixDays ? "UTC" : "timezone"); the session must begin "
+                "\(name) has whole days of \(format == .unixDays ? "UTC" : "timezone"); the session must begin "
                     + "with them")
         }
+    }
+
+    /// No row is read as in the second of two hours that clocks repeat, and no candle can say that it begins there. The bucket
+    /// of the first row after it must not.
+    private mutating func checkRepeatedHours() {
+        let (zone, years) = (rollup.date.zone, CandleBuckets.checkedYears)
+        let changes = zone.offsetPieces(from: years.lowerBound, to: years.upperBound).dropFirst()
+        let starts = changes.map { rollup.buckets.bucket(at: Instant(unixSeconds: $0.localStart - $0.offset)) }
+        guard starts.contains(where: { (try? rollup.time(of: $0)) == nil }) else { return }
+        report(
+            "rollup.every",
+            "a candle would begin in an hour that the clocks of \(zone.identifier) repeat, and yyyymmddhhmmss cannot say in "
+                + "which of the two")
     }
 
     // MARK: The candles
@@ -130,18 +150,11 @@ struct RollupCheck {
             }
         }
         guard diagnostics.isEmpty else { return }
-        func folded(_ names: [String]) -> Set<String> { Set(names.map(\.folded)) }
-        let names = folded(wanted.attributes.map(\.name))
+        let names = Set(wanted.attributes.map(\.name.folded))
         if let other = target.attributes.first(where: {
             $0.isRequired && !$0.hasDefault && !names.contains($0.name.folded)
         }) {
             report("rollup.into", "\(target.name).\(other.name) needs a value, and a candle has none for it")
-        }
-        if folded(target.primaryKey) != folded(wanted.primaryKey) {
-            report(
-                "rollup.into",
-                "the primary key of \(target.name) must be \(wanted.primaryKey.joined(separator: ", ")), so that each "
-                    + "bucket has one candle")
         }
     }
 }

@@ -5,12 +5,16 @@ extension Rule {
     /// The date attribute with everything that is needed to read it; nil if the rule has no format.
     ///
     /// Dates before 1971-01-01 in the zone are invalid unless the rule sets `earliest`. Only then is a stored 0 a date.
+    ///
+    /// The times of candles were written by a run: 0 is one, and the first candle may begin before the first valid date.
     package func date(zone: CalendarZone) -> DateAttribute? {
-        dateFormat.map {
+        let earliestDate = earliest ?? Self.defaultEarliest(zone)
+        let longer = rollup.flatMap { $0.isFromCandles ? $0.buckets : nil }
+        return dateFormat.map {
             DateAttribute(
                 name: dateName ?? dateAttribute, encoding: $0, zone: zone,
-                earliest: earliest ?? Self.defaultEarliest(zone),
-                latest: latest, trustsZero: earliest != nil)
+                earliest: longer?.bucket(at: earliestDate).lowerBound ?? earliestDate,
+                latest: latest, trustsZero: earliest != nil || longer != nil)
         }
     }
 }

@@ -140,6 +140,7 @@ struct RuleCheck {
             entity: rule.entity, date: date, cutoff: date.earliest, filter: rule.filter,
             relationships: rule.relationships.request, countsAllRows: false)
         request.wantsObjectIDs = rule.recordsDigest
+        request.take(rule.rollupRequest(date))
         let survey: Survey
         do {
             survey = try reader.survey(request)

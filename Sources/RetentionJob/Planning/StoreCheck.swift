@@ -26,7 +26,10 @@ package enum StoreCheck {
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }
-        if includingAdvice { found += try holds(policy, reader, clock: clock) }
+        if includingAdvice {
+            found += try holds(policy, reader, clock: clock)
+            found += try withoutCandles(policy, reader)
+        }
         found += tooManyRules(policy)
         return found.sorted { $0.mark < $1.mark }
     }
@@ -53,6 +56,27 @@ package enum StoreCheck {
                         + "\(names.count == 1 ? "applies" : "apply") to this rule"))
         }
         return found
+    }
+
+    /// Rules that delete rows of others, or their candles, by cascades: these rows become no candles.
+    private static func withoutCandles(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
+        let rules = policy.rules.filter(\.isEnabled)
+        return try rules.flatMap { rule in
+            guard let source = try reader.entity(named: rule.entity) else { return [Diagnostic]() }
+            return try rules.compactMap { maker in
+                guard let setting = maker.rollup, maker.entity.folded != source.name.folded else { return nil }
+                let lost = try [maker.entity, setting.target].compactMap { try reader.entity(named: $0)?.name }.first {
+                    try $0 != source.name
+                        && reader.deletes(from: source.name, rule.relationships.request, canReach: $0, changing: [])
+                }
+                return lost.map {
+                    Diagnostic(
+                        .warning, at: rule.marks.value("entity"),
+                        "rows of \($0) that go with rows of \(source.name) become no candles, although the rule "
+                            + "'\(maker.name)' makes candles")
+                }
+            }
+        }
     }
 
     /// Rules of one entity that may match the same rows: the survey of each contains the deletes of all rules before

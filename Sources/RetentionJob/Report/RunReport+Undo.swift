@@ -18,6 +18,10 @@ extension RunReport {
             package var references = 0
             /// Rows with references that were cleared and do not have their old values again.
             package var skippedReferences = 0
+            /// Candles that have their former values again.
+            package var restoredCandles = 0
+            /// Candles that were deleted, because the run had made them.
+            package var deletedCandles = 0
             /// Rows that are not equal to the archived ones after all, because the store changed them; nil: not counted.
             package var changed: Int?
 
@@ -49,6 +53,8 @@ extension RunReport {
         package var skippedCount: Int { tables.reduce(0) { $0 + $1.skipped } }
         package var referenceCount: Int { tables.reduce(0) { $0 + $1.references } }
         package var skippedReferenceCount: Int { tables.reduce(0) { $0 + $1.skippedReferences } }
+        package var restoredCandleCount: Int { tables.reduce(0) { $0 + $1.restoredCandles } }
+        package var deletedCandleCount: Int { tables.reduce(0) { $0 + $1.deletedCandles } }
         /// Whether something is not as it was before the run.
         package var hasDifferences: Bool {
             skippedCount + skippedReferenceCount > 0 || tables.contains { $0.changed ?? 0 > 0 }

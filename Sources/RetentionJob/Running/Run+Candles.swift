@@ -7,12 +7,11 @@ extension Run {
     /// Makes the tables for candles that the store lacks. ``RollupCheck`` has found that they can be made.
     func makeCandleTables() throws {
         for rule in setup.policy.rules where rule.isEnabled && setup.options.includes(rule) {
-            guard let setting = rule.rollup, let date = rule.date(zone: setup.policy.timezone),
-                let source = try writer.entity(named: rule.entity), try writer.entity(named: setting.target) == nil,
-                let rollup = rule.rollupRequest(date), let table = rollup.table(for: source)
+            guard let date = rule.date(zone: setup.policy.timezone), let rollup = rule.rollupRequest(date),
+                let source = try writer.entity(named: rule.entity), try writer.entity(named: rollup.target) == nil
             else { continue }
-            try writer.createEntity(table)
-            logger.notice("table created", metadata: ["rule": "\(rule.name)", "entity": "\(table.name)"])
+            try writer.createCandles(rollup, of: source)
+            logger.notice("table created", metadata: ["rule": "\(rule.name)", "entity": "\(rollup.target)"])
         }
     }
 }

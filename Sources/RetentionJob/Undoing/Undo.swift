@@ -95,6 +95,7 @@ package final class Undo {
         try request.verify()
         report.warnings = request.warnings
         let tables = try reader.restorable(request.restoration)
+        try requireUnchanged(tables, in: reader.name)
         var undo = RunReport.Undo(
             run: request.run, archive: request.archive.path, rules: request.rules,
             tables: tables.map(RunReport.Undo.Table.init))
@@ -104,6 +105,8 @@ package final class Undo {
             undo.tables[index].skipped = tables[index].conflictCount
             undo.tables[index].references = tables[index].referenceCount
             undo.tables[index].skippedReferences = tables[index].skippedReferenceCount
+            undo.tables[index].restoredCandles = tables[index].restoredCandleCount
+            undo.tables[index].deletedCandles = tables[index].deletedCandleCount
         }
         report.undo = undo
         var status = RunStatus()
@@ -121,6 +124,7 @@ package final class Undo {
         let hasCrash = try recorder?.memory().hasCrash ?? false
         try request.verify()
         let restoration = try writer.restoration(of: request.restoration)
+        try Self.requireUnchanged(restoration.tables, in: writer.name)
         undo.rules = restoration.rules
         undo.tables = restoration.tables.map(RunReport.Undo.Table.init)
         report.undo = undo
@@ -148,6 +152,26 @@ package final class Undo {
         }
         finish()
         return report
+    }
+
+    /// Throws if rows that have become candles cannot be restored: then they would be in the candles too, or nowhere.
+    private static func requireUnchanged(_ tables: [RestorableTable], in store: String) throws(StoreError) {
+        func list(_ what: String, _ count: (RestorableTable) -> Int) -> String? {
+            let found = tables.filter { count($0) > 0 }
+            return found.isEmpty
+                ? nil : found.map { "\(Figures.count(count($0), what)) of \($0.table)" }.joined(separator: " and ")
+        }
+        let message =
+            list("candle") { $0.changedCandleCount }.map {
+                "\($0) changed after the run, so the rows that became these candles cannot be restored"
+            }
+            ?? list("row") { $0.blockedCount }.map {
+                "the keys of \($0) that became candles are in use by other rows, so these rows cannot be restored"
+            }
+        guard let message else { return }
+        throw StoreError(
+            .unsupported, store: store, message: message,
+            hint: "nothing was changed; if a later run changed them, undo that run first")
     }
 
     private func restore(_ restoration: any Restoration) throws(StoreError) {
@@ -186,6 +210,8 @@ package final class Undo {
             undo.tables[index].skipped += counts.skippedCount
             undo.tables[index].references += counts.referenceCount
             undo.tables[index].skippedReferences += counts.skippedReferenceCount
+            undo.tables[index].restoredCandles += counts.restoredCandleCount
+            undo.tables[index].deletedCandles += counts.deletedCandleCount
         }
         undo.skippedRows += part.skipped.prefix(RunReport.Undo.mostListed - undo.skippedRows.count)
     }
@@ -236,6 +262,10 @@ package final class Undo {
             "references": "\(undo.referenceCount)",
             "exit_code": "\(report.exitCode)",
         ]
+        if undo.restoredCandleCount + undo.deletedCandleCount > 0 {
+            metadata["candles_restored"] = "\(undo.restoredCandleCount)"
+            metadata["candles_deleted"] = "\(undo.deletedCandleCount)"
+        }
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("undo finished", metadata: metadata)
     }

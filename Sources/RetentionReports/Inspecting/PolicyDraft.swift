@@ -151,6 +151,8 @@ package struct PolicyDraft {
     /// Examples of what can be kept of rows that are past their age, as comments. Names that say what an attribute is are
     /// believed; the examples can be changed.
     private func tiers(of entity: Entity, _ date: Attribute) -> [String] {
+        // Candles are not prices.
+        if CandleField.allCases.allSatisfy({ entity.attribute(named: $0.rawValue) != nil }) { return [] }
         func named(_ words: [String]) -> Attribute? {
             let others = entity.attributes.filter { $0.name != date.name }
             return words.lazy.compactMap { word in others.first { $0.name.folded.contains(word) } }.first

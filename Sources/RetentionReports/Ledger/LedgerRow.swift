@@ -269,10 +269,12 @@ enum LedgerRow {
 }
 
 extension RunReport.Undo.Table {
-    /// The counts and the name: `archived restored present skipped references changed name`; what was not counted is `-`.
+    /// The counts and the name: `archived restored present skipped references changed name`; what was not counted is `-`. Behind
+    /// `changed` are candles, if there are any: `changed,restored,deleted`.
     fileprivate var recordText: String {
         ([archived, restored, present, skipped + skippedReferences, references].map { String($0) } + [
-            changed.map { String($0) } ?? "-", name,
+            (changed.map { String($0) } ?? "-")
+                + (restoredCandles + deletedCandles == 0 ? "" : ",\(restoredCandles),\(deletedCandles)"), name,
         ])
         .joined(separator: " ")
     }
@@ -283,7 +285,9 @@ extension RunReport.Undo.Table {
         guard parts.count == 7, counts.count == 5 else { return nil }
         self.init(name: String(parts[6]))
         (archived, restored, present, skipped, references) = (counts[0], counts[1], counts[2], counts[3], counts[4])
-        changed = Int(parts[5]).map { Swift.min(Swift.max(0, $0), 1 << 48) }
+        let others = parts[5].split(separator: ",").map { Int($0).map { Swift.min(Swift.max(0, $0), 1 << 48) } }
+        changed = others.first ?? nil
+        if others.count == 3 { (restoredCandles, deletedCandles) = (others[1] ?? 0, others[2] ?? 0) }
     }
 }
 

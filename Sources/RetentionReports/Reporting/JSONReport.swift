@@ -169,6 +169,8 @@ extension RunReport.Undo {
             .init("present", .count(presentCount)), .init("skipped", .count(skippedCount)),
             .init("references", .count(referenceCount)),
             .init("skipped_references", .count(skippedReferenceCount)),
+            .init("candles_restored", .count(restoredCandleCount)),
+            .init("candles_deleted", .count(deletedCandleCount)),
             .init(
                 "tables",
                 .array(
@@ -178,6 +180,8 @@ extension RunReport.Undo {
                             .init("restored", .count(table.restored)), .init("present", .count(table.present)),
                             .init("skipped", .count(table.skipped)), .init("references", .count(table.references)),
                             .init("skipped_references", .count(table.skippedReferences)),
+                            .init("candles_restored", .count(table.restoredCandles)),
+                            .init("candles_deleted", .count(table.deletedCandles)),
                             .init("changed", .optional(table.changed)),
                         ])
                     })),

@@ -24,6 +24,9 @@ package struct UndoText {
     /// Skipped rows that are shown; the JSON report has more.
     private static let mostShown = 20
 
+    /// What an undo has done.
+    fileprivate static let done = ["restored", "restored", "skipped", "deleted"]
+
     private var isDryRun: Bool { report.mode == .undoDryRun }
 
     /// The whole report, ending with a line end.
@@ -61,11 +64,12 @@ package struct UndoText {
                 .init(isDryRun ? "TO RESTORE" : "RESTORED", .right, isAlwaysShown: true),
                 .init("PRESENT", .right), .init("SKIPPED", .right), .init("REFERENCES", .right),
                 .init("NOT RESTORED", .right),
-                .init("CHANGED", .right),
+                .init("CHANGED", .right), .init("CANDLES RESTORED", .right), .init("CANDLES DELETED", .right),
             ],
             rows: undo.tables.map { table in
                 let counts = [
                     table.present, table.skipped, table.references, table.skippedReferences, table.changed ?? 0,
+                    table.restoredCandles, table.deletedCandles,
                 ]
                 return .init(
                     cells: [
@@ -79,22 +83,27 @@ package struct UndoText {
     private var closing: String {
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
         if isDryRun {
-            return "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip"]))\(exit)."
+            return
+                "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip", "delete"]))\(exit)."
         }
         let time = Figures.duration(report.finished.since(report.started))
-        let clauses = undo.clauses(["restored", "restored", "skipped"])
+        let clauses = undo.clauses(Self.done)
         return "\(clauses.prefix(1).uppercased())\(clauses.dropFirst()) in \(time)\(exit)."
     }
 }
 
 extension RunReport.Undo {
     /// For the list of runs: `undo of 01KA…: restored 12 rows and skipped 1 row`.
-    var sentence: String { "undo of \(run): \(clauses(["restored", "restored", "skipped"]))" }
+    var sentence: String { "undo of \(run): \(clauses(UndoText.done))" }
 
-    /// What was done, with the verbs for rows, for references and for rows that were left out.
+    /// What was done, with the verbs for rows, for references, for rows that were left out, and for candles that the run had made.
     fileprivate func clauses(_ verbs: [String]) -> String {
         var parts = ["\(verbs[0]) " + (restoredCount == 0 ? "no rows" : Figures.count(restoredCount, "row"))]
         if referenceCount > 0 { parts.append("\(verbs[1]) the references of \(Figures.count(referenceCount, "row"))") }
+        if restoredCandleCount > 0 {
+            parts.append("\(verbs[1]) the former values of \(Figures.count(restoredCandleCount, "candle"))")
+        }
+        if deletedCandleCount > 0 { parts.append("\(verbs[3]) \(Figures.count(deletedCandleCount, "candle"))") }
         if skippedCount > 0 { parts.append("\(verbs[2]) \(Figures.count(skippedCount, "row"))") }
         if skippedReferenceCount > 0 {
             parts.append("\(verbs[2]) the references of \(Figures.count(skippedReferenceCount, "row"))")

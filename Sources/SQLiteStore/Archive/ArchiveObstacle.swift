@@ -6,6 +6,7 @@ extension SQLiteFile {
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
         try run("looking at what a delete changes") { db in
             guard let table = try catalog.table(request.entity, db) else { return nil }
+            if let rollup = request.rollup, let reason = try obstacle(toArchivedCandlesOf: rollup, db) { return reason }
             if table.managed != nil, let schema = try catalog.coreData(db) {
                 if schema.history != nil {
                     return "the store keeps a persistent history, which a restoration could not continue"
@@ -21,8 +22,8 @@ extension SQLiteFile {
             }
             let references = try ArchiveReach(of: BatchDeleteRequest(request), self, db).references
             for (name, columns) in references.sorted(by: { $0.key < $1.key }) {
-                let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)?.archiveColumns ?? []
-                if let column = kept.first(where: { name in kept.count { $0.folded == name.folded } > 1 }) {
+                let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)
+                if let column = kept?.ambiguousColumn {
                     return
                         "the column \(column) of \(name) has the name that an archive gives to old values of references"
                 }
@@ -36,6 +37,18 @@ extension SQLiteFile {
             }
             return try danglingRows(request, table, deletedByTriggers: effects?.deleted ?? [], db)
         }
+    }
+
+    private func obstacle(toArchivedCandlesOf rollup: Rollup, _ db: Database) throws -> String? {
+        guard try catalog.table(rollup.target, db) != nil else { return nil }
+        guard let kept = try ArchiveTable.candles(of: rollup, number: 0, db) else {
+            return "rows of \(rollup.target) cannot be identified"
+        }
+        if let column = kept.ambiguousColumn {
+            return
+                "the column \(column) of \(kept.storeTable) has the name that an archive gives to old values of candles"
+        }
+        return try obstacle(toUndoneCandlesOf: kept.storeTable, db)
     }
 
     /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not let them back
@@ -96,5 +109,20 @@ extension SQLiteFile {
             "other.\($1.quotedIdentifier) = +\(row).\($0.quotedIdentifier)"
         }
         return "\(isSet) AND NOT EXISTS (SELECT 1 FROM \(other) AS other WHERE \(points.joined(separator: " AND ")))"
+    }
+}
+
+extension SQLiteFileConnection {
+    /// Why candles of a table cannot be written, and later deleted or written again, without changes that an archive does not have;
+    /// nil: they can.
+    func obstacle(toUndoneCandlesOf table: String, _ db: Database) throws -> String? {
+        if let key = try catalog.table(table, db)?.entity.incomingRelationships.first {
+            return "rows of \(key.source) refer to candles of \(table), and an undo could not delete these candles"
+        }
+        let effects = try TriggerEffects(of: [table], clearing: [], target: table, db)
+        if let obstacle = try effects.obstacle(db) { return obstacle }
+        return effects.deleted.min().map {
+            "a trigger deletes rows of \($0) when candles of \(table) are written or deleted"
+        }
     }
 }

@@ -2,7 +2,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// A table of an archive, and the table of the store whose rows or references it holds.
+/// A table of an archive, and the table of the store whose rows, references or candles it holds.
 struct ArchiveTable: Hashable {
     /// What the table holds.
     enum Kind: String {
@@ -10,6 +10,8 @@ struct ArchiveTable: Hashable {
         case rows
         /// Old and new values of references that were cleared.
         case references
+        /// Old and new values of candles to which rows were added. If there was no candle, all old values are NULL.
+        case candles
     }
 
     let kind: Kind
@@ -17,12 +19,13 @@ struct ArchiveTable: Hashable {
     let storeTable: String
     /// The table's name in the archive.
     let name: String
-    /// The columns that identify a row of the store: the rowid, or the primary key of a table without one.
+    /// The columns that identify a row of the store: the rowid, or the primary key of a table without one; of a candle its group
+    /// and its time.
     let key: [String]
     /// The place of the rowid among the columns; nil: the table has none.
     let rowIDColumn: Int?
-    /// The columns of the store's table that are kept: all that can be written, or for references those that a delete
-    /// can clear. The rowid is the first of them where it is no column of its own.
+    /// The columns of the store's table that are kept: all that can be written, for references those that a delete can clear, for
+    /// candles those that a run writes besides the key. The rowid is the first of them where it is no column of its own.
     let columns: [String]
     /// The table's definition in the store.
     let definition: String
@@ -33,7 +36,7 @@ struct ArchiveTable: Hashable {
     var archiveColumns: [String] {
         switch kind {
         case .rows: columns
-        case .references: key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
+        case .references, .candles: key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
         }
     }
 
@@ -69,16 +72,22 @@ struct ArchiveTable: Hashable {
         of table: String, columns: [String], number: Int, _ db: Database
     ) throws -> ArchiveTable? {
         guard let shape = try StoredShape(of: table, db) else { return nil }
-        let kept = shape.columns.filter { column in columns.contains { $0.folded == column.name.folded } }
-        let key = shape.keyColumns(besides: kept.map(\.name))
-        let declarations =
-            key.map(\.declaration)
-            + kept.map { $0.declaration(named: "old_" + $0.name) }
-            + kept.map { $0.declaration(named: "new_" + $0.name) }
+        let kept = shape.columns(named: columns)
+        return ArchiveTable(.references, shape, key: shape.keyColumns(besides: kept.map(\.name)), kept, number: number)
+    }
+
+    /// The table that keeps candles as they were and as they are then.
+    static func candles(of rollup: Rollup, number: Int, _ db: Database) throws -> ArchiveTable? {
+        guard let shape = try StoredShape(of: rollup.target, db) else { return nil }
+        let key = rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]]
+        let fields = CandleField.allCases.filter { $0 != .time }.map { rollup.names[$0] }
         return ArchiveTable(
-            kind: .references, storeTable: table, name: "retention_references_\(number)",
-            key: key.map(\.name), rowIDColumn: nil, columns: kept.map(\.name),
-            definition: shape.definition, declarations: declarations)
+            .candles, shape, key: shape.columns(named: key), shape.columns(named: fields), number: number)
+    }
+
+    /// The column whose name occurs twice, because it is that of an old or new value; nil: none.
+    var ambiguousColumn: String? {
+        archiveColumns.first { name in archiveColumns.count { $0.folded == name.folded } > 1 }
     }
 
     /// Makes the table in the archive.
@@ -92,13 +101,26 @@ struct ArchiveTable: Hashable {
     }
 
     /// The values of a row of the store for ``insertion(ofAtMost:)``, in a trigger.
-    var triggerValues: [String] {
-        switch kind {
-        case .rows: columns.map { "OLD." + $0.quotedIdentifier }
-        case .references:
-            key.map { "NEW." + $0.quotedIdentifier } + columns.map { "OLD." + $0.quotedIdentifier }
-                + columns.map { "NEW." + $0.quotedIdentifier }
-        }
+    ///
+    /// - Parameter isInserted: whether there was no such row before.
+    func triggerValues(isInserted: Bool) -> [String] {
+        let old = columns.map { isInserted ? "NULL" : "OLD." + $0.quotedIdentifier }
+        return kind == .rows
+            ? old : (key.map { "NEW." + $0.quotedIdentifier }) + old + columns.map { "NEW." + $0.quotedIdentifier }
+    }
+}
+
+extension ArchiveTable {
+    /// A table of old and new values.
+    private init(
+        _ kind: Kind, _ shape: StoredShape, key: [StoredShape.Column], _ kept: [StoredShape.Column], number: Int
+    ) {
+        self.init(
+            kind: kind, storeTable: shape.name, name: "retention_\(kind.rawValue)_\(number)", key: key.map(\.name),
+            rowIDColumn: nil, columns: kept.map(\.name), definition: shape.definition,
+            declarations: key.map(\.declaration)
+                + kept.map { $0.declaration(named: "old_" + $0.name) }
+                + kept.map { $0.declaration(named: "new_" + $0.name) })
     }
 }
 
@@ -174,6 +196,11 @@ struct StoredShape {
         }
         self.columns = columns
         guard ArchiveTable.rowNumber(besides: columns.map(\.name)) != nil else { return nil }
+    }
+
+    /// The columns of these names, in the order of the table.
+    func columns(named names: [String]) -> [Column] {
+        columns.filter { column in names.contains { $0.folded == column.name.folded } }
     }
 
     /// The columns by which a row is found whose references have changed. Where the rowid is no column it is the declared key,

@@ -13,7 +13,7 @@ final class AttachedArchive {
     let tables: [RestorationTable]
     /// The transactions of these rules, in the order of the run.
     let parts: [[ArchivedRows]]
-    private let connection: SQLiteFileConnection
+    let connection: SQLiteFileConnection
 
     /// Attaches an archive and checks that it is the one that is meant, and that the store has what it needs for its rows.
     init(_ request: RestorationRequest, _ connection: SQLiteFileConnection) throws(StoreError) {

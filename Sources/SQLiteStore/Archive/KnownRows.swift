@@ -82,6 +82,15 @@ struct KnownRows {
             arguments: [table.number, state.rawValue]) ?? 0
     }
 
+    /// A query that counts the rows of a table whose keys other rows use, where these are candles that the run has made.
+    func count(_ table: RestorationTable, besides candles: RestorationTable) -> String {
+        let keys = candles.key.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")
+        return """
+            SELECT count(*) FROM \(found) AS k CROSS JOIN \(table.source) AS a ON a.\(table.rowID) = k.row
+            WHERE k.number = \(table.number) AND k.state = \(State.conflict.rawValue) AND (\(keys)) IN (\(candles.madeKeys))
+            """
+    }
+
     /// Notes that a row is left out.
     func leaveOut(_ row: Int64, of number: Int, _ db: Database) throws {
         try db.execute(

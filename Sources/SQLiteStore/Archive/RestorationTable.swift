@@ -36,6 +36,7 @@ struct RestorationTable: RestorableSource {
     let conflict: String
 
     var holdsRows: Bool { kind == .rows }
+    var holdsCandles: Bool { kind == .candles }
     /// The store's table in SQL.
     var target: String { "main." + table.quotedIdentifier }
 
@@ -279,9 +280,6 @@ struct RestorationTable: RestorableSource {
     }
 
     private func referenceUpdate(of columns: [String]) -> String {
-        func value(_ column: String) -> String {
-            "(SELECT r.\(column.quotedIdentifier) FROM \(source) AS r WHERE r.\(rowID) = ?1)"
-        }
         let changes = columns.map { column in
             (column.quotedIdentifier, "old_" + column, Self.same(column.quotedIdentifier, value("new_" + column)))
         }
@@ -294,6 +292,11 @@ struct RestorationTable: RestorableSource {
         let keys = key.map { "\($0.quotedIdentifier) \(comparison) \(value($0))" }.joined(separator: " AND ")
         return "UPDATE\(conflict) \(target) SET \(assignments.joined(separator: ", "))\(version) "
             + "WHERE \(keys) AND (\(needs.joined(separator: " OR ")))"
+    }
+
+    /// The value of a column of the archive's row that the argument names.
+    private func value(_ column: String) -> String {
+        "(SELECT r.\(column.quotedIdentifier) FROM \(source) AS r WHERE r.\(rowID) = ?1)"
     }
 
     /// Counts the rows with references that the update would change, with the archived rows of a table in the place of rows
@@ -317,6 +320,88 @@ struct RestorationTable: RestorableSource {
     func lostReferenceCount(_ rows: RestorationTable?) -> String {
         "SELECT count(*) \(withRows(rows)) AND NOT \(exists(rows))"
     }
+
+    // MARK: Candles
+
+    /// Whether there was no candle before.
+    private var wasMade: String {
+        columns.map { "r.\(("old_" + $0).quotedIdentifier) IS NULL" }.joined(separator: " AND ")
+    }
+
+    /// Whether the store has a candle with the key of an archived one, and in one of its states.
+    ///
+    /// - Parameter state: `old_` or `new_`; nil: in any state.
+    private func hasCandle(_ state: String?) -> String {
+        let isKey = key.map { "m.\($0.quotedIdentifier) IS r.\($0.quotedIdentifier)" }
+        let isState = state.map { state in
+            columns.map { Self.same("m.\($0.quotedIdentifier)", "r.\((state + $0).quotedIdentifier)") }
+        }
+        return
+            "EXISTS (SELECT 1 FROM \(target) AS m WHERE \((isKey + (isState ?? [])).joined(separator: " AND ")))"
+    }
+
+    /// Whether the store has for an archived candle what it had before.
+    private var isAsBefore: String { "CASE WHEN \(wasMade) THEN NOT \(hasCandle(nil)) ELSE \(hasCandle("old_")) END" }
+
+    /// The archived candles of some rows, each with its `row`, the `first` row about the same candle, `is_made` (there was no candle
+    /// before), `is_written` (the store's candle is as this row or a later one left it), `is_before` (or as it was before), and
+    /// `follows` (no other change was between this row and the one before).
+    func candleStates(in ranges: [ClosedRange<Int64>]) -> String {
+        let places = ranges.map { "r.\(rowID) BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
+        let follows = columns.map {
+            Self.same("r.\(("old_" + $0).quotedIdentifier)", "lag(r.\(("new_" + $0).quotedIdentifier)) OVER before")
+        }
+        let keys = key.indices.map { "k\($0)" }.joined(separator: ", ")
+        return """
+            SELECT row, first_value(row) OVER candle AS first, is_made, max(is_written) OVER (candle ROWS BETWEEN CURRENT ROW
+                AND UNBOUNDED FOLLOWING) AS is_written, is_before, follows
+            FROM (SELECT r.\(rowID) AS row, \(key.enumerated().map { "r.\($1.quotedIdentifier) AS k\($0)" }.joined(separator: ", ")),
+                \(wasMade) AS is_made, \(hasCandle("new_")) AS is_written, \(isAsBefore) AS is_before,
+                \(follows.joined(separator: " AND ")) AS follows
+                FROM \(source) AS r WHERE \(places.joined(separator: " OR "))
+                WINDOW before AS (PARTITION BY \(list(key, "r.")) ORDER BY r.\(rowID)))
+            WINDOW candle AS (PARTITION BY \(keys) ORDER BY row)
+            """
+    }
+
+    /// Whether there was no candle before, by the number of the row in the archive.
+    var candleWasMade: String { "SELECT \(wasMade) FROM \(source) AS r WHERE r.\(rowID) = ?1" }
+
+    /// Whether the store has for an archived candle what it had before, or has one that was deleted later, by the number of the row
+    /// in the archive.
+    ///
+    /// - Parameter rows: the table with the deleted rows of the same table of the store; nil: there is none.
+    func candleIsAsBefore(_ rows: RestorationTable?) -> String {
+        guard let rows else { return "SELECT \(isAsBefore) FROM \(source) AS r WHERE r.\(rowID) = ?1" }
+        let isKey = key.flatMap { key in
+            ["a", "m"].map { "\($0).\(key.quotedIdentifier) IS r.\(key.quotedIdentifier)" }
+        }
+        let isSame = columns.map { Self.same("a.\($0.quotedIdentifier)", "m.\($0.quotedIdentifier)") }
+        return """
+            SELECT CASE WHEN \(isAsBefore) THEN 1 ELSE EXISTS (SELECT 1 FROM \(target) AS m CROSS JOIN \(rows.source) AS a
+                WHERE \((isKey + isSame).joined(separator: " AND "))) END
+            FROM \(source) AS r WHERE r.\(rowID) = ?1
+            """
+    }
+
+    /// Deletes a candle if it is as the run has written it, by the number of the row in the archive.
+    var candleDelete: String { "DELETE FROM \(target) WHERE \(isWritten)" }
+
+    /// Gives it its old values.
+    var candleUpdate: String {
+        let values = columns.map { "\($0.quotedIdentifier) = \(value("old_" + $0))" }
+        return "UPDATE OR ABORT \(target) SET \(values.joined(separator: ", ")) WHERE \(isWritten)"
+    }
+
+    private var isWritten: String {
+        (key.map { "\($0.quotedIdentifier) IS \(value($0))" }
+            + columns.map { Self.same($0.quotedIdentifier, value("new_" + $0)) }).joined(separator: " AND ")
+    }
+
+    /// The keys of the candles that the run has made.
+    var madeKeys: String { "SELECT \(list(key, "r.")) FROM \(source) AS r WHERE \(wasMade)" }
+
+    // MARK: Rows beside references
 
     private func exists(_ rows: RestorationTable?) -> String {
         let first = (key.first ?? "").quotedIdentifier

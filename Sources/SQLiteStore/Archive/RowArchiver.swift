@@ -22,7 +22,7 @@ final class RowArchiver {
     private var tables: [CopiedRows] = []
     private let readBack = ReadBack()
     /// The delete for which the way of copying is set up, and the schema that it was made for.
-    private var installed: (request: BatchDeleteRequest, schema: Int)?
+    private var installed: (request: BatchDeleteRequest, rollup: Rollup?, schema: Int)?
     /// The table whose rows are read before they are deleted; nil: triggers hand rows over.
     private var queried: Int?
     /// The rowids that the delete at work has deleted.
@@ -46,10 +46,12 @@ final class RowArchiver {
 
     // MARK: What is copied
 
-    /// Sets up how the rows of a delete are copied.
-    private func install(_ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    /// Sets up how the rows of a delete are copied, and the candles that they become.
+    private func install(
+        _ request: BatchDeleteRequest, _ rollup: Rollup?, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
         let schema = try connection.pragma("schema_version", db)
-        if let installed, installed == (request, schema) { return }
+        if let installed, installed == (request, rollup, schema) { return }
         try remove(db)
         try db.addFunctions(of: self, isAggregate: true, [(Self.function, -1, archive)])
         let reach = try ArchiveReach(of: request, connection, db)
@@ -60,7 +62,10 @@ final class RowArchiver {
         } else {
             try placeTriggers(reach, db)
         }
-        installed = (request, schema)
+        if let rollup, let kept = try ArchiveTable.candles(of: rollup, number: tables.count, db) {
+            for event in ["INSERT", "UPDATE"] { try place(kept, event: event, when: nil, db) }
+        }
+        installed = (request, rollup, schema)
     }
 
     private func placeTriggers(_ reach: ArchiveReach, _ db: Database) throws {
@@ -81,10 +86,11 @@ final class RowArchiver {
 
     private func place(_ table: ArchiveTable, event: String, when condition: String?, _ db: Database) throws {
         let number = try number(of: table)
-        let pieces = CopiedRows.calls(of: Self.function, number: number, table.triggerValues)
+        let values = table.triggerValues(isInserted: event == "INSERT")
+        let pieces = CopiedRows.calls(of: Self.function, number: number, values)
         try db.execute(
             sql: """
-                CREATE TEMP TRIGGER retention_archive_\(number) AFTER \(event) ON main.\(table.storeTable.quotedIdentifier)
+                CREATE TEMP TRIGGER retention_archive_\(number)_\(event.prefix(6)) AFTER \(event) ON main.\(table.storeTable.quotedIdentifier)
                 \(condition.map { "WHEN " + $0 } ?? "") BEGIN \(pieces.map { "SELECT \($0);" }.joined(separator: " ")) END
                 """)
     }
@@ -126,10 +132,14 @@ final class RowArchiver {
     // MARK: A transaction of the store
 
     /// Begins to copy what the transaction of the store that has begun deletes.
-    func begin(_ request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {
+    ///
+    /// - Parameter rollup: what the rows become; nil: nothing.
+    func begin(
+        _ request: BatchDeleteRequest, rollup: Rollup? = nil, _ connection: SQLiteFileConnection, _ db: Database
+    ) throws {
         failure = nil
         try file.requirePlace()
-        try install(request, connection, db)
+        try install(request, rollup, connection, db)
         try file.run("writing the archive") { try $0.execute(sql: "BEGIN IMMEDIATE") }
         state = .copying
     }
@@ -167,14 +177,22 @@ final class RowArchiver {
     /// - Parameters:
     ///   - rule: whose rows they are.
     ///   - deletedCount: how many rows of all tables were deleted.
+    ///   - candleCount: how many candles were written.
     /// - Throws: if the copies are not equal or not so many. The store has to be rolled back then.
     /// - Returns: how many rows were copied.
-    func commit(rule: String, deletedCount: Int) throws(StoreError) -> Int {
+    func commit(rule: String, deletedCount: Int, candleCount: Int) throws(StoreError) -> Int {
         let copied = copiedCount(.rows)
         guard copied == deletedCount else {
             throw StoreError(
                 .unsupported, store: file.path,
                 message: "\(deletedCount) rows would be deleted, but only \(copied) of them were archived",
+                hint: "nothing of this transaction is deleted; report this, and set `archive: none` for the rule")
+        }
+        let candles = copiedCount(.candles)
+        guard candles == candleCount else {
+            throw StoreError(
+                .unsupported, store: file.path,
+                message: "\(candleCount) candles were written, but \(candles) of them were archived",
                 hint: "nothing of this transaction is deleted; report this, and set `archive: none` for the rule")
         }
         try file.run("writing the archive") { db in

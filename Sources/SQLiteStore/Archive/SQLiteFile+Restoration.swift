@@ -26,9 +26,11 @@ extension AttachedArchive {
     /// Compares all rows with the store.
     fileprivate func counts(_ known: KnownRows, _ db: Database) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
+        let states = try CandleStates(self, known, connection, db)
+        counts.add(states)
         for (number, table) in tables.enumerated() {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
-            for rows in parts.joinedRows(of: number) {
+            for rows in table.holdsCandles ? [] : parts.joinedRows(of: number) {
                 guard table.holdsRows else {
                     let range: StatementArguments = [rows.lowerBound, rows.upperBound]
                     let other = tables.first { $0.kind == .rows && $0.table == table.table }
@@ -42,6 +44,9 @@ extension AttachedArchive {
             }
             counts[index].presentCount += try known.count(table, .present, db)
             counts[index].conflictCount += try known.count(table, .conflict, db)
+        }
+        for index in counts.indices {
+            counts[index].conflictCount -= states.freedCounts[counts[index].table] ?? 0
         }
         return counts
     }

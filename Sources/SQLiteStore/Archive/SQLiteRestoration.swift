@@ -15,6 +15,8 @@ final class SQLiteRestoration: Restoration {
     private var steps: RestorationSteps
     /// What the store has of the rows.
     private let known: KnownRows
+    /// What the store has of the candles.
+    private let candles: CandleStates
     /// What triggers insert meanwhile; nil: nothing that matters.
     private let inserts: TriggerInserts?
     /// A temporary table with the numbers of archived rows that were not restored.
@@ -27,18 +29,23 @@ final class SQLiteRestoration: Restoration {
         self.archive = archive
         self.writer = writer
         rules = archive.rules
-        tables = archive.parts.emptyCounts(of: archive.tables)
         mayDiffer = archive.tables.contains(where: \.mayDiffer)
         steps = RestorationSteps(archive.parts, of: archive.tables)
         let skipped = writer.temporaryName("skipped")
         self.skipped = skipped
-        (known, inserts) = try writer.run("preparing to restore rows") { db in
+        (known, inserts, candles) = try writer.run("preparing to restore rows") { db in
             try db.execute(
                 sql:
                     "CREATE TEMP TABLE \(skipped) (number INTEGER, row INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID"
             )
-            return (try KnownRows(archive, writer, db), try TriggerInserts.watch(archive, writer, db))
+            let known = try KnownRows(archive, writer, db)
+            return (
+                known, try TriggerInserts.watch(archive, writer, db), try CandleStates(archive, known, writer, db)
+            )
         }
+        var tables = archive.parts.emptyCounts(of: archive.tables)
+        tables.add(candles)
+        self.tables = tables
     }
 
     deinit {
@@ -61,7 +68,23 @@ final class SQLiteRestoration: Restoration {
                     defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
                     // A value would be changed to the type that a column has by now.
                     try writer.catalog.confirm(db)
-                    for step in batch { try restore(step, &part, db) }
+                    var before = part.insertedAndSkipped
+                    for step in batch {
+                        if let portion = step.portions.first, archive.tables[portion.table].holdsCandles {
+                            let now = part.insertedAndSkipped
+                            guard now.skipped == before.skipped else {
+                                throw StoreError(
+                                    .constraint, store: writer.name,
+                                    message:
+                                        "rows that became candles of \(archive.tables[portion.table].table) cannot be "
+                                        + "restored: \(part.skipped.last?.reason ?? reason)")
+                            }
+                            try restoreCandles(portion, hasInserted: now.inserted > before.inserted, &part, db)
+                        } else {
+                            try restore(step, &part, db)
+                        }
+                        if !step.joinsNext { before = part.insertedAndSkipped }
+                    }
                 }
             }
         } catch {
@@ -385,6 +408,38 @@ final class SQLiteRestoration: Restoration {
             guard let obstacle else { continue }
             part.note(table.table) { $0.skippedReferenceCount += 1 }
             try list(row, table, "its reference is not restored: \(obstacle)", &part, db)
+        }
+    }
+
+    // MARK: Candles
+
+    /// Gives candles the values that they had before rows were added to them, and deletes those that were made then.
+    ///
+    /// - Parameter hasInserted: whether these rows were not in the store: then the candles must be as the run has left them.
+    private func restoreCandles(
+        _ portion: ArchivedRows, hasInserted: Bool, _ part: inout RestorationPart, _ db: Database
+    ) throws {
+        let table = archive.tables[portion.table]
+        let wasMade = try db.cachedStatement(sql: table.candleWasMade)
+        let isAsBefore = try db.cachedStatement(sql: table.candleIsAsBefore(archive.rows(of: table)))
+        for row in portion.rows.reversed() {
+            let isMade = try Bool.fetchOne(wasMade, arguments: [row]) ?? false
+            let change = try db.cachedStatement(sql: isMade ? table.candleDelete : table.candleUpdate)
+            try change.execute(arguments: [row])
+            // It may have been changed by an earlier transaction of the run, too: then it counts there.
+            let isRepeated = candles.repeated[portion.table]?.contains(row) ?? false
+            if db.changesCount == 1 {
+                guard !isRepeated else { continue }
+                part.note(table.table) {
+                    if isMade { $0.deletedCandleCount += 1 } else { $0.restoredCandleCount += 1 }
+                }
+            } else if try hasInserted || !isRepeated && Bool.fetchOne(isAsBefore, arguments: [row]) != true {
+                throw StoreError(
+                    .constraint, store: writer.name,
+                    message:
+                        "a candle of \(table.table) was changed during the undo, so the rows that became it are not restored"
+                )
+            }
         }
     }
 

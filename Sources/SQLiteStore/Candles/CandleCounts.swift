@@ -2,6 +2,20 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFile {
+    /// Why a table of candles cannot be made, or does not tell candles apart.
+    package func candleObstacle(
+        _ rollup: Rollup, of entity: Entity, into target: Entity?
+    ) throws(StoreError) -> String? {
+        guard target == nil else { return rollup.keyObstacle(target) }
+        return try run("looking for \(rollup.target)") { db in
+            let name = rollup.target.folded
+            let isTaken = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"
+            guard try name.hasPrefix("sqlite_") || Row.fetchOne(db, sql: isTaken, arguments: [rollup.target]) != nil
+            else { return nil }
+            return "the store uses the name \(rollup.target) for something else; choose another one"
+        }
+    }
+
     /// How many candles the rows of requests would make, and how many that are there they would change.
     package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
         try run("counting candles") { db in

@@ -35,8 +35,8 @@ struct CandleTable {
         }
         self.columns = columns + (try rollup.groupedBy.map(column))
         order = ([date.orderValue] + scope.key).joined(separator: ", ")
-        target = try connection.catalog.table(rollup.target, db).map {
-            let scope = RowScope($0)
+        target = try connection.catalog.table(rollup.target, db).map { _ in
+            let scope = try connection.scope(rollup.target, db)
             let isLeft = try removed.map { try connection.isLeft(scope, after: $0, db) } ?? .always
             return try Target(scope, rollup, isLeft, store: connection.name)
         }
@@ -57,6 +57,7 @@ struct CandleTable {
     func tally(
         of rows: SQLFragment, made: inout Set<CandleBuilder.Key>, isShared: Bool
     ) throws -> CandleTally {
+        try checkTimes()
         var (tally, builder, keys) = (CandleTally(), CandleBuilder(rollup.buckets), Set<CandleBuilder.Key>())
         func add() {
             tally.add(builder, after: made)
@@ -137,8 +138,30 @@ struct CandleTable {
         return candle
     }
 
+    /// Throws if the table has a candle whose time is not spelt as it is written here: it would not be found, and a second one
+    /// would be made.
+    func checkTimes() throws {
+        guard let target else { return }
+        let date = try connection.dateSQL(rollup.date.named(rollup.names[.time]), target.scope, db)
+        let isOther: String
+        switch (rollup.date.encoding, date.affinity) {
+        case (.iso8601, _):
+            let (two, four) = ("[0-9][0-9]", "[0-9][0-9][0-9][0-9]")
+            isOther = "\(date.column) NOT GLOB '\(four)-\(two)-\(two)T\(two):\(two):\(two)Z'"
+        case (.yyyymmdd, .none), (.yyyymmddhhmmss, .none): isOther = "typeof(\(date.column)) = 'text'"
+        default: return
+        }
+        let query = SQLFragment(
+            "SELECT \(date.column) FROM \(target.scope.from()) WHERE \(isOther) AND \(date.orderValue) IS NOT NULL LIMIT 1"
+        )
+        guard let time = try connection.row(query, db)?.first, let start = instant(time) else { return }
+        throw failure(
+            "\(rollup.target) has a candle of \(start.rfc3339) whose time is not spelt as a run writes it, so that rows cannot "
+                + "be added to it")
+    }
+
     private func bind(_ key: CandleBuilder.Key, to statement: OpaquePointer, from first: Int) throws {
-        let time = rollup.date.encoding.value(of: key.bucket.lowerBound, zone: rollup.date.zone)
+        let time = try refusing { try rollup.time(of: key.bucket) }
         try bind(key.group, to: statement, from: first)
         try bind([time], to: statement, from: first + key.group.count)
     }
@@ -208,12 +231,14 @@ private struct Target {
     static let fields: [CandleField] = [
         .open, .high, .low, .close, .volume, .priceVolume, .count, .openTime, .closeTime,
     ]
+    let scope: RowScope
     let select: String
     let insert: String
     let update: String
 
     /// - Parameter isRead: a condition on the rows that are read.
     init(_ scope: RowScope, _ rollup: Rollup, _ isRead: SQLFragment, store: String) throws(StoreError) {
+        self.scope = scope
         func columns(_ names: [String]) throws(StoreError) -> [String] {
             var columns: [String] = []
             for name in names { columns.append(scope.table.columnSQL(try scope.attribute(name, store: store))) }

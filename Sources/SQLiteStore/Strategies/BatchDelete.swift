@@ -13,6 +13,8 @@ struct BatchDelete {
     var objectIDs: [ObjectID] = []
     /// The candles that the rows of this batch, and of those before it, have become.
     private(set) var candles: CandleTally
+    /// How many candles this batch has written.
+    private(set) var candleCount = 0
     /// Rows of this batch that became candles.
     private var rolledUpCount = 0
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
@@ -74,6 +76,7 @@ struct BatchDelete {
         try deleteRows(condition, by: path, rows)
         try table.write(made, deletedCount: deletedCount - before)
         rolledUpCount += made.totals.rowCount
+        candleCount += made.changes.count
         candles.add(made)
     }
 

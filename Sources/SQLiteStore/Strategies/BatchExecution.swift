@@ -14,12 +14,12 @@ extension SQLiteWriter {
         if case .objectIDs([]) = request.fetchRequest.predicate { return BatchDeleteResult(deletedCount: 0) }
         if request.rollup == nil, request.technique == .rebuild { return try rebuild(request) }
         return try run("deleting rows of \(request.fetchRequest.entity)") { db in
-            if request.technique == .dates, request.place == nil { try makeDateList(of: request, db) }
+            if request.place == nil { try prepareCandles(of: request, db) }
             let counters = try DeleteCounters.of(request, self, db)
             var result = try archived(request, db) { archiver in
                 try transaction(.normal) {
                     if request.isPlanned { try catalog.confirm(db) }
-                    try archiver?.begin(request.request.withoutPlace, self, db)
+                    try archiver?.begin(request.request.withoutPlace, rollup: request.rollup, self, db)
                     var batch = try BatchDelete(request, self, db, archiver)
                     let continuation = try batch.run()
                     var result = BatchDeleteResult(
@@ -29,7 +29,8 @@ extension SQLiteWriter {
                     result.candles = batch.candles
                     counters.complete(&result, choosesRows: batch.choosesRows)
                     if let archiver, let rule = request.archiveRule {
-                        result.archivedCount = try archiver.commit(rule: rule, deletedCount: result.removedCount)
+                        result.archivedCount = try archiver.commit(
+                            rule: rule, deletedCount: result.removedCount, candleCount: batch.candleCount)
                     }
                     return result
                 }

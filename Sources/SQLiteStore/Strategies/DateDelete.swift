@@ -38,13 +38,15 @@ extension BatchDelete {
 }
 
 extension SQLiteFileConnection {
-    /// Lists the rows that become candles by their dates. It reads the whole table, so it is done before the transaction
-    /// that would keep writers waiting.
-    func makeDateList(of request: DeleteWork, _ db: Database) throws {
+    /// Before the first batch: checks the times of the candles that are there, and lists the rows by their dates if no index
+    /// gives them so. Both may read a whole table, so it is done before the transaction that would keep writers waiting.
+    func prepareCandles(of request: DeleteWork, _ db: Database) throws {
         guard let rollup = request.rollup else { return }
         try snapshot(db) {
-            try dropDateList(db)
             let scope = try scope(of: request.fetchRequest, db)
+            try CandleTable(rollup, of: scope, self, db).checkTimes()
+            guard request.technique == .dates else { return }
+            try dropDateList(db)
             let list = temporaryName("dates")
             let columns = (["date"] + scope.key.indices.map { "k\($0)" }).joined(separator: ", ")
             try execute(

@@ -12,9 +12,11 @@ extension SQLiteFileConnection {
         // A batch of rows that a trigger keeps would be found again by the next one.
         let byDate = survey.isInDateOrder && !table.mayKeepRows ? rows.access : nil
         if request.rollup != nil {
-            survey.take(byDate == nil ? .dates : .range)
+            // Rows of one date go together. Texts of one date may differ, and an index may have others between them.
+            let byIndex = rows.date.function == nil ? byDate : nil
+            survey.take(byIndex == nil ? .dates : .range)
             survey.possibleTechniques = [survey.technique]
-            survey.index = byDate?.label
+            survey.index = byIndex?.label
             return
         }
         survey.techniqueObstacles = try techniqueObstacles(table, request.relationships, db)

@@ -106,6 +106,39 @@ struct CandleBuilderTests {
         #expect(try late.candles == Judge.candles(ticks, late.buckets))
     }
 
+    @Test func aCandleOfTwoBucketsIsAddedToNone() throws {
+        let (start, end) = (Instant(unixSeconds: 3600), Instant(unixSeconds: 7199))
+        var row = try Candle(price: .integer(1), at: CandleTime(start, .integer(3600)))
+        row.closeTime = CandleTime(end, .integer(7199))
+        var (hours, minutes) = (CandleTable(.minutes(60)), CandleTable(.minutes(30)))
+        try hours.add([(row, start, [])])
+        #expect(throws: CandleError.straddle(start)) { try minutes.add([(row, start, [])]) }
+        row.openTime = CandleTime(Instant(unixSeconds: 0), .integer(0))
+        #expect(throws: CandleError.straddle(start)) { try hours.add([(row, start, [])]) }
+    }
+
+    @Test func volumesThatAreInfiniteTogetherAreCompared() throws {
+        func totals(_ volumes: Double...) throws -> CandleTotals {
+            var totals = CandleTotals()
+            for volume in volumes {
+                totals.add(
+                    try Candle(
+                        price: .real(0.1), volume: .real(volume),
+                        at: CandleTime(Instant(microseconds: 0), .integer(0))))
+            }
+            return totals
+        }
+        let none = CandleTotals()
+        try CandleTotals.check(rows: totals(1e308, 1e308), before: none, after: totals(1e308, 1e308))
+        try CandleTotals.check(
+            rows: totals(1e-303, 2e-303), before: totals(4e-303), after: totals(3e-303, 2e-303, 2e-303))
+        for wrong in [1e308 * 0.99, -1e308] {
+            #expect(throws: CandleError.disagreement("the volume")) {
+                try CandleTotals.check(rows: totals(1e308, 1e308), before: none, after: totals(1e308, wrong))
+            }
+        }
+    }
+
     @Test func whatIsWrittenMustAgreeWithTheRows() throws {
         func totals(_ ticks: [Tick]) throws -> CandleTotals {
             var totals = CandleTotals()

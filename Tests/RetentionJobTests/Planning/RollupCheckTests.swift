@@ -12,6 +12,7 @@ struct RollupCheckTests {
         var tick = "id INTEGER PRIMARY KEY, symbol TEXT, at INTEGER, price REAL, size INTEGER"
         var candle: String?
         var format = "unix_seconds"
+        var zone = "UTC"
         var rollup = "every: 1h, per: [symbol], price: price, volume: size"
         var message: String?
         var testDescription: String { message ?? "\(rollup) \(candle ?? "") is good" }
@@ -47,6 +48,13 @@ struct RollupCheckTests {
             format: "unix_days", rollup: "every: 1d, price: price, session: { zone: Asia/Tokyo }",
             message: "unix_days has whole days of UTC"),
         Case(format: "yyyymmdd", rollup: "every: 1w, price: price"),
+        Case(
+            format: "yyyymmddhhmmss", zone: "America/New_York", rollup: "every: 2h, price: price",
+            message: "an hour that the clocks of America/New_York repeat"),
+        // No row is read as in the hour that is repeated, and no other bucket begins in it.
+        Case(format: "yyyymmddhhmmss", zone: "America/New_York", rollup: "every: 1h, price: price"),
+        Case(format: "yyyymmddhhmmss", zone: "America/New_York", rollup: "every: 1d, price: price"),
+        Case(format: "yyyymmddhhmmss", rollup: "every: 2h, price: price"),
         Case(candle: changed("high REAL, ", ""), message: "candle has no attribute 'high'"),
         Case(candle: changed("high REAL", "high TEXT"), message: "candle.high is a column for text"),
         Case(candle: changed("high REAL", "high INTEGER")),
@@ -69,6 +77,7 @@ struct RollupCheckTests {
         let text = """
             version: 1
             store: \(file.path)
+            timezone: \(test.zone)
             rules:
               - name: ticks
                 entity: tick
@@ -87,7 +96,7 @@ struct RollupCheckTests {
     @Test(arguments: cases) func saysWhatCannotBeDone(_ test: Case) throws {
         let found = try Self.diagnostics(test)
         if let message = test.message {
-            #expect(found.contains { $0.message.contains(message) && $0.mark.line == 9 }, "\(found)")
+            #expect(found.contains { $0.message.contains(message) && $0.mark.line == 10 }, "\(found)")
         } else {
             #expect(found.isEmpty, "\(found)")
         }

@@ -101,7 +101,7 @@ private struct Trial {
         var history = random.seed.isMultiple(of: 3) ? try HistoryReplay(writer) : nil
         // As a run does it: all rules are planned before the first delete.
         var possible: [[Technique]] = []
-        let requests = try rules.requests.map { try archived($0, in: writer) }
+        let requests = try archived(rules.requests, in: writer)
         if requests.contains(where: { $0.archiveRule != nil }) {
             try writer.beginArchive(
                 ArchiveRequest(
@@ -148,11 +148,15 @@ private struct Trial {
         }
     }
 
-    /// The request with an archive, for some seeds.
-    private func archived(_ request: SurveyRequest, in reader: SQLiteFile) throws -> SurveyRequest {
-        var archived = request
-        archived.archiveRule = random.seed % 3 == 1 ? "rule" : nil
-        return try reader.archiveObstacle(of: archived) == nil ? archived : request
+    /// The requests with an archive, for some seeds: all, or none if one of them cannot be archived.
+    private func archived(_ requests: [SurveyRequest], in reader: SQLiteFile) throws -> [SurveyRequest] {
+        guard random.seed % 3 == 1 else { return requests }
+        let archived = requests.map { request in
+            var archived = request
+            archived.archiveRule = "rule"
+            return archived
+        }
+        return try archived.allSatisfy { try reader.archiveObstacle(of: $0) == nil } ? archived : requests
     }
 
     /// The archive and the store together hold every row that there was, equal in value and type, and the archive no other.

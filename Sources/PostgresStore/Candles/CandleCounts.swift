@@ -1,0 +1,82 @@
+package import PriceStore
+
+extension PostgresDatabase {
+    /// So many rows are held at a time.
+    private static let rowsAtATime = 10_000
+
+    /// How many candles the rows of requests would make, and how many that are there they would change.
+    package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
+        try run("counting candles") {
+            try snapshot {
+                var made: [String: Set<CandleBuilder.Key>] = [:]
+                return try requests.enumerated().map { index, request in
+                    guard let rollup = request.rollup else { return CandleTally() }
+                    let target = rollup.target.folded
+                    let isShared = requests[(index + 1)...].contains { $0.rollup?.target.folded == target }
+                    var (tally, keys) = (CandleTally(), Set<CandleBuilder.Key>())
+                    try forEachBatch(of: request, rollup) { batch in
+                        tally.add(batch, after: made[target, default: []])
+                        if isShared { keys.formUnion(batch.changes.lazy.map(\.key)) }
+                    }
+                    made[target, default: []].formUnion(keys)
+                    return tally
+                }
+            }
+        }
+    }
+
+    /// Makes candles of the rows that the deletes before a request leave, in the order of their dates.
+    private func forEachBatch(
+        of request: SurveyRequest, _ rollup: Rollup, _ body: (CandleBuilder) throws -> Void
+    ) throws {
+        let scope = try scope(request.entity)
+        let left = try RowsLeft(request, self)
+        let rows = try CandleRows(rollup, of: scope, withKeys: false, store: name)
+        let table = try table(rollup.target) == nil ? nil : CandleTable(rollup, self, left)
+        let condition = SQLFragment.all([try condition(request.deletion, scope), try left.condition(scope)])
+        try execute(
+            "DECLARE retention_rows NO SCROLL CURSOR FOR "
+                + rows.query { left.tables + "SELECT " + $0 + " FROM \(scope.from)" + condition.whereClause })
+        while true {
+            let found = try execute("FETCH \(Self.rowsAtATime) FROM retention_rows")
+            var batch = CandleBuilder(rollup.buckets)
+            try refusingCandles { try batch.add(rows.rows(found)) { try table?.stored($0) ?? [:] } }
+            try body(batch)
+            guard found.rows.count == Self.rowsAtATime else { break }
+        }
+        try execute("CLOSE retention_rows")
+    }
+}
+
+/// The rows, and candles, that the deletes before a request leave; without a request all of them.
+struct RowsLeft {
+    private var request: SurveyRequest?
+    private var removed: RemovedRows?
+    private let connection: PostgresConnection?
+
+    /// All rows.
+    init() { connection = nil }
+
+    init(_ request: SurveyRequest, _ connection: PostgresConnection) throws {
+        self.request = request
+        self.connection = connection
+        guard try connection.relationshipsAreInPlay(request) else { return }
+        var removed = RemovedRows(connection)
+        for earlier in request.preceding where try !connection.requireTable(earlier.fetchRequest.entity).isHypertable {
+            try removed.add(earlier)
+        }
+        if removed.stepCount > 0 { self.removed = removed }
+    }
+
+    /// What stands before a query that uses ``condition(_:)``.
+    var tables: SQLFragment { removed.map { $0.tables + " " } ?? SQLFragment("") }
+
+    /// The condition that a row is left.
+    func condition(_ scope: RowScope) throws -> SQLFragment {
+        guard let request, let connection else { return .always }
+        let isGone = removed.flatMap { $0.isGone(RowScope.alias, before: $0.stepCount) }
+        return .all([
+            try connection.notPreceding(request, scope), isGone.map { SQLFragment("NOT \($0)") } ?? .always,
+        ])
+    }
+}

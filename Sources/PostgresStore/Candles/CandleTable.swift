@@ -1,0 +1,221 @@
+import PriceStore
+
+/// The table of the candles of a rule, in SQL.
+struct CandleTable {
+    private let connection: PostgresConnection
+    private let rollup: Rollup
+    private let scope: RowScope
+    private let candle: CandleSQL
+    private let time: DateSQL
+    /// The columns of the key, then those of ``Candle/fields``.
+    private let columns: [Column]
+    /// Which candles are read.
+    private let left: RowsLeft
+
+    private struct Column {
+        let name: String
+        let type: ColumnType
+        let typeName: String
+
+        /// A value that came as text, in the column's type. A date without a zone gets the session's, as in ``PostgresConnection/newValue(_:_:_:)``.
+        func value(_ text: String, isInstant: Bool) -> String {
+            isInstant && [.timestamp, .date].contains(type)
+                ? "\(text)::timestamptz::\(typeName)" : "\(text)::\(typeName)"
+        }
+    }
+
+    /// - Throws: ``StoreError`` if the store lacks the table or one of its columns.
+    init(_ rollup: Rollup, _ connection: PostgresConnection, _ left: RowsLeft = RowsLeft()) throws {
+        self.rollup = rollup
+        self.connection = connection
+        self.left = left
+        let scope = try connection.scope(rollup.target)
+        self.scope = scope
+        time = try scope.date(rollup.date.named(rollup.names[.time]), store: connection.name)
+        candle = try CandleSQL(rollup.names, rollup.date, scope, store: connection.name)
+        columns = try (rollup.key + Candle.fields.map { rollup.names[$0] }).map { name in
+            let attribute = try scope.attribute(name, store: connection.name)
+            return Column(
+                name: attribute.name, type: scope.table.type(attribute),
+                typeName: scope.table.typeNames[attribute.name] ?? "text")
+        }
+    }
+
+    /// A list of values of the first columns as a table `made`, with the place of each.
+    private func list(_ values: [[StoreValue]]) -> SQLFragment {
+        let count = values.first?.count ?? 0
+        let lists = (0..<count).map { column in
+            SQLFragment.bound(ServerArray.text(values.lazy.map { $0[column].serverText }), "text[]")
+        }
+        let names = (0..<count).map { "v\($0)" } + ["place"]
+        return "unnest(" + .joined(lists, by: ", ", empty: .never) + ") WITH ORDINALITY AS made ("
+            + names.joined(separator: ", ") + ")"
+    }
+
+    /// The value of a column in ``list(_:)``.
+    private func made(_ column: Int) -> String {
+        columns[column].value("made.v\(column)", isInstant: column == rollup.groupedBy.count)
+    }
+
+    /// The condition that a candle has the key of a row in ``list(_:)``.
+    ///
+    /// - Parameter isNull: which values of the group are NULL: an index is used for `=` and for `IS NULL`.
+    private func isKey(_ isNull: [Bool]) -> String {
+        (isNull + [false]).enumerated().map { place, isNull in
+            scope.column(columns[place].name) + (isNull ? " IS NULL" : " = \(made(place))")
+        }.joined(separator: " AND ")
+    }
+
+    /// The span of time of some keys: the server leaves the other parts of a table out, and locks no compressed rows in them.
+    private func span(_ keys: [CandleBuilder.Key]) -> SQLFragment {
+        let starts = keys.map(\.bucket.lowerBound)
+        guard !scope.table.isSingle, time.reading == .ordered, let first = starts.min(), let last = starts.max() else {
+            return .always
+        }
+        return .all([time.bound(.greaterOrEqual, .start(first)), time.bound(.lessOrEqual, .end(last))])
+    }
+
+    private func values(_ key: CandleBuilder.Key) throws -> [StoreValue] {
+        key.group + [try rollup.time(of: key.bucket)]
+    }
+
+    private func isNull(_ key: CandleBuilder.Key) -> [Bool] { key.group.map(\.isNull) }
+
+    /// Whether a candle's group has the letters of the key by which it was found. A column that ignores case would join groups.
+    private var isGroup: String {
+        let letters = columns.indices.prefix(rollup.groupedBy.count).filter {
+            [.text, .other].contains(columns[$0].type)
+        }
+        let same = letters.map {
+            "\(scope.column(columns[$0].name))::text COLLATE \"C\" IS NOT DISTINCT FROM \(made($0))::text COLLATE \"C\""
+        }
+        return same.isEmpty ? "TRUE" : same.joined(separator: " AND ")
+    }
+
+    /// The candles that the table has of some keys.
+    ///
+    /// - Parameter lock: how their rows are locked until the transaction ends; empty: they are not.
+    func stored(_ keys: [CandleBuilder.Key], lock: String = "") throws -> [CandleBuilder.Key: Candle] {
+        var found: [CandleBuilder.Key: Candle] = [:]
+        for (isNull, keys) in Dictionary(grouping: keys, by: isNull) {
+            let result = try connection.execute(
+                left.tables + "SELECT made.place, \(isGroup), " + .joined(candle.columns, by: ", ", empty: .never)
+                    + " FROM " + list(try keys.map(values)) + " JOIN \(scope.from) ON "
+                    + .all([SQLFragment(isKey(isNull)), span(keys), left.condition(scope)]) + SQLFragment(lock))
+            for row in result.rows {
+                guard row[1] == "t" else {
+                    throw failure(
+                        "\(rollup.target) has the candle of another group in the place of one of these rows")
+                }
+                guard let place = row[0].flatMap({ Int($0) }),
+                    let candle = candle.candle(row[2...], types: result.types[2...])
+                else { throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it") }
+                found[keys[place - 1]] = candle
+            }
+        }
+        return found
+    }
+
+    private func failure(_ message: String) -> StoreError {
+        StoreError(.constraint, store: connection.name, message: message)
+    }
+
+    /// Writes the candles that rows were added to, reads them again, and compares them with the rows.
+    ///
+    /// - Parameter deletedCount: how many rows were deleted.
+    func write(_ candles: CandleBuilder, deletedCount: Int) throws {
+        let changes = candles.changes
+        func values(_ change: CandleBuilder.Change) throws -> [StoreValue] {
+            try self.values(change.key) + change.after.values
+        }
+        var writtenCount = 0
+        let new = changes.filter { $0.before == nil }
+        if !new.isEmpty {
+            let names = columns.map(\.name.quotedIdentifier).joined(separator: ", ")
+            writtenCount += try connection.execute(
+                "INSERT INTO \(scope.table.sql) (\(names)) SELECT \(columns.indices.map(made).joined(separator: ", ")) FROM "
+                    + list(try new.map(values))
+            ).changedCount
+        }
+        let sets = columns.indices.dropFirst(rollup.key.count).map {
+            "\(columns[$0].name.quotedIdentifier) = \(made($0))"
+        }.joined(separator: ", ")
+        for (isNull, old) in Dictionary(grouping: changes.filter { $0.before != nil }, by: { isNull($0.key) }) {
+            writtenCount += try connection.execute(
+                "UPDATE \(scope.from) SET \(sets) FROM " + list(try old.map(values))
+                    + .all([SQLFragment(isKey(isNull)), span(old.map(\.key))]).whereClause
+            ).changedCount
+        }
+        guard writtenCount == changes.count else { throw CandleError.notAsWritten }
+        let written = try stored(changes.map(\.key))
+        try candles.check(written: changes.map { written[$0.key] }, deletedCount: deletedCount)
+    }
+}
+
+extension BatchDelete {
+    /// Deletes the rows of a condition and makes them parts of candles, in the transaction at work.
+    ///
+    /// The rows that the DELETE returns are those that are gone, as they were at last: others may have changed or deleted
+    /// some since a SELECT saw them, and a trigger may keep some.
+    mutating func delete(_ condition: SQLFragment, becoming rollup: Rollup) throws -> Int {
+        let isListed = request.resultType == .objectIDs
+        if isListed { _ = try connection.requireKey(scope) }
+        let (from, name) = (scope.from, connection.name)
+        let rows = try CandleRows(rollup, of: scope, withKeys: isListed, store: name)
+        let table = try CandleTable(rollup, connection)
+        let gone = try connection.execute(
+            rows.query { "DELETE FROM \(from)" + condition.whereClause + " RETURNING " + $0 }, isRepeated: usesOnePlan)
+        var made = CandleBuilder(rollup.buckets)
+        try connection.refusingCandles {
+            try made.add(rows.rows(gone)) { try table.stored($0, lock: " FOR UPDATE OF \(RowScope.alias)") }
+            try table.write(made, deletedCount: gone.rows.count)
+        }
+        if isListed {
+            let keys = rows.keys(gone)
+            objectIDs += keys.rows.map { connection.objectID(scope, $0, types: keys.types) }
+        }
+        candles.add(made)
+        writtenCount += made.changes.count
+        deletedCount += gone.rows.count
+        return gone.rows.count
+    }
+
+    /// Throws if triggers have deleted other rows, or changed other candles, than the batch itself: each row that goes becomes a
+    /// part of a candle, and a candle is what its rows are.
+    ///
+    /// - Parameter body: the batch.
+    mutating func withoutOtherChanges(
+        of rollup: Rollup, _ body: (inout BatchDelete) throws -> BatchContinuation?
+    ) throws -> BatchContinuation? {
+        let (rows, target) = ([scope.table], [try connection.requireTable(rollup.target)])
+        func changes() throws -> (rows: Int, candles: Int) {
+            let found = try connection.rows(
+                SQLFragment(
+                    "SELECT \(connection.changeCount("deleted", rows)), "
+                        + ["inserted", "updated", "deleted"].map { connection.changeCount($0, target) }
+                        .joined(separator: " + "))
+            ).first
+            return (found?[0].flatMap { Int($0) } ?? 0, found?[1].flatMap { Int($0) } ?? 0)
+        }
+        let before = try changes()
+        let result = try body(&self)
+        // What triggers have put off until the commit.
+        try connection.execute("SET CONSTRAINTS ALL IMMEDIATE")
+        let after = try changes()
+        guard after == (before.rows + deletedCount, before.candles + writtenCount) else {
+            throw StoreError(
+                .constraint, store: connection.name,
+                message: "a trigger of \(scope.table.name) or \(rollup.target) deletes rows or changes candles")
+        }
+        return result
+    }
+}
+
+extension PostgresConnection {
+    /// Carries out what rows become; what they cannot become is an error of the store.
+    func refusingCandles<T>(_ body: () throws -> T) throws -> T {
+        do { return try body() } catch let error as CandleError {
+            throw StoreError(.constraint, store: name, message: error.description)
+        }
+    }
+}

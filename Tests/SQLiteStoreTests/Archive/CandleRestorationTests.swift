@@ -1,0 +1,193 @@
+import Foundation
+import GRDB
+import PriceStore
+import Testing
+
+@testable import SQLiteStore
+
+/// Rows that became candles are restored, and the candles are what they were before.
+struct CandleRestorationTests {
+    typealias Kind = CandleDeleteTests.Kind
+
+    private static func days(_ kind: Kind) -> SurveyRequest {
+        var request = kind.request(before: 1_767_225_600 + 86_400)
+        request.entity = "candle"
+        request.date = DateAttribute(name: "time", encoding: kind.encoding)
+        let rollup = Rollup(
+            target: "day", buckets: CandleBuckets(.unit(.day), zone: .utc), groupedBy: ["symbol"],
+            source: .candles(CandleNames()), names: CandleNames(), date: request.date)
+        request.rollup = rollup
+        request.filter = rollup.isPriced
+        return request
+    }
+
+    /// A store with ticks, candles of an hour of half of the ticks, and a table for candles of a day.
+    private func store(_ kind: Kind, _ seed: UInt64) throws -> ArchivedStore {
+        let store = try ArchivedStore(kind.make(seed))
+        let writer = try store.store.writer()
+        for request in [kind.request(), Self.days(kind)] {
+            let source = try #require(try writer.entity(named: request.entity))
+            try writer.createEntity(try #require(request.rollup?.table(for: source)))
+        }
+        var first = kind.request()
+        first.filter = first.filter && .compare("price", .less, .real(50))
+        let deletion = try writer.deletion(of: first)
+        while try deletion.deleteNext(DeletionBounds(rows: 50)).hasMore {}
+        return store
+    }
+
+    private func count(_ store: ArchivedStore, _ kind: Kind) throws -> Int {
+        let table = kind == .coreData ? "ZTICK" : "tick"
+        let counts = try store.store.rows(
+            "SELECT count(*) + (SELECT total(count) FROM candle) + (SELECT total(count) FROM day) FROM \(table)")
+        return Int(Double(counts[0]) ?? 0)
+    }
+
+    /// Candles to days first, then ticks to candles: late ones make candles again that have just become days.
+    @Test(arguments: Kind.allCases, 1...4 as ClosedRange<UInt64>)
+    func anUndoGivesTheStoreBackAndEachPartLosesNothing(_ kind: Kind, _ seed: UInt64) throws {
+        let store = try store(kind, seed)
+        let before = try store.contents()
+        #expect(try count(store, kind) == 400)
+        let result = try store.delete([Self.days(kind), kind.request()], batchRows: Int(seed) * 9)
+        let after = try store.contents()
+        #expect(try count(store, kind) == 400 && after != before)
+        #expect(try #require(result).rowCount > 150)
+
+        let dry = try store.store.reader().restorable(store.request())
+        #expect(try store.contents() == after)
+        #expect(
+            dry.allSatisfy { $0.changedCandleCount + $0.blockedCount + $0.conflictCount + $0.presentCount == 0 },
+            "\(dry)")
+        // An undo that is stopped after each part goes on.
+        var done = RestoredTable()
+        for _ in 0..<1000 {
+            let restoration = try store.store.writer().restoration(of: store.request())
+            #expect(
+                restoration.tables.allSatisfy { $0.changedCandleCount + $0.blockedCount == 0 }, "\(restoration.tables)")
+            var part = RestorationPart()
+            while part.hasMore, part.insertedAndSkipped.inserted == 0 { part = try restoration.restoreNext(rows: 10) }
+            for counts in part.tables.values { done.add(counts) }
+            #expect(try count(store, kind) == 400)
+            guard part.hasMore else { break }
+        }
+        #expect(try store.contents() == before)
+        #expect(done.deletedCandleCount == dry.reduce(0) { $0 + $1.deletedCandleCount } && done.deletedCandleCount > 5)
+        #expect(
+            done.restoredCandleCount == dry.reduce(0) { $0 + $1.restoredCandleCount } && done.restoredCandleCount > 5)
+        #expect(done.restoredCount == result?.rowCount && done.skippedCount == 0)
+
+        let again = try store.undo().total
+        #expect(
+            again.presentCount == result?.rowCount
+                && again.restoredCount + again.deletedCandleCount + again.restoredCandleCount == 0)
+        #expect(try store.contents() == before)
+    }
+
+    @Test(arguments: [
+        "UPDATE candle SET close = close + 1 WHERE rowid = (SELECT max(rowid) FROM candle)",
+        "DELETE FROM candle WHERE rowid = (SELECT max(rowid) FROM candle)",
+        "UPDATE candle SET volume = CAST(volume AS TEXT) || 'x' WHERE rowid = (SELECT max(rowid) FROM candle)",
+        "UPDATE candle SET count = count + 1 WHERE rowid = (SELECT min(rowid) FROM candle WHERE symbol IS NULL)",
+    ])
+    func aCandleThatWasChangedSinceIsFound(_ sql: String) throws {
+        let store = try store(.byDate, 7)
+        try store.delete([Self.days(.byDate), Kind.byDate.request()], batchRows: 20)
+        try store.store.change { try $0.execute(sql: sql) }
+        let tables = try store.store.reader().restorable(store.request())
+        #expect(tables.map(\.changedCandleCount).reduce(0, +) == 1, "\(tables)")
+        #expect(
+            try store.store.writer().restoration(of: store.request()).tables.map(\.changedCandleCount).reduce(0, +) == 1
+        )
+        // The part with this candle is not restored, whoever asks.
+        #expect(throws: StoreError.self) { try store.undo() }
+    }
+
+    /// Only the days are undone: then the candles that late ticks have made again are in the way.
+    @Test func rowsThatBecameCandlesAreNotSkipped() throws {
+        let store = try store(.byDate, 3)
+        let before = try store.contents()
+        try store.delete([Self.days(.byDate), Kind.byDate.request()], batchRows: 20)
+        let after = try store.contents()
+        let blocked = try store.store.reader().restorable(store.request(["r0"]))
+        #expect(blocked.first { $0.table == "candle" }?.blockedCount ?? 0 > 0, "\(blocked)")
+        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
+        #expect(try count(store, .byDate) == 400)
+        #expect(try store.contents()["tick"] == after["tick"])
+        // The ticks first, and then the days.
+        try store.undo(rules: ["r1"])
+        try store.undo(rules: ["r0"])
+        #expect(try store.contents() == before)
+    }
+
+    /// The ticks became candles that a later run has made days of.
+    @Test func candlesThatWereDeletedSinceAreNotWhatTheyWereBefore() throws {
+        let store = try ArchivedStore(Kind.byDate.make(5))
+        let writer = try store.store.writer()
+        for request in [Kind.byDate.request(), Self.days(.byDate)] {
+            let source = try #require(try writer.entity(named: request.entity))
+            try writer.createEntity(try #require(request.rollup?.table(for: source)))
+        }
+        try store.delete([Kind.byDate.request()], batchRows: 30)
+        let deletion = try writer.deletion(of: Self.days(.byDate))
+        while try deletion.deleteNext(DeletionBounds(rows: 5)).hasMore {}
+        let tables = try store.store.reader().restorable(store.request())
+        #expect(tables.map(\.changedCandleCount).reduce(0, +) > 10, "\(tables)")
+        #expect(throws: StoreError.self) { try store.undo() }
+        #expect(try count(store, .byDate) == 400)
+    }
+
+    @Test func rowsWhoseKeysAreInUseAreNotLeftInCandles() throws {
+        let store = try store(.byDate, 11)
+        let key = try store.store.rows("SELECT max(id) FROM tick")[0]
+        try store.delete([Kind.byDate.request()], batchRows: 500)
+        let after = try store.contents()
+        try store.store.change { try $0.execute(sql: "INSERT INTO tick (id, at) VALUES (\(key), 4000000000)") }
+        let tables = try store.store.reader().restorable(store.request())
+        #expect(tables.map(\.blockedCount).reduce(0, +) == 1, "\(tables)")
+        #expect(throws: StoreError.self) { try store.undo() }
+        #expect(try store.contents()["candle"] == after["candle"])
+    }
+
+    /// Two rules make candles in one table: the first cannot be undone without the second.
+    @Test func candlesToWhichAnotherRuleAddedAreFound() throws {
+        let store = try store(.byDate, 4)
+        let before = try store.contents()
+        var first = Kind.byDate.request()
+        first.filter = first.filter && .compare("price", .less, .real(75))
+        try store.delete([first, Kind.byDate.request()], batchRows: 40)
+        #expect(try store.store.rows("SELECT count(*) FROM tick") == ["0"])
+        let tables = try store.store.reader().restorable(store.request(["r0"]))
+        #expect(tables.map(\.changedCandleCount).reduce(0, +) > 5, "\(tables)")
+        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
+        #expect(try count(store, .byDate) == 400)
+        try store.undo(rules: ["r1"])
+        try store.undo(rules: ["r0"])
+        #expect(try store.contents() == before)
+    }
+
+    @Test(arguments: [
+        (
+            "CREATE TABLE note (s, t, FOREIGN KEY (s, t) REFERENCES candle (symbol, time))",
+            "rows of note refer to candles of candle"
+        ),
+        (
+            "CREATE TABLE note (n); CREATE TRIGGER wrong AFTER DELETE ON candle BEGIN DELETE FROM note; END",
+            "a trigger deletes rows of note"
+        ),
+        (
+            "CREATE TABLE note (n); CREATE TRIGGER wrong AFTER INSERT ON candle BEGIN DELETE FROM note; END",
+            "a trigger deletes rows of note"
+        ),
+    ])
+    func candlesThatCouldNotBeTakenBackAreAnObstacle(_ sql: String, _ message: String) throws {
+        let store = try store(.byDate, 2)
+        var request = Kind.byDate.request()
+        request.archiveRule = "r0"
+        #expect(try store.store.reader().archiveObstacle(of: request) == nil)
+        try store.delete([request])
+        try store.store.change { try $0.execute(sql: sql) }
+        #expect(try store.store.reader().archiveObstacle(of: request)?.contains(message) == true)
+        #expect(throws: StoreError.self) { try store.store.reader().restorable(store.request()) }
+    }
+}
