@@ -277,7 +277,7 @@ struct RollupJobTests {
 
     @Test func aDryRunKnowsPendingCandles() throws {
         let job = try job(Self.ticks())
-        let asOf = ["--as-of", "2026-01-02T12:00:30Z"]
+        let asOf = ["--as-of", "2026-01-02T12:00:30Z", "--accept", "rows_came_back"]
         _ = try job.report(asOf)
         let candle = try candles(job)[40]
         let table = try job.rows("SELECT sql FROM sqlite_schema WHERE name = 'candle_1m'").joined(separator: "\n")
@@ -290,7 +290,8 @@ struct RollupJobTests {
             Self.candles.replacing(" ", with: "") + "\n" + candle.replacing("|", with: ",") + "\n", to: "candles.csv")
         let dry = try #require(try job.report(["--dry-run"] + asOf).rules.first { $0.name == "ticks" })
         let run = try #require(try job.report(asOf).rules.first { $0.name == "ticks" })
-        #expect(run.candlesChanged == 1 && dry.candlesChanged == 1 && dry.candlesCreated == run.candlesCreated)
+        #expect(run.candlesChanged == 1 && dry.candlesChanged == 1, "\(dry) \(run)")
+        #expect(dry.candlesCreated == run.candlesCreated)
     }
 
     @Test(arguments: ["tick_at", "sqlite_candles"]) func aNameThatIsTakenIsAnErrorOfTheCheck(_ name: String) throws {

@@ -129,7 +129,7 @@ struct RollupUndoTests {
         }
         #expect(restored > 0)
         #expect(try job.retention("log", "--verify").status == 0)
-        let text = try job.retention("log").output
+        let text = try job.retention("log").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(text.contains("former values of") && text.contains("and deleted"), "\(text)")
     }
 
