@@ -65,7 +65,7 @@ extension StoreError {
 
 extension StoreError {
     /// Whether the same transaction may go well if it is tried again at once: a deadlock or a serialization failure, a
-    /// lock that was not to be had, or a key that another session has just inserted.
+    /// lock that was not available, or a key that another session has just inserted.
     var isWorthRepeating: Bool {
         ["SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03", "SQLSTATE 23505"].contains(engineCode)
     }

@@ -139,13 +139,6 @@ extension Rollup {
 
     /// The attributes of the target that tell candles apart.
     package var key: [String] { groupedBy.map { names[group: $0] } + [names[.time]] }
-
-    /// Why the primary key of a target does not tell candles apart, as a clause; nil: it does.
-    package func keyObstacle(_ target: Entity?) -> String? {
-        guard let target, Set(target.primaryKey.map(\.folded)) != Set(key.map(\.folded)) else { return nil }
-        return
-            "the primary key of \(target.name) must be \(key.joined(separator: ", ")), so that each bucket has one candle"
-    }
 }
 
 extension SurveyRequest {

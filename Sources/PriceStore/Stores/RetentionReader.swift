@@ -90,12 +90,8 @@ extension RetentionReader {
         throw StoreError(.unsupported, store: name, message: "the engine \(engine) makes no candles")
     }
 
-    /// The key of the candles must tell them apart.
-    package func candleObstacle(
-        _ rollup: Rollup, of entity: Entity, into target: Entity?
-    ) throws(StoreError) -> String? {
-        rollup.keyObstacle(target)
-    }
+    /// The entities say all.
+    package func candleObstacle(_: Rollup, of _: Entity, into _: Entity?) throws(StoreError) -> String? { nil }
 
     /// The store itself holds no archives.
     package func checkArchivePlace(_ name: String) throws(StoreError) { throw noArchives }

@@ -181,20 +181,16 @@ final class RowArchiver {
     /// - Throws: if the copies are not equal or not so many. The store has to be rolled back then.
     /// - Returns: how many rows were copied.
     func commit(rule: String, deletedCount: Int, candleCount: Int) throws(StoreError) -> Int {
+        func require(_ copied: Int, of count: Int, _ what: String) throws(StoreError) {
+            guard copied != count else { return }
+            throw StoreError(
+                .unsupported, store: file.path,
+                message: "\(count) \(what), but only \(copied) of them were archived",
+                hint: "nothing of this transaction is deleted; report this, and set `archive: none` for the rule")
+        }
         let copied = copiedCount(.rows)
-        guard copied == deletedCount else {
-            throw StoreError(
-                .unsupported, store: file.path,
-                message: "\(deletedCount) rows would be deleted, but only \(copied) of them were archived",
-                hint: "nothing of this transaction is deleted; report this, and set `archive: none` for the rule")
-        }
-        let candles = copiedCount(.candles)
-        guard candles == candleCount else {
-            throw StoreError(
-                .unsupported, store: file.path,
-                message: "\(candleCount) candles were written, but \(candles) of them were archived",
-                hint: "nothing of this transaction is deleted; report this, and set `archive: none` for the rule")
-        }
+        try require(copied, of: deletedCount, "rows would be deleted")
+        try require(copiedCount(.candles), of: candleCount, "candles were written")
         try file.run("writing the archive") { db in
             let rule = rules.firstIndex { $0.name == rule }
             for (number, rows) in tables.enumerated() where rows.copies.rowCount > 0 {

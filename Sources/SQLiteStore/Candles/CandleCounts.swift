@@ -6,7 +6,11 @@ extension SQLiteFile {
     package func candleObstacle(
         _ rollup: Rollup, of entity: Entity, into target: Entity?
     ) throws(StoreError) -> String? {
-        guard target == nil else { return rollup.keyObstacle(target) }
+        if let target {
+            guard Set(target.primaryKey.map(\.folded)) != Set(rollup.key.map(\.folded)) else { return nil }
+            let key = rollup.key.joined(separator: ", ")
+            return "the primary key of \(target.name) must be \(key), so that each bucket has one candle"
+        }
         return try run("looking for \(rollup.target)") { db in
             let name = rollup.target.folded
             let isTaken = "SELECT 1 FROM main.sqlite_schema WHERE name = ? COLLATE NOCASE"

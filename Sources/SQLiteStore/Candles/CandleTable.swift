@@ -31,7 +31,7 @@ struct CandleTable {
         case .prices(let price, let volume):
             columns += [try column(price), try volume.map(column) ?? "0"]
         case .candles(let names):
-            columns += try Target.fields.map { try column(names[$0]) }
+            columns += try Candle.fields.map { try column(names[$0]) }
         }
         self.columns = columns + (try rollup.groupedBy.map(column))
         order = ([date.orderValue] + scope.key).joined(separator: ", ")
@@ -99,20 +99,14 @@ struct CandleTable {
         return try refusing { try Candle(price: price, volume: volume, at: time) }
     }
 
-    /// The candle in a row's columns of ``Target/fields``; nil: it is none.
+    /// The candle in a row's columns of ``Candle/fields``; nil: it is none.
     private func candle(_ row: OpaquePointer, from first: Int32) -> Candle? {
-        func number(_ offset: Int32) -> CandleNumber? { CandleNumber(StoreValue(row, column: first + offset)) }
-        func time(_ offset: Int32) -> CandleTime? {
-            let value = StoreValue(row, column: first + offset)
-            return instant(value).map { CandleTime($0, value) }
+        func value(_ place: Int) -> StoreValue { StoreValue(row, column: first + Int32(place)) }
+        return Candle {
+            CandleNumber(value($0))
+        } time: { place in
+            instant(value(place)).map { CandleTime($0, value(place)) }
         }
-        guard let open = number(0), let high = number(1), let low = number(2), let close = number(3),
-            let volume = number(4), let priceVolume = number(5), case .integer(let count)? = number(6),
-            let openTime = time(7), let closeTime = time(8)
-        else { return nil }
-        return Candle(
-            open: open, high: high, low: low, close: close, volume: volume, priceVolume: priceVolume, count: count,
-            openTime: openTime, closeTime: closeTime)
     }
 
     private func instant(_ value: StoreValue) -> Instant? {
@@ -131,7 +125,7 @@ struct CandleTable {
             throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it")
         }
         // A column that ignores case, or changes types, would join groups.
-        let group = key.group.indices.map { StoreValue(row, column: Int32(Target.fields.count + $0)).groupValue }
+        let group = key.group.indices.map { StoreValue(row, column: Int32(Candle.fields.count + $0)).groupValue }
         guard group == key.group else {
             throw failure("\(rollup.target) has the candle of another group in the place of one of these rows")
         }
@@ -192,33 +186,26 @@ struct CandleTable {
     /// - Parameter deletedCount: how many rows were deleted.
     func write(_ candles: CandleBuilder, deletedCount: Int) throws {
         guard let target else { throw failure("the store has no table \(rollup.target)") }
-        guard candles.totals.rowCount == deletedCount else {
-            throw failure(
-                "\(candles.totals.rowCount) rows became candles, and \(deletedCount) were deleted")
-        }
         let insert = try connection.unboundStatement(target.insert, db)
         let update = try connection.unboundStatement(target.update, db)
         for change in candles.changes {
             let statement = (change.before == nil ? insert : update).sqliteStatement
             defer { sqlite3_reset(statement) }
-            let values = Target.values(change.after)
+            let values = change.after.values
             try bind(values, to: statement, from: 1)
             try bind(change.key, to: statement, from: values.count + 1)
             guard try !step(statement), db.changesCount == 1 else { throw failure("a candle was not written") }
         }
-        var (before, after) = (CandleTotals(), CandleTotals())
-        for change in candles.changes {
-            guard let written = try stored(change.key), written == change.after else {
-                throw failure("a candle of \(rollup.target) is not what was written")
-            }
-            after.add(written)
-            if let former = change.before { before.add(former) }
-        }
-        try refusing { try CandleTotals.check(rows: candles.totals, before: before, after: after) }
+        let written = try candles.changes.map { try stored($0.key) }
+        try refusing { try candles.check(written: written, deletedCount: deletedCount) }
     }
 
     private func refusing<T>(_ body: () throws -> T) throws -> T {
-        do { return try body() } catch let error as CandleError { throw failure(error.description) }
+        do { return try body() } catch CandleError.notAsWritten {
+            throw failure("a candle of \(rollup.target) is not what was written")
+        } catch let error as CandleError {
+            throw failure(error.description)
+        }
     }
 
     private func failure(_ message: String) -> StoreError {
@@ -228,9 +215,6 @@ struct CandleTable {
 
 /// The statements about a table of candles. Values are those of the candle, then those of its key.
 private struct Target {
-    static let fields: [CandleField] = [
-        .open, .high, .low, .close, .volume, .priceVolume, .count, .openTime, .closeTime,
-    ]
     let scope: RowScope
     let select: String
     let insert: String
@@ -244,7 +228,7 @@ private struct Target {
             for name in names { columns.append(scope.table.columnSQL(try scope.attribute(name, store: store))) }
             return columns
         }
-        let fields = try columns(Self.fields.map { rollup.names[$0] })
+        let fields = try columns(Candle.fields.map { rollup.names[$0] })
         let key = try columns(rollup.groupedBy.map { rollup.names[group: $0] } + [rollup.names[.time]])
         // IS, because a group may be NULL. OR ABORT, because a constraint of the table may replace other candles.
         let isKey = key.map { "\($0) IS ?" }.joined(separator: " AND ")
@@ -254,13 +238,5 @@ private struct Target {
         let marks = (fields + key).map { _ in "?" }.joined(separator: ", ")
         insert = "INSERT OR ABORT INTO \(table) (\(all)) VALUES (\(marks))"
         update = "UPDATE OR ABORT \(table) SET \(fields.map { "\($0) = ?" }.joined(separator: ", ")) WHERE \(isKey)"
-    }
-
-    static func values(_ candle: Candle) -> [StoreValue] {
-        [
-            candle.open.storeValue, candle.high.storeValue, candle.low.storeValue, candle.close.storeValue,
-            candle.volume.storeValue, candle.priceVolume.storeValue, .integer(candle.count), candle.openTime.value,
-            candle.closeTime.value,
-        ]
     }
 }
