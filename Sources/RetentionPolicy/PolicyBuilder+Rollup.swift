@@ -75,7 +75,7 @@ extension PolicyBuilder {
         }
     }
 
-    /// What ties several rules together, and what cannot be done yet.
+    /// What ties several rules together, and what cannot be done.
     mutating func checkRollups(_ policy: Policy) {
         for (index, rule) in policy.rules.enumerated() {
             guard let setting = rule.rollup else { continue }
@@ -92,11 +92,6 @@ extension PolicyBuilder {
                     rule.marks.value("date_format"),
                     "rows with julian_day cannot become candles: its doubles are 40 µs apart, so a row at the start of a "
                         + "candle may be read as before it")
-            }
-            if rule.isArchived, case .schema? = policy.archive?.place {
-                reader.report(
-                    rule.marks.key("rollup"),
-                    "rows that become candles cannot be archived in a schema yet; write archive: none in the rule")
             }
             checkNames(of: rule, setting)
             for other in policy.rules[..<index] { checkTarget(of: rule, setting, after: other) }

@@ -199,14 +199,6 @@ struct PolicyFileTests {
         #expect(again.rollup?.length == length)
     }
 
-    @Test(.enabled(if: PolicyKey.noPostgreSQL == nil, "built without the trait Postgres"))
-    func aServerArchivesNoCandlesYet() {
-        let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: 1d, price: b }"])
-        let mistakes = PolicyFixtures.mistakes(
-            text.replacing("prices.sqlite", with: "postgresql:///prices") + "\narchive: { schema: copies }\n")
-        #expect(mistakes.contains { $0.message.contains("cannot be archived in a schema yet") }, "\(mistakes)")
-    }
-
     @Test(arguments: ["1s", "59s", "7min", "25h", "2d", "2w", "2mo", "2y", "1d1h", "1mo1d"])
     func otherLengthsAreRefused(_ written: String) {
         let text = PolicyFixtures.text(rule: ["rollup: { into: a, every: \(written), price: b }"])

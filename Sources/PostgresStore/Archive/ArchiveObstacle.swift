@@ -3,9 +3,13 @@ package import PriceStore
 extension PostgresDatabase {
     /// Why the rows of a request cannot be archived: what is deleted with them cannot be known, or could not be restored.
     package func archiveObstacle(of request: SurveyRequest) throws(StoreError) -> String? {
-        if request.rollup != nil { return "rows of a server that become candles cannot be archived yet" }
-        return try run("looking at what a delete changes") {
+        try run("looking at what a delete changes") {
             guard let table = try table(request.entity) else { return nil }
+            if let rollup = request.rollup, let target = try self.table(rollup.target),
+                let reason = try obstacle(toUndoneCandlesOf: target)
+            {
+                return reason
+            }
             if table.aggregate != nil {
                 return "\(table.name) is a continuous aggregate, into which no rows can be inserted"
             }
@@ -105,6 +109,28 @@ extension PostgresDatabase {
             + (found[2] == "t"
                 ? "may delete other rows, which cannot be seen"
                 : "changes rows that are archived, so that they could not be restored as they were")
+    }
+}
+
+extension PostgresConnection {
+    /// Why candles of a table cannot be deleted or written again without changes that an archive does not have; nil: they can.
+    func obstacle(toUndoneCandlesOf table: PostgresTable) throws -> String? {
+        if let key = try reach(of: table, .asDeclared).keys.first {
+            return "rows of \(key.source) refer to candles of \(table.name), and an undo could not delete these candles"
+        }
+        let found = try rows(
+            "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(table.number)", "oid")
+                + """
+                 UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+                SELECT 'trigger', tgname FROM pg_trigger JOIN tree ON tree.oid = tgrelid WHERE NOT tgisinternal AND tgenabled <> 'D'
+                AND \(TimescaleSQL.isNotItsOwn("tgfoid"))
+                UNION ALL SELECT 'rule', rulename FROM pg_rewrite JOIN tree ON tree.oid = ev_class WHERE ev_enabled <> 'D'
+                ORDER BY 1, 2
+                """
+        ).first
+        return found.map {
+            "the \($0[0] ?? "") \($0[1] ?? "") of \(table.name) changes what writing and deleting candles does"
+        }
     }
 }
 

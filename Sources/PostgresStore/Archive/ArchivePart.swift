@@ -56,6 +56,44 @@ final class ArchivePart {
         return (count, result)
     }
 
+    /// Deletes rows of the rule's table, copies them to the archive, and returns the end of a query for the copies.
+    func delete(_ condition: SQLFragment, of scope: RowScope, isRepeated: Bool) throws -> SQLFragment {
+        let table = try archiver.rows(of: scope.table)
+        let next = (portions[table.number]?.upperBound).map { $0 + 1 }
+        let count = try delete(condition, of: scope, from: scope.source, returning: [], isRepeated: isRepeated).count
+        let last = portions[table.number]?.upperBound ?? 0
+        let first = count == 0 ? last + 1 : next ?? portions[table.number]?.lowerBound ?? 0
+        return " FROM \(table.sql) AS \(RowScope.alias) WHERE \(RowScope.alias).\(table.rowNumber) BETWEEN "
+            + .bound("\(first)", "int8") + " AND " + .bound("\(last)", "int8")
+    }
+
+    /// Carries out a statement that writes candles. The archive keeps them as they were before, and as they are then.
+    ///
+    /// - Parameters:
+    ///   - statement: an INSERT that returns the keys and fields of the candles, or an UPDATE that returns their places first.
+    ///   - before: of an UPDATE a query for the places, keys and fields of the same candles.
+    /// - Returns: how many there are.
+    func write(_ statement: SQLFragment, before: SQLFragment? = nil, of candles: CandleTable) throws -> Int {
+        let table = try archiver.candles(of: candles)
+        func list(_ parts: (prefix: String, columns: [String])...) -> String {
+            parts.flatMap { part in part.columns.indices.map { "\(part.prefix)_\($0 + 1)" } }.joined(separator: ", ")
+        }
+        let (key, new) = (("key", table.key), ("new", table.columns))
+        let returned = list(key, new)
+        let place = before == nil ? "" : "place, "
+        var copy = "WITH written (\(place)\(returned)) AS (" + statement + "), "
+        var (values, source) = (returned, "written")
+        if let before {
+            let old = list(("old", table.columns))
+            copy += "former (place, \(old)) AS (" + before + "), "
+            (values, source) = ("\(returned), \(old)", "written JOIN former USING (place)")
+        }
+        copy +=
+            "kept (n) AS (INSERT INTO \(table.sql) (\(values)) SELECT \(values) FROM \(source) RETURNING \(table.rowNumber)) "
+            + "SELECT count(*), min(n), max(n) FROM kept"
+        return try add(connection.execute(copy).rows.first?[...] ?? [], to: table)
+    }
+
     /// Adds rows that a statement has copied: their number, the first and the last.
     private func add(_ row: ArraySlice<String?>, to table: ArchiveTable) throws -> Int {
         let values = row.map { $0.flatMap { Int64($0) } }

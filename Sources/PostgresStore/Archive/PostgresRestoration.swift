@@ -11,15 +11,20 @@ final class PostgresRestoration: Restoration {
     private let archive: ServerArchive
     private let writer: PostgresWriter
     private let isDistributed: Bool
+    /// What the store has of the candles.
+    private let candles: CandleStates
     private var steps: RestorationSteps
     /// The numbers of archived rows that were not restored, by table.
     private var skipped: [Int: Set<Int64>] = [:]
 
-    init(_ archive: ServerArchive, _ writer: PostgresWriter) {
+    init(_ archive: ServerArchive, _ writer: PostgresWriter) throws {
         self.archive = archive
         self.writer = writer
         rules = archive.rules
-        tables = archive.parts.emptyCounts(of: archive.tables)
+        candles = try CandleStates(archive, writer)
+        var tables = archive.parts.emptyCounts(of: archive.tables)
+        candles.add(to: &tables)
+        self.tables = tables
         mayDiffer = archive.tables.contains(where: \.mayDiffer)
         isDistributed = archive.tables.contains(where: \.target.isDistributed)
         steps = RestorationSteps(archive.parts, of: archive.tables)
@@ -38,7 +43,11 @@ final class PostgresRestoration: Restoration {
                 if steps.isEnd(next) { try writer.execute("SET LOCAL synchronous_commit = on") }
                 // What refuses a row must be known with it, not at the end.
                 try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
-                for step in batch { try restore(step, &part) }
+                try RestorationSteps.carryOut(batch, of: archive.tables, store: writer.name, &part) {
+                    try restore($0, &$1)
+                } restoreCandles: {
+                    try restoreCandles($0, &$1)
+                }
                 // A value would be changed to the type that a column has by now.
                 try writer.refuseChangedSchema(
                     of: archive.tables.map(\.target), since: "the undo began: nothing of this batch is restored")
@@ -78,9 +87,7 @@ final class PostgresRestoration: Restoration {
     private func restoredBefore(_ portion: ArchivedRows, _ part: inout RestorationPart) throws -> Set<Int64> {
         let table = archive.tables[portion.table]
         guard table.key.isEmpty else { return [] }
-        guard try writer.exists(archive.restored(table) + " AND " + table.isIn(portion.rows) + " LIMIT 1") else {
-            return []
-        }
+        guard try archive.hasRestored(table, portion.rows, writer) else { return [] }
         let rows = try writer.rows(archive.present(table, portion.rows))
         part.note(table.table) { $0.presentCount += rows.count }
         return Set(rows.compactMap { $0[0].flatMap { Int64($0) } })
@@ -295,6 +302,28 @@ final class PostgresRestoration: Restoration {
         }
     }
 
+    // MARK: Candles
+
+    /// Gives candles the values that they had before rows were added to them, and deletes those that were made then.
+    private func restoreCandles(_ portion: ArchivedRows, _ part: inout RestorationPart) throws {
+        let table = archive.tables[portion.table]
+        func change(_ statement: SQLFragment) throws -> [Int64] {
+            try writer.rows(statement).compactMap { $0[0].flatMap { Int64($0) } }
+        }
+        let deleted = try change(table.candleDelete(portion.rows))
+        let restored = try change(table.candleUpdate(portion.rows))
+        guard try deleted.count + restored.count == writer.count(table.candleCount(portion.rows)) else {
+            throw StoreError.candlesCannotBeRestored(
+                table.table, "one of them was changed during the undo", store: writer.name)
+        }
+        // One that an earlier transaction of the run has changed, too, counts there.
+        let repeated = candles.repeated[portion.table] ?? []
+        part.note(table.table) {
+            $0.deletedCandleCount += deleted.count { !repeated.contains($0) }
+            $0.restoredCandleCount += restored.count { !repeated.contains($0) }
+        }
+    }
+
     // MARK: References
 
     /// Gives references that were cleared their old values, where nobody has changed them since.
@@ -373,9 +402,12 @@ extension ServerFault {
 }
 
 extension ServerArchive {
-    /// A query for rows of a table that an undo has restored, with room for one more condition.
-    fileprivate func restored(_ table: RestorationTable) -> SQLFragment {
-        "SELECT 1 FROM \(table.source) AS a WHERE " + isRestored(table)
+    /// Whether an undo has restored rows of a range.
+    func hasRestored(
+        _ table: RestorationTable, _ rows: ClosedRange<Int64>, _ connection: PostgresConnection
+    ) throws -> Bool {
+        try connection.exists(
+            "SELECT 1 FROM \(table.source) AS a WHERE " + isRestored(table) + " AND " + table.isIn(rows) + " LIMIT 1")
     }
 
     private func isRestored(_ table: RestorationTable) -> SQLFragment {
@@ -385,14 +417,16 @@ extension ServerArchive {
     }
 
     /// A query for the numbers of a table's rows in a range that an undo has restored, and that the store still has.
-    fileprivate func present(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
+    func present(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
         table.stored(isRestored(table)) + " AND a.number BETWEEN \(rows.lowerBound) AND \(rows.upperBound)"
     }
 
     /// Compares all rows with the store.
     fileprivate func counts(_ connection: PostgresConnection) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
-        for (number, table) in tables.enumerated() {
+        let candles = try CandleStates(self, connection)
+        candles.add(to: &counts)
+        for (number, table) in tables.enumerated() where !table.holdsCandles {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in parts.joinedRows(of: number) {
                 if !table.holdsRows {
@@ -416,6 +450,7 @@ extension ServerArchive {
                 }
             }
         }
+        candles.removeFreed(from: &counts)
         return counts
     }
 
@@ -449,6 +484,6 @@ extension PostgresDatabase {
 extension PostgresWriter {
     /// The restoration of what a run deleted.
     package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
-        PostgresRestoration(try run("reading the archive") { try ServerArchive(request, self) }, self)
+        try run("reading the archive") { try PostgresRestoration(ServerArchive(request, self), self) }
     }
 }

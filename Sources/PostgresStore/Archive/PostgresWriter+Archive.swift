@@ -74,7 +74,11 @@ extension PostgresWriter {
                             "the archive of this run was changed by others: a table of it has not the rows that were copied"
                     )
                 }
-                if table.kind == .rows { result.rowCount += counts[0] } else { result.referenceCount += counts[0] }
+                switch table.kind {
+                case .rows: result.rowCount += counts[0]
+                case .references: result.referenceCount += counts[0]
+                case .candles: break
+                }
             }
             try execute(
                 "UPDATE \(archiver.place.table("retention_archives")) SET complete = true, row_count = \(result.rowCount), "

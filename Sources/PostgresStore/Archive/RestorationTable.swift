@@ -2,7 +2,7 @@ import PriceStore
 
 /// A table of an archive, the table of the store that its rows go back to, and the SQL for that.
 ///
-/// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references.
+/// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references or candles.
 struct RestorationTable: RestorableSource {
     let kind: ArchiveTable.Kind
     /// Its number in the archive.
@@ -24,6 +24,7 @@ struct RestorationTable: RestorableSource {
     let mayDiffer: Bool
 
     var holdsRows: Bool { kind == .rows }
+    var holdsCandles: Bool { kind == .candles }
     /// Not looked at: tables that do not refer to each other are restored in the order of the archive.
     var hasInsertTriggers: Bool { false }
     var table: String { target.name }
@@ -39,12 +40,12 @@ struct RestorationTable: RestorableSource {
     }
 
     /// A value of the archive as the store's type.
-    private func value(_ name: String, of column: String) -> String {
+    func value(_ name: String, of column: String) -> String {
         newTypes[column].map { "\(name)::\($0)" } ?? name
     }
 
     /// Whether two lists of values are the same in every digit and letter, also where types know no equality.
-    private static func same(_ a: [String], _ b: [String]) -> String {
+    static func same(_ a: [String], _ b: [String]) -> String {
         a.isEmpty ? "TRUE" : "ROW(\(a.joined(separator: ", ")))::text = ROW(\(b.joined(separator: ", ")))::text"
     }
 
@@ -103,6 +104,14 @@ struct RestorationTable: RestorableSource {
             parts.append("(\(either.joined(separator: " OR ")))")
         }
         return parts.joined(separator: " AND ")
+    }
+
+    /// A row of a range that the store does not have.
+    ///
+    /// - Parameter references: the tables with the old values of references that were cleared.
+    func missing(_ rows: ClosedRange<Int64>, _ references: [RestorationTable]) -> SQLFragment {
+        "SELECT 1 FROM \(source) AS a WHERE " + isIn(rows) + " AND NOT EXISTS (SELECT 1 FROM \(target.sql) AS m WHERE "
+            + "\(isSameKey("a")) AND \(isEqual(references))) LIMIT 1"
     }
 
     /// The numbers of archived rows of a condition that the store has as often as the archive: those with the highest numbers, which are

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// A table of an archive, and the table of the store whose rows or references it holds.
+/// A table of an archive, and the table of the store whose rows, references or candles it holds.
 struct ArchiveTable {
     /// What the table holds.
     enum Kind: String {
@@ -8,21 +8,22 @@ struct ArchiveTable {
         case rows
         /// Old and new values of references that were cleared.
         case references
+        /// Old and new values of candles to which rows were added. If there was no candle, all old values are NULL.
+        case candles
     }
 
     let kind: Kind
     let number: Int
     let table: PostgresTable
-    /// The columns of the store's table that are kept: all, or those that a delete can clear.
+    /// The columns that identify a row of the store, or a candle by its group and time; empty: nothing does.
+    let key: [String]
+    /// The columns of the store's table that are kept: all, those that a delete can clear, or those of a candle besides its key.
     let columns: [String]
     /// The archive's table in SQL.
     let sql: String
 
     /// The columns whose values are restored: those that the store does not compute.
     var restored: [String] { columns.filter { table.entity.attribute(named: $0)?.isGenerated != true } }
-
-    /// The columns that identify a row of the store; empty: nothing does.
-    var key: [String] { table.entity.primaryKey }
 
     /// The column that numbers the rows of the archive, in SQL.
     var rowNumber: String { Self.rowNumber(besides: columns).quotedIdentifier }
@@ -34,9 +35,9 @@ struct ArchiveTable {
         return name
     }
 
-    /// The names of the columns in the archive: those of the store, or for references the key, the old and the new values.
+    /// The names of the columns in the archive: those of the store, or the key, the old and the new values.
     static func names(_ kind: Kind, key: [String], columns: [String]) -> [String] {
-        guard kind == .references else { return columns }
+        guard kind != .rows else { return columns }
         return key.indices.map { "key_\($0 + 1)" } + columns.indices.map { "old_\($0 + 1)" }
             + columns.indices.map { "new_\($0 + 1)" }
     }
@@ -71,6 +72,15 @@ final class RowArchiver {
         try found(tables.first { $0.kind == .rows && $0.table.number == table.number })
     }
 
+    /// The archive's table for candles.
+    func candles(of table: CandleTable) throws -> ArchiveTable {
+        try found(
+            tables.first {
+                $0.kind == .candles && $0.table.number == table.table.number && $0.key == table.key
+                    && $0.columns == table.fields
+            })
+    }
+
     /// The archive's table for the references of a table of the store.
     func references(of table: PostgresTable, _ columns: [String]) throws -> ArchiveTable {
         try found(tables.first { $0.kind == .references && $0.table.number == table.number && $0.columns == columns })
@@ -93,25 +103,32 @@ final class RowArchiver {
     func didCommit(_ part: ArchivePart) { if !part.portions.isEmpty { partCount = part.number + 1 } }
 
     /// Makes the tables that deletes can need, in a transaction of its own.
-    func prepare(_ reach: ReachOfDelete, _ connection: PostgresConnection) throws(StoreError) {
+    func prepare(_ reach: ReachOfDelete, _ rollup: Rollup?, _ connection: PostgresConnection) throws(StoreError) {
         var added: [ArchiveTable] = []
-        func add(_ kind: ArchiveTable.Kind, _ table: PostgresTable, _ columns: [String]) {
+        func add(_ kind: ArchiveTable.Kind, _ table: PostgresTable, key: [String]? = nil, _ columns: [String]) {
+            let key = key ?? table.entity.primaryKey
             let isKnown = (tables + added).contains {
-                $0.kind == kind && $0.table.number == table.number && $0.columns == columns
+                $0.kind == kind && $0.table.number == table.number && $0.key == key && $0.columns == columns
             }
             guard !isKnown else { return }
             let number = tables.count + added.count
             added.append(
                 ArchiveTable(
-                    kind: kind, number: number, table: table, columns: columns,
+                    kind: kind, number: number, table: table, key: key, columns: columns,
                     sql: place.table(ArchivePlace.tableName(run, number))))
         }
         for table in reach.losing { add(.rows, table, table.entity.attributes.map(\.name)) }
-        let references: [ClearedReferences]
-        do { references = try connection.clearedReferences(reach) } catch {
+        do {
+            for cleared in try connection.clearedReferences(reach) {
+                add(.references, cleared.table, cleared.columns)
+            }
+            if let rollup {
+                let candles = try CandleTable(rollup, connection)
+                add(.candles, candles.table, key: candles.key, candles.fields)
+            }
+        } catch {
             throw StoreError(error, store: connection.name, doing: "preparing the archive")
         }
-        for cleared in references { add(.references, cleared.table, cleared.columns) }
         guard !added.isEmpty else { return }
         try connection.batch("preparing the archive") {
             for table in added {

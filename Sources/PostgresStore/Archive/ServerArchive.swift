@@ -86,7 +86,7 @@ struct ServerArchive {
 
     /// The tables with the old values of references, for a table with rows.
     func references(of table: RestorationTable) -> [RestorationTable] {
-        table.holdsRows ? tables.filter { !$0.holdsRows && $0.target.number == table.target.number } : []
+        table.holdsRows ? tables.filter { $0.kind == .references && $0.target.number == table.target.number } : []
     }
 }
 
@@ -127,7 +127,7 @@ extension PostgresConnection {
             throw damaged(run, "columns of \(source) are missing")
         }
         // A column that was computed then may have to be written now.
-        let names = kind == .references ? restored : found.compactMap { $0[0] }.filter { $0 != rowNumber }
+        let names = kind != .rows ? restored : found.compactMap { $0[0] }.filter { $0 != rowNumber }
         for column in restored {
             guard let attribute = target.entity.attribute(named: column) else {
                 throw refused(
@@ -138,7 +138,11 @@ extension PostgresConnection {
                     "\(column) of \(target.name) is computed by the store now, and the archive has values for it")
             }
         }
-        guard Set(target.entity.primaryKey) == Set(keyNames) else {
+        let isIdentified =
+            kind == .candles
+            ? keyNames.allSatisfy { target.entity.attribute(named: $0) != nil }
+            : Set(target.entity.primaryKey) == Set(keyNames)
+        guard isIdentified else {
             throw refused("the rows of \(target.name) are identified by other columns than when they were deleted")
         }
         if kind == .rows {
@@ -151,15 +155,22 @@ extension PostgresConnection {
                 )
             }
         }
-        let privilege = kind == .rows ? "INSERT" : "UPDATE"
-        guard
-            try rows(
-                "SELECT has_table_privilege(" + .bound("\(target.number)", "oid") + ", '\(privilege)')"
-            ).first?[0] == "t"
-        else {
+        let privileges =
+            switch kind {
+            case .rows: ["INSERT"]
+            case .references: ["UPDATE"]
+            case .candles: ["SELECT", "UPDATE", "DELETE"]
+            }
+        for privilege in privileges
+        where try rows(
+            "SELECT has_table_privilege(" + .bound("\(target.number)", "oid") + ", '\(privilege)')"
+        ).first?[0] != "t" {
             throw StoreError(
                 .permission, store: name, message: "this user may not restore rows of \(target.name)",
                 engineCode: "SQLSTATE 42501", hint: "GRANT \(privilege) ON \(target.sql) TO the user of the job")
+        }
+        if kind == .candles, let reason = try obstacle(toUndoneCandlesOf: target) {
+            throw StoreError.candlesCannotBeRestored(target.name, reason, .unsupported, store: name)
         }
         // PostgreSQL gives pg_rewrite.ev_type as 2 for UPDATE and 3 for INSERT.
         let rule = try rows(

@@ -41,6 +41,13 @@ struct CandleTable {
         }
     }
 
+    /// The table of the store.
+    var table: PostgresTable { scope.table }
+    /// The columns that identify a candle: its group and its time.
+    var key: [String] { columns.prefix(rollup.key.count).map(\.name) }
+    /// The columns of ``Candle/fields``.
+    var fields: [String] { columns.dropFirst(rollup.key.count).map(\.name) }
+
     /// A list of values of the first columns as a table `made`, with the place of each.
     private func list(_ values: [[StoreValue]]) -> SQLFragment {
         let count = values.first?.count ?? 0
@@ -122,29 +129,42 @@ struct CandleTable {
 
     /// Writes the candles that rows were added to, reads them again, and compares them with the rows.
     ///
-    /// - Parameter deletedCount: how many rows were deleted.
-    func write(_ candles: CandleBuilder, deletedCount: Int) throws {
+    /// - Parameters:
+    ///   - deletedCount: how many rows were deleted.
+    ///   - part: what keeps the candles in an archive; nil: they are not archived.
+    func write(_ candles: CandleBuilder, deletedCount: Int, _ part: ArchivePart?) throws {
         let changes = candles.changes
         func values(_ change: CandleBuilder.Change) throws -> [StoreValue] {
             try self.values(change.key) + change.after.values
         }
+        func returning(_ values: [String]) -> SQLFragment {
+            SQLFragment(part == nil ? "" : " RETURNING \(values.joined(separator: ", "))")
+        }
+        let all = columns.map { scope.column($0.name) }
         var writtenCount = 0
         let new = changes.filter { $0.before == nil }
         if !new.isEmpty {
             let names = columns.map(\.name.quotedIdentifier).joined(separator: ", ")
-            writtenCount += try connection.execute(
-                "INSERT INTO \(scope.table.sql) (\(names)) SELECT \(columns.indices.map(made).joined(separator: ", ")) FROM "
-                    + list(try new.map(values))
-            ).changedCount
+            let insertion =
+                "INSERT INTO \(scope.table.sql) AS \(RowScope.alias) (\(names)) SELECT "
+                + "\(columns.indices.map(made).joined(separator: ", ")) FROM " + list(try new.map(values))
+                + returning(all)
+            writtenCount +=
+                try part?.write(insertion, of: self) ?? connection.execute(insertion).changedCount
         }
         let sets = columns.indices.dropFirst(rollup.key.count).map {
             "\(columns[$0].name.quotedIdentifier) = \(made($0))"
         }.joined(separator: ", ")
         for (isNull, old) in Dictionary(grouping: changes.filter { $0.before != nil }, by: { isNull($0.key) }) {
-            writtenCount += try connection.execute(
-                "UPDATE \(scope.from) SET \(sets) FROM " + list(try old.map(values))
-                    + .all([SQLFragment(isKey(isNull)), span(old.map(\.key))]).whereClause
-            ).changedCount
+            let found = SQLFragment.all([SQLFragment(isKey(isNull)), span(old.map(\.key))])
+            let update =
+                "UPDATE \(scope.from) SET \(sets) FROM " + list(try old.map(values)) + found.whereClause
+                + returning(["made.place"] + all)
+            let before =
+                "SELECT \((["made.place"] + all.dropFirst(rollup.key.count)).joined(separator: ", ")) FROM "
+                + list(try old.map { try self.values($0.key) }) + " JOIN \(scope.from) ON " + found
+            writtenCount +=
+                try part?.write(update, before: before, of: self) ?? connection.execute(update).changedCount
         }
         guard writtenCount == changes.count else { throw CandleError.notAsWritten }
         let written = try stored(changes.map(\.key))
@@ -163,12 +183,19 @@ extension BatchDelete {
         let (from, name) = (scope.from, connection.name)
         let rows = try CandleRows(rollup, of: scope, withKeys: isListed, store: name)
         let table = try CandleTable(rollup, connection)
-        let gone = try connection.execute(
-            rows.query { "DELETE FROM \(from)" + condition.whereClause + " RETURNING " + $0 }, isRepeated: usesOnePlan)
+        let gone: ServerResult
+        if let part {
+            let copies = try part.delete(condition, of: scope, isRepeated: usesOnePlan)
+            gone = try connection.execute(rows.query { "SELECT " + $0 + copies }, isRepeated: usesOnePlan)
+        } else {
+            gone = try connection.execute(
+                rows.query { "DELETE FROM \(from)" + condition.whereClause + " RETURNING " + $0 },
+                isRepeated: usesOnePlan)
+        }
         var made = CandleBuilder(rollup.buckets)
         try connection.refusingCandles {
             try made.add(rows.rows(gone)) { try table.stored($0, lock: " FOR UPDATE OF \(RowScope.alias)") }
-            try table.write(made, deletedCount: gone.rows.count)
+            try table.write(made, deletedCount: gone.rows.count, part)
         }
         if isListed {
             let keys = rows.keys(gone)

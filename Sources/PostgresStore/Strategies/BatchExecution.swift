@@ -26,7 +26,7 @@ extension PostgresWriter {
         } catch {
             throw StoreError(error, store: name, doing: what)
         }
-        if request.archiveRule != nil { try archiver?.prepare(reach, self) }
+        if request.archiveRule != nil { try archiver?.prepare(reach, request.rollup, self) }
         var part: ArchivePart?
         if reach.overridesRules {
             guard request.rollup == nil else {

@@ -35,9 +35,17 @@ package protocol RestorableSource {
     var hasInsertTriggers: Bool { get }
 }
 
-extension RestorableSource {
-    /// An archive without candles.
-    package var holdsCandles: Bool { false }
+extension StoreError {
+    /// The error that rows which became candles cannot be restored.
+    ///
+    /// - Parameter reason: why, as a clause.
+    package static func candlesCannotBeRestored(
+        _ table: String, _ reason: String, _ kind: Kind = .constraint, store: String
+    ) -> StoreError {
+        StoreError(
+            kind, store: store, message: "rows that became candles of \(table) cannot be restored: \(reason)",
+            hint: "nothing of this batch is changed")
+    }
 }
 
 /// The order of a restoration: the last transaction of the run first, and of each first the rows, parents before children,
@@ -107,6 +115,35 @@ package struct RestorationSteps {
                 ? (next.step + 1, 0) : (next.step, next.rows + (last - first + 1))
         }
         return (batch, next)
+    }
+
+    /// Carries out the steps of a transaction. Candles are restored only if no row that became one of them was skipped.
+    ///
+    /// - Parameters:
+    ///   - store: the name of the store, for errors.
+    ///   - restore: restores rows or references.
+    ///   - restoreCandles: restores candles; those of rows that the store has already are not touched.
+    package static func carryOut(
+        _ batch: [RestorationStep], of tables: [some RestorableSource], store: String, _ part: inout RestorationPart,
+        restore: (RestorationStep, inout RestorationPart) throws -> Void,
+        restoreCandles: (ArchivedRows, inout RestorationPart) throws -> Void
+    ) throws {
+        var before = part.insertedAndSkipped
+        for step in batch {
+            if let portion = step.portions.first, tables[portion.table].holdsCandles {
+                let now = part.insertedAndSkipped
+                guard now.skipped == before.skipped else {
+                    throw StoreError.candlesCannotBeRestored(
+                        tables[portion.table].table,
+                        part.skipped.last?.reason ?? "rows that became candles were skipped",
+                        store: store)
+                }
+                if now.inserted > before.inserted { try restoreCandles(portion, &part) }
+            } else {
+                try restore(step, &part)
+            }
+            if !step.joinsNext { before = part.insertedAndSkipped }
+        }
     }
 
     /// Tables in groups, so that a row refers only to rows of its own group and of those before it.

@@ -328,35 +328,24 @@ struct RestorationTable: RestorableSource {
         columns.map { "r.\(("old_" + $0).quotedIdentifier) IS NULL" }.joined(separator: " AND ")
     }
 
-    /// Whether the store has a candle with the key of an archived one, and in one of its states.
-    ///
-    /// - Parameter state: `old_` or `new_`; nil: in any state.
-    private func hasCandle(_ state: String?) -> String {
-        let isKey = key.map { "m.\($0.quotedIdentifier) IS r.\($0.quotedIdentifier)" }
-        let isState = state.map { state in
-            columns.map { Self.same("m.\($0.quotedIdentifier)", "r.\((state + $0).quotedIdentifier)") }
-        }
-        return
-            "EXISTS (SELECT 1 FROM \(target) AS m WHERE \((isKey + (isState ?? [])).joined(separator: " AND ")))"
-    }
-
-    /// Whether the store has for an archived candle what it had before.
-    private var isAsBefore: String { "CASE WHEN \(wasMade) THEN NOT \(hasCandle(nil)) ELSE \(hasCandle("old_")) END" }
-
     /// The archived candles of some rows, each with its `row`, the `first` row about the same candle, `is_made` (there was no candle
-    /// before), `is_written` (the store's candle is as this row or a later one left it), `is_before` (or as it was before), and
-    /// `follows` (no other change was between this row and the one before).
+    /// before), `is_written` (the store's candle is as this row or a later one left it), and `follows` (no other change was between this
+    /// row and the one before).
     func candleStates(in ranges: [ClosedRange<Int64>]) -> String {
         let places = ranges.map { "r.\(rowID) BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
         let follows = columns.map {
             Self.same("r.\(("old_" + $0).quotedIdentifier)", "lag(r.\(("new_" + $0).quotedIdentifier)) OVER before")
         }
+        let isWritten =
+            key.map { "m.\($0.quotedIdentifier) IS r.\($0.quotedIdentifier)" }
+            + columns.map { Self.same("m.\($0.quotedIdentifier)", "r.\(("new_" + $0).quotedIdentifier)") }
         let keys = key.indices.map { "k\($0)" }.joined(separator: ", ")
         return """
             SELECT row, first_value(row) OVER candle AS first, is_made, max(is_written) OVER (candle ROWS BETWEEN CURRENT ROW
-                AND UNBOUNDED FOLLOWING) AS is_written, is_before, follows
+                AND UNBOUNDED FOLLOWING) AS is_written, follows
             FROM (SELECT r.\(rowID) AS row, \(key.enumerated().map { "r.\($1.quotedIdentifier) AS k\($0)" }.joined(separator: ", ")),
-                \(wasMade) AS is_made, \(hasCandle("new_")) AS is_written, \(isAsBefore) AS is_before,
+                \(wasMade) AS is_made,
+                EXISTS (SELECT 1 FROM \(target) AS m WHERE \(isWritten.joined(separator: " AND "))) AS is_written,
                 \(follows.joined(separator: " AND ")) AS follows
                 FROM \(source) AS r WHERE \(places.joined(separator: " OR "))
                 WINDOW before AS (PARTITION BY \(list(key, "r.")) ORDER BY r.\(rowID)))
@@ -366,23 +355,6 @@ struct RestorationTable: RestorableSource {
 
     /// Whether there was no candle before, by the number of the row in the archive.
     var candleWasMade: String { "SELECT \(wasMade) FROM \(source) AS r WHERE r.\(rowID) = ?1" }
-
-    /// Whether the store has for an archived candle what it had before, or has one that was deleted later, by the number of the row
-    /// in the archive.
-    ///
-    /// - Parameter rows: the table with the deleted rows of the same table of the store; nil: there is none.
-    func candleIsAsBefore(_ rows: RestorationTable?) -> String {
-        guard let rows else { return "SELECT \(isAsBefore) FROM \(source) AS r WHERE r.\(rowID) = ?1" }
-        let isKey = key.flatMap { key in
-            ["a", "m"].map { "\($0).\(key.quotedIdentifier) IS r.\(key.quotedIdentifier)" }
-        }
-        let isSame = columns.map { Self.same("a.\($0.quotedIdentifier)", "m.\($0.quotedIdentifier)") }
-        return """
-            SELECT CASE WHEN \(isAsBefore) THEN 1 ELSE EXISTS (SELECT 1 FROM \(target) AS m CROSS JOIN \(rows.source) AS a
-                WHERE \((isKey + isSame).joined(separator: " AND "))) END
-            FROM \(source) AS r WHERE r.\(rowID) = ?1
-            """
-    }
 
     /// Deletes a candle if it is as the run has written it, by the number of the row in the archive.
     var candleDelete: String { "DELETE FROM \(target) WHERE \(isWritten)" }

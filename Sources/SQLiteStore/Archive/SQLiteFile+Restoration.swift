@@ -27,7 +27,7 @@ extension AttachedArchive {
     fileprivate func counts(_ known: KnownRows, _ db: Database) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
         let states = try CandleStates(self, known, connection, db)
-        counts.add(states)
+        states.add(to: &counts)
         for (number, table) in tables.enumerated() {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
             for rows in table.holdsCandles ? [] : parts.joinedRows(of: number) {
@@ -45,9 +45,7 @@ extension AttachedArchive {
             counts[index].presentCount += try known.count(table, .present, db)
             counts[index].conflictCount += try known.count(table, .conflict, db)
         }
-        for index in counts.indices {
-            counts[index].conflictCount -= states.freedCounts[counts[index].table] ?? 0
-        }
+        states.removeFreed(from: &counts)
         return counts
     }
 }

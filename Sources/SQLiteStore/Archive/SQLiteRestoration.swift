@@ -44,7 +44,7 @@ final class SQLiteRestoration: Restoration {
             )
         }
         var tables = archive.parts.emptyCounts(of: archive.tables)
-        tables.add(candles)
+        candles.add(to: &tables)
         self.tables = tables
     }
 
@@ -68,22 +68,10 @@ final class SQLiteRestoration: Restoration {
                     defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
                     // A value would be changed to the type that a column has by now.
                     try writer.catalog.confirm(db)
-                    var before = part.insertedAndSkipped
-                    for step in batch {
-                        if let portion = step.portions.first, archive.tables[portion.table].holdsCandles {
-                            let now = part.insertedAndSkipped
-                            guard now.skipped == before.skipped else {
-                                throw StoreError(
-                                    .constraint, store: writer.name,
-                                    message:
-                                        "rows that became candles of \(archive.tables[portion.table].table) cannot be "
-                                        + "restored: \(part.skipped.last?.reason ?? reason)")
-                            }
-                            try restoreCandles(portion, hasInserted: now.inserted > before.inserted, &part, db)
-                        } else {
-                            try restore(step, &part, db)
-                        }
-                        if !step.joinsNext { before = part.insertedAndSkipped }
+                    try RestorationSteps.carryOut(batch, of: archive.tables, store: writer.name, &part) {
+                        try restore($0, &$1, db)
+                    } restoreCandles: {
+                        try restoreCandles($0, &$1, db)
                     }
                 }
             }
@@ -414,31 +402,21 @@ final class SQLiteRestoration: Restoration {
     // MARK: Candles
 
     /// Gives candles the values that they had before rows were added to them, and deletes those that were made then.
-    ///
-    /// - Parameter hasInserted: whether these rows were not in the store: then the candles must be as the run has left them.
-    private func restoreCandles(
-        _ portion: ArchivedRows, hasInserted: Bool, _ part: inout RestorationPart, _ db: Database
-    ) throws {
+    private func restoreCandles(_ portion: ArchivedRows, _ part: inout RestorationPart, _ db: Database) throws {
         let table = archive.tables[portion.table]
         let wasMade = try db.cachedStatement(sql: table.candleWasMade)
-        let isAsBefore = try db.cachedStatement(sql: table.candleIsAsBefore(archive.rows(of: table)))
         for row in portion.rows.reversed() {
             let isMade = try Bool.fetchOne(wasMade, arguments: [row]) ?? false
             let change = try db.cachedStatement(sql: isMade ? table.candleDelete : table.candleUpdate)
             try change.execute(arguments: [row])
+            guard db.changesCount == 1 else {
+                throw StoreError.candlesCannotBeRestored(
+                    table.table, "one of them was changed during the undo", store: writer.name)
+            }
             // It may have been changed by an earlier transaction of the run, too: then it counts there.
-            let isRepeated = candles.repeated[portion.table]?.contains(row) ?? false
-            if db.changesCount == 1 {
-                guard !isRepeated else { continue }
-                part.note(table.table) {
-                    if isMade { $0.deletedCandleCount += 1 } else { $0.restoredCandleCount += 1 }
-                }
-            } else if try hasInserted || !isRepeated && Bool.fetchOne(isAsBefore, arguments: [row]) != true {
-                throw StoreError(
-                    .constraint, store: writer.name,
-                    message:
-                        "a candle of \(table.table) was changed during the undo, so the rows that became it are not restored"
-                )
+            if candles.repeated[portion.table]?.contains(row) == true { continue }
+            part.note(table.table) {
+                if isMade { $0.deletedCandleCount += 1 } else { $0.restoredCandleCount += 1 }
             }
         }
     }

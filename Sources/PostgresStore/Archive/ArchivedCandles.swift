@@ -1,0 +1,68 @@
+import PriceStore
+
+extension CandleStates {
+    /// So many candles are held at a time.
+    private static let rowsAtATime = 10_000
+
+    init(_ archive: ServerArchive, _ connection: PostgresConnection) throws {
+        self = try connection.snapshot {
+            var states = CandleStates()
+            let parts = try archive.parts.filter { part in
+                try part.contains { archive.tables[$0.table].holdsCandles } && !archive.hasRows(part, connection)
+            }
+            for (number, table) in archive.tables.enumerated() where table.holdsCandles {
+                try states.add(table, number, parts.joinedRows(of: number), connection)
+            }
+            for number in Set(parts.joined().map(\.table)) where archive.tables[number].holdsRows {
+                let table = archive.tables[number]
+                // Nothing tells which row of a table without a key uses the place of another.
+                guard !table.key.isEmpty else { continue }
+                let candles = archive.tables.filter { $0.holdsCandles && $0.target.number == table.target.number }
+                for rows in parts.joinedRows(of: number) {
+                    let found = try connection.rows(
+                        table.conflicts(rows, archive.references(of: table), besides: candles)
+                    ).first?.compactMap { $0.flatMap { Int($0) } }
+                    states.addConflicts(found?.first ?? 0, freed: found?.last ?? 0, in: table.table)
+                }
+            }
+            return states
+        }
+    }
+
+    private mutating func add(
+        _ table: RestorationTable, _ number: Int, _ ranges: [ClosedRange<Int64>], _ connection: PostgresConnection
+    ) throws {
+        guard !ranges.isEmpty else { return }
+        try connection.execute("DECLARE retention_candles NO SCROLL CURSOR FOR " + table.candleStates(ranges))
+        var found: ArraySlice<[String?]> = []
+        var isEnd = false
+        try add(number, of: table.table) {
+            if found.isEmpty, !isEnd {
+                found = try connection.rows(SQLFragment("FETCH \(Self.rowsAtATime) FROM retention_candles"))[...]
+                isEnd = found.count < Self.rowsAtATime
+            }
+            guard let row = found.popFirst(), let place = row[0].flatMap({ Int64($0) }),
+                let first = row[1].flatMap({ Int64($0) })
+            else { return nil }
+            return ArchivedCandle(
+                row: place, first: first, isMade: row[2] == "t", isWritten: row[3] == "t", follows: row[4] == "t")
+        }
+        try connection.execute("CLOSE retention_candles")
+    }
+}
+
+extension ServerArchive {
+    /// Whether the store has all rows of a transaction.
+    fileprivate func hasRows(_ part: [ArchivedRows], _ connection: PostgresConnection) throws -> Bool {
+        try part.allSatisfy { portion in
+            let table = tables[portion.table]
+            guard table.holdsRows else { return true }
+            guard table.key.isEmpty else {
+                return try !connection.exists(table.missing(portion.rows, references(of: table)))
+            }
+            return try hasRestored(table, portion.rows, connection)
+                && connection.count("SELECT count(*) FROM (" + present(table, portion.rows) + ") AS found")
+                    == portion.rows.count
+        }
+    }
+}

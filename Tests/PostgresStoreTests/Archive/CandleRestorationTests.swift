@@ -1,0 +1,169 @@
+import PostgresCluster
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+/// Rows of a server that became candles are restored, and the candles are what they were before.
+@Suite(.needsPostgres)
+struct CandleRestorationTests {
+    typealias Kind = PostgresCandleTests.Kind
+
+    /// The candles of the first four hours become candles of four hours.
+    private static func long(_ kind: Kind) -> SurveyRequest {
+        var request = kind.request()
+        request.entity = "candle"
+        request.date = DateAttribute(name: "time", encoding: kind.encoding)
+        request.cutoff = at("2026-01-01").advanced(byMicroseconds: 4 * 3_600_000_000)
+        let rollup = Rollup(
+            target: "long_candle", buckets: CandleBuckets(.minutes(240), zone: .utc), groupedBy: ["symbol"],
+            source: .candles(CandleNames()), names: CandleNames(), date: request.date)
+        request.rollup = rollup
+        request.filter = rollup.isPriced
+        return request
+    }
+
+    /// A store with ticks, candles of an hour of half of the ticks, and a table for candles of four hours.
+    private func store(_ kind: Kind, _ seed: Int = 1) throws -> ArchivedDatabase {
+        let store = try ArchivedDatabase(kind.make(seed))
+        let writer = try store.database.writer()
+        for request in [kind.request(), Self.long(kind)] {
+            let source = try #require(try writer.entity(named: request.entity))
+            try writer.createCandles(try #require(request.rollup), of: source)
+        }
+        var first = kind.request()
+        first.filter = first.filter && .compare("price", .less, .real(kind == .integers ? 500_000 : 5))
+        let deletion = try writer.deletion(of: first)
+        while try deletion.deleteNext(DeletionBounds(rows: 50)).hasMore {}
+        return store
+    }
+
+    private func count(_ store: ArchivedDatabase) throws -> Int {
+        let counts = try store.database.run(
+            "SELECT (SELECT count(*) FROM tick) + (SELECT coalesce(sum(count), 0) FROM candle) "
+                + "+ (SELECT coalesce(sum(count), 0) FROM long_candle)")
+        return Int(counts[0]) ?? 0
+    }
+
+    /// Candles to longer ones first, then ticks to candles: late ones make candles again that have just become longer ones.
+    @Test(arguments: Kind.possible, 1...2 as ClosedRange<Int>)
+    func anUndoGivesTheStoreBackAndEachPartLosesNothing(_ kind: Kind, _ seed: Int) throws {
+        let store = try store(kind, seed)
+        let before = try store.contents()
+        #expect(try count(store) == 400)
+        let result = try store.delete([Self.long(kind), kind.request()], batchRows: seed * 9)
+        let after = try store.contents()
+        #expect(try count(store) == 400 && after != before)
+        #expect(try #require(result).rowCount > 150)
+
+        let dry = try store.database.reader().restorable(store.request())
+        #expect(try store.contents() == after)
+        #expect(
+            dry.allSatisfy { $0.changedCandleCount + $0.blockedCount + $0.conflictCount + $0.presentCount == 0 },
+            "\(dry)")
+        // An undo that is stopped after each part goes on.
+        var done = RestoredTable()
+        for _ in 0..<1000 {
+            let restoration = try store.database.writer().restoration(of: store.request())
+            #expect(
+                restoration.tables.allSatisfy { $0.changedCandleCount + $0.blockedCount == 0 }, "\(restoration.tables)")
+            var part = RestorationPart()
+            while part.hasMore, part.insertedAndSkipped.inserted == 0 { part = try restoration.restoreNext(rows: 40) }
+            for counts in part.tables.values { done.add(counts) }
+            #expect(try count(store) == 400)
+            guard part.hasMore else { break }
+        }
+        #expect(try store.contents() == before)
+        #expect(done.deletedCandleCount == dry.reduce(0) { $0 + $1.deletedCandleCount } && done.deletedCandleCount > 5)
+        #expect(
+            done.restoredCandleCount == dry.reduce(0) { $0 + $1.restoredCandleCount } && done.restoredCandleCount > 5)
+        #expect(done.restoredCount == result?.rowCount && done.skippedCount == 0)
+
+        let again = try store.undo().total
+        #expect(
+            again.presentCount == result?.rowCount
+                && again.restoredCount + again.deletedCandleCount + again.restoredCandleCount == 0)
+        #expect(try store.contents() == before)
+    }
+
+    @Test(arguments: [
+        "UPDATE candle SET close = close + 1 WHERE ctid = (SELECT max(ctid) FROM candle)",
+        "DELETE FROM candle WHERE ctid = (SELECT max(ctid) FROM candle)",
+        "UPDATE candle SET count = count + 1 WHERE ctid = (SELECT max(ctid) FROM candle WHERE symbol IS NULL)",
+    ])
+    func aCandleThatWasChangedSinceIsFound(_ sql: String) throws {
+        let store = try store(.byDate)
+        try store.delete([Self.long(.byDate), Kind.byDate.request()], batchRows: 20)
+        try store.database.run(sql)
+        let tables = try store.database.reader().restorable(store.request())
+        #expect(tables.map(\.changedCandleCount).reduce(0, +) == 1, "\(tables)")
+        let restoration = try store.database.writer().restoration(of: store.request())
+        #expect(restoration.tables.map(\.changedCandleCount).reduce(0, +) == 1)
+        // The part with this candle is not restored, whoever asks.
+        #expect(throws: StoreError.self) { try store.undo() }
+        #expect(try count(store) != 0)
+    }
+
+    /// Only the longer candles are undone: then the candles that late ticks have made again are in the way.
+    @Test func rowsThatBecameCandlesAreNotSkipped() throws {
+        let store = try store(.integers)
+        // The candles' key is their identity, so that one in the way is seen.
+        try store.database.run("UPDATE tick SET symbol = 'c' WHERE symbol IS NULL")
+        try store.database.run("ALTER TABLE tick ALTER COLUMN symbol SET NOT NULL")
+        try store.database.run("UPDATE candle SET symbol = 'c' WHERE symbol IS NULL")
+        try store.database.run("ALTER TABLE candle ALTER COLUMN symbol SET NOT NULL, ADD PRIMARY KEY (symbol, time)")
+        let before = try store.contents()
+        try store.delete([Self.long(.integers), Kind.integers.request()], batchRows: 20)
+        let after = try store.contents()
+        let blocked = try store.database.reader().restorable(store.request(["r0"]))
+        #expect(
+            blocked.first { $0.table == "public.candle" || $0.table == "candle" }?.blockedCount ?? 0 > 0, "\(blocked)")
+        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
+        #expect(try count(store) == 400)
+        #expect(try store.contents()["tick"] == after["tick"])
+        // The ticks first, and then the longer candles.
+        try store.undo(rules: ["r1"])
+        try store.undo(rules: ["r0"])
+        #expect(try store.contents() == before)
+    }
+
+    /// Two rules make candles in one table: the first cannot be undone without the second.
+    @Test func candlesToWhichAnotherRuleAddedAreFound() throws {
+        let store = try store(.numeric)
+        let before = try store.contents()
+        var first = Kind.numeric.request()
+        first.filter = first.filter && .compare("price", .less, .real(7.5))
+        try store.delete([first, Kind.numeric.request()], batchRows: 40)
+        #expect(try store.database.run("SELECT count(*) FROM tick") == ["0"])
+        let tables = try store.database.reader().restorable(store.request(["r0"]))
+        #expect(tables.map(\.changedCandleCount).reduce(0, +) > 5, "\(tables)")
+        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
+        #expect(try count(store) == 400)
+        try store.undo(rules: ["r1"])
+        try store.undo(rules: ["r0"])
+        #expect(try store.contents() == before)
+    }
+
+    @Test(arguments: [
+        (
+            "CREATE TABLE note (s text, t timestamptz, FOREIGN KEY (s, t) REFERENCES candle (symbol, time))",
+            "rows of note refer to candles of candle"
+        ),
+        (
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN RETURN NULL; END'; "
+                + "CREATE TRIGGER wrong AFTER DELETE ON candle FOR EACH ROW EXECUTE FUNCTION f()",
+            "the trigger wrong of candle changes"
+        ),
+        ("CREATE RULE wrong AS ON DELETE TO candle DO INSTEAD NOTHING", "the rule wrong of candle changes"),
+    ])
+    func candlesThatCouldNotBeTakenBackAreAnObstacle(_ sql: String, _ message: String) throws {
+        let store = try store(.byDate)
+        var request = Kind.byDate.request()
+        request.archiveRule = "r0"
+        #expect(try store.database.reader().archiveObstacle(of: request) == nil)
+        try store.delete([request])
+        try store.database.run(script: sql)
+        #expect(try store.database.reader().archiveObstacle(of: request)?.contains(message) == true)
+        #expect(throws: StoreError.self) { try store.database.reader().restorable(store.request()) }
+    }
+}
