@@ -180,6 +180,36 @@ struct PostgresRollupTests {
         #expect(left == right)
     }
 
+    /// A local time says nothing of the second of two hours that clocks repeat.
+    @Test(arguments: [("timestamp(3)", 78), ("timestamptz", 0)])
+    func aRepeatedHourInWhichABucketBeginsIsRefused(_ type: String, _ status: Int32) throws {
+        let server = try plain(
+            "CREATE TABLE tick (id int PRIMARY KEY, at \(type), price int); INSERT INTO tick VALUES (1, '2025-11-02T00:30', 1)"
+        )
+        let job = try LaunchedJob(
+            "",
+            policy: """
+                version: 1
+                store: \(server.url)
+                timezone: America/New_York
+                rules:
+                  - name: ticks
+                    entity: tick
+                    date_attribute: at
+                    max_age: 1d
+                    allow_empty: true
+                    rollup: { into: candle, every: 2h, price: price }
+
+                """)
+        for command in ["check", "run"] {
+            let end = try job.launch([command])
+            let text = (end.output + end.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
+            #expect(
+                end.status == status && text.contains("the clocks of America/New_York repeat") == (status == 78),
+                "\(end)")
+        }
+    }
+
     private func numbers(_ line: String) -> [String] {
         line.split(separator: "|", omittingEmptySubsequences: false).map { value in
             Double(value).map { "\($0)" } ?? String(value)

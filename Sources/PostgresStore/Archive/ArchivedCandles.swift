@@ -4,11 +4,12 @@ extension CandleStates {
     /// So many candles are held at a time.
     private static let rowsAtATime = 10_000
 
-    init(_ archive: ServerArchive, _ connection: PostgresConnection) throws {
+    init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresConnection) throws {
         self = try connection.snapshot {
             var states = CandleStates()
             let parts = try archive.parts.filter { part in
-                try part.contains { archive.tables[$0.table].holdsCandles } && !archive.hasRows(part, connection)
+                try part.contains { archive.tables[$0.table].holdsCandles }
+                    && !archive.hasRows(part, restored, connection)
             }
             for (number, table) in archive.tables.enumerated() where table.holdsCandles {
                 try states.add(table, number, parts.joinedRows(of: number), connection)
@@ -17,12 +18,15 @@ extension CandleStates {
                 let table = archive.tables[number]
                 // Nothing tells which row of a table without a key uses the place of another.
                 guard !table.key.isEmpty else { continue }
-                let candles = archive.tables.filter { $0.holdsCandles && $0.target.number == table.target.number }
+                let freed = archive.tables.enumerated().filter {
+                    $1.holdsCandles && $1.target.number == table.target.number
+                }.map { $1.isMade(in: parts.joinedRows(of: $0)) }
                 for rows in parts.joinedRows(of: number) {
                     let found = try connection.rows(
-                        table.conflicts(rows, archive.references(of: table), besides: candles)
+                        table.conflicts(rows, archive.references(of: table), isFreed: .any(freed))
                     ).first?.compactMap { $0.flatMap { Int($0) } }
-                    states.addConflicts(found?.first ?? 0, freed: found?.last ?? 0, in: table.table)
+                    guard let found, found.count == 3 else { continue }
+                    states.addConflicts(found[0], freed: found[1], freedEqual: found[2], in: table.table)
                 }
             }
             return states
@@ -53,16 +57,15 @@ extension CandleStates {
 
 extension ServerArchive {
     /// Whether the store has all rows of a transaction.
-    fileprivate func hasRows(_ part: [ArchivedRows], _ connection: PostgresConnection) throws -> Bool {
+    fileprivate func hasRows(
+        _ part: [ArchivedRows], _ restored: RestoredRows, _ connection: PostgresConnection
+    ) throws -> Bool {
         try part.allSatisfy { portion in
             let table = tables[portion.table]
             guard table.holdsRows else { return true }
-            guard table.key.isEmpty else {
-                return try !connection.exists(table.missing(portion.rows, references(of: table)))
-            }
-            return try hasRestored(table, portion.rows, connection)
-                && connection.count("SELECT count(*) FROM (" + present(table, portion.rows) + ") AS found")
-                    == portion.rows.count
+            return table.key.isEmpty
+                ? try portion.rows.allSatisfy(restored.rows(of: table).contains)
+                : try !connection.exists(table.missing(portion.rows, references(of: table)))
         }
     }
 }

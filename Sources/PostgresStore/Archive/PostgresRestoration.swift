@@ -11,6 +11,7 @@ final class PostgresRestoration: Restoration {
     private let archive: ServerArchive
     private let writer: PostgresWriter
     private let isDistributed: Bool
+    private let restored: RestoredRows
     /// What the store has of the candles.
     private let candles: CandleStates
     private var steps: RestorationSteps
@@ -21,7 +22,8 @@ final class PostgresRestoration: Restoration {
         self.archive = archive
         self.writer = writer
         rules = archive.rules
-        candles = try CandleStates(archive, writer)
+        restored = RestoredRows(archive, writer)
+        candles = try CandleStates(archive, restored, writer)
         var tables = archive.parts.emptyCounts(of: archive.tables)
         candles.add(to: &tables)
         self.tables = tables
@@ -87,10 +89,9 @@ final class PostgresRestoration: Restoration {
     private func restoredBefore(_ portion: ArchivedRows, _ part: inout RestorationPart) throws -> Set<Int64> {
         let table = archive.tables[portion.table]
         guard table.key.isEmpty else { return [] }
-        guard try archive.hasRestored(table, portion.rows, writer) else { return [] }
-        let rows = try writer.rows(archive.present(table, portion.rows))
-        part.note(table.table) { $0.presentCount += rows.count }
-        return Set(rows.compactMap { $0[0].flatMap { Int64($0) } })
+        let rows = try Set(portion.rows.filter(restored.rows(of: table).contains))
+        if !rows.isEmpty { part.note(table.table) { $0.presentCount += rows.count } }
+        return rows
     }
 
     /// Remembers that rows without a key were restored, all but some.
@@ -161,7 +162,7 @@ final class PostgresRestoration: Restoration {
             guard !table.key.isEmpty else { continue }
             let found = try writer.rows(
                 "SELECT a.\(table.rowNumber), \(table.isEqual(archive.references(of: table))) FROM \(table.source) AS a "
-                    + "JOIN \(table.target.sql) AS m ON \(table.isSameKey("a")) WHERE " + table.isIn(portion.rows))
+                    + "\(table.join("a")) WHERE " + table.isIn(portion.rows))
             for row in found {
                 guard let number = row[0].flatMap({ Int64($0) }) else { continue }
                 known[index].insert(number)
@@ -310,8 +311,8 @@ final class PostgresRestoration: Restoration {
         func change(_ statement: SQLFragment) throws -> [Int64] {
             try writer.rows(statement).compactMap { $0[0].flatMap { Int64($0) } }
         }
-        let deleted = try change(table.candleDelete(portion.rows))
-        let restored = try change(table.candleUpdate(portion.rows))
+        let deleted = try table.candleDeletes(portion.rows).flatMap(change)
+        let restored = try table.candleUpdates(portion.rows).flatMap(change)
         guard try deleted.count + restored.count == writer.count(table.candleCount(portion.rows)) else {
             throw StoreError.candlesCannotBeRestored(
                 table.table, "one of them was changed during the undo", store: writer.name)
@@ -402,29 +403,11 @@ extension ServerFault {
 }
 
 extension ServerArchive {
-    /// Whether an undo has restored rows of a range.
-    func hasRestored(
-        _ table: RestorationTable, _ rows: ClosedRange<Int64>, _ connection: PostgresConnection
-    ) throws -> Bool {
-        try connection.exists(
-            "SELECT 1 FROM \(table.source) AS a WHERE " + isRestored(table) + " AND " + table.isIn(rows) + " LIMIT 1")
-    }
-
-    private func isRestored(_ table: RestorationTable) -> SQLFragment {
-        "EXISTS (SELECT 1 FROM \(place.table("retention_restored")) AS done "
-            + "WHERE done.run = " + .bound(run, "text") + " AND done.table_number = \(table.number) "
-            + "AND a.\(table.rowNumber) BETWEEN done.first_row AND done.last_row)"
-    }
-
-    /// A query for the numbers of a table's rows in a range that an undo has restored, and that the store still has.
-    func present(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
-        table.stored(isRestored(table)) + " AND a.number BETWEEN \(rows.lowerBound) AND \(rows.upperBound)"
-    }
-
     /// Compares all rows with the store.
     fileprivate func counts(_ connection: PostgresConnection) throws -> [RestorableTable] {
         var counts = parts.emptyCounts(of: tables)
-        let candles = try CandleStates(self, connection)
+        let restored = RestoredRows(self, connection)
+        let candles = try CandleStates(self, restored, connection)
         candles.add(to: &counts)
         for (number, table) in tables.enumerated() where !table.holdsCandles {
             guard let index = counts.firstIndex(where: { $0.table == table.table }) else { continue }
@@ -436,13 +419,12 @@ extension ServerArchive {
                     counts[index].referenceCount += row[0]
                     counts[index].skippedReferenceCount += row[1]
                 } else if table.key.isEmpty {
-                    counts[index].presentCount += try connection.count(
-                        "SELECT count(*) FROM (" + present(table, rows) + ") AS found")
+                    counts[index].presentCount += try restored.rows(of: table).count(where: rows.contains)
                 } else {
                     let row =
                         try connection.rows(
                             "SELECT count(*), count(*) FILTER (WHERE \(table.isEqual(references(of: table)))) FROM \(table.source) AS a "
-                                + "JOIN \(table.target.sql) AS m ON \(table.isSameKey("a")) WHERE " + table.isIn(rows)
+                                + "\(table.join("a")) WHERE " + table.isIn(rows)
                         ).first?.map { $0.flatMap { Int($0) } ?? 0 } ?? []
                     guard row.count == 2 else { continue }
                     counts[index].presentCount += row[1]
@@ -471,6 +453,34 @@ extension ServerArchive {
             + "count(*) FILTER (WHERE m.\(first) IS NULL AND NOT \(isArchived) AND (\(wasCleared))) "
             + "FROM \(table.source) AS r LEFT JOIN \(table.target.sql) AS m ON \(table.isSameKey("r")) WHERE "
             + table.isIn(rows, alias: "r")
+    }
+}
+
+/// The rows of tables without a key that an undo has restored before, and that the store still has: nothing else tells them from equal
+/// ones.
+final class RestoredRows {
+    private let archive: ServerArchive
+    private let connection: PostgresConnection
+    private var found: [Int: Set<Int64>] = [:]
+
+    init(_ archive: ServerArchive, _ connection: PostgresConnection) {
+        self.archive = archive
+        self.connection = connection
+    }
+
+    /// The numbers of the rows of a table, as they were when it was first asked for.
+    func rows(of table: RestorationTable) throws -> Set<Int64> {
+        if let found = found[table.number] { return found }
+        let done =
+            "FROM \(archive.place.table("retention_restored")) AS done WHERE done.run = "
+            + SQLFragment.bound(archive.run, "text")
+            + " AND done.table_number = \(table.number)"
+        let isRestored =
+            "EXISTS (SELECT 1 " + done + " AND a.\(table.rowNumber) BETWEEN done.first_row AND done.last_row)"
+        let rows = try connection.exists("SELECT 1 " + done) ? connection.rows(table.stored(isRestored)) : []
+        let numbers = Set(rows.compactMap { $0[0].flatMap { Int64($0) } })
+        found[table.number] = numbers
+        return numbers
     }
 }
 

@@ -54,9 +54,52 @@ struct RestorationTable: RestorableSource {
         holdsRows ? key.map(\.quotedIdentifier) : key.indices.map { "key_\($0 + 1)" }
     }
 
+    /// A way in which two rows can have the same key: some parts of it are NULL in both. An index is used for `=` and for `IS NULL`.
+    struct SameKey {
+        var equal: [String] = []
+        var keptIsNull: [String] = []
+        var storedIsNull: [String] = []
+
+        var condition: String { (equal + keptIsNull + storedIsNull).joined(separator: " AND ") }
+    }
+
+    /// All ways in which the archived row `a` and the store's row `m` can have the same key: one where no part may be NULL.
+    func sameKeys(_ a: String, _ m: String = "m") -> [SameKey] {
+        zip(archivedKey, key).reduce([SameKey()]) { ways, part in
+            let (kept, stored) = ("\(a).\(part.0)", "\(m).\(part.1.quotedIdentifier)")
+            let isRequired = target.entity.attribute(named: part.1)?.isRequired == true
+            return ways.flatMap { way in
+                var (equal, null) = (way, way)
+                equal.equal.append("\(kept) = \(stored)")
+                null.keptIsNull.append("\(kept) IS NULL")
+                null.storedIsNull.append("\(stored) IS NULL")
+                return isRequired ? [equal] : [equal, null]
+            }
+        }
+    }
+
     /// The condition that the key of two rows is the same.
     func isSameKey(_ a: String, _ m: String = "m") -> String {
-        zip(archivedKey, key).map { "\(a).\($0) = \(m).\($1.quotedIdentifier)" }.joined(separator: " AND ")
+        let ways = sameKeys(a, m).map(\.condition)
+        return ways.count == 1 ? ways[0] : "(\(ways.joined(separator: " OR ")))"
+    }
+
+    /// Joins the archived row `a` with the store's row `m` that has its key.
+    func join(_ a: String) -> String {
+        let ways = sameKeys(a).map(\.condition)
+        guard ways.count > 1 else { return "JOIN \(target.sql) AS m ON \(isSameKey(a))" }
+        let rows = ways.map { "SELECT * FROM \(target.sql) AS m WHERE \($0)" }
+        return "CROSS JOIN LATERAL (\(rows.joined(separator: " UNION ALL "))) AS m"
+    }
+
+    /// The condition that the store has a row `m` with the key of the archived row `a`, and one more condition.
+    func hasRow(_ a: String, where condition: String) -> String {
+        let ways = sameKeys(a).map { way in
+            let found = (way.equal + way.storedIsNull + [condition]).joined(separator: " AND ")
+            return (way.keptIsNull + ["EXISTS (SELECT 1 FROM \(target.sql) AS m WHERE \(found))"]).joined(
+                separator: " AND ")
+        }
+        return "(\(ways.joined(separator: " OR ")))"
     }
 
     // MARK: Rows
@@ -110,8 +153,8 @@ struct RestorationTable: RestorableSource {
     ///
     /// - Parameter references: the tables with the old values of references that were cleared.
     func missing(_ rows: ClosedRange<Int64>, _ references: [RestorationTable]) -> SQLFragment {
-        "SELECT 1 FROM \(source) AS a WHERE " + isIn(rows) + " AND NOT EXISTS (SELECT 1 FROM \(target.sql) AS m WHERE "
-            + "\(isSameKey("a")) AND \(isEqual(references))) LIMIT 1"
+        "SELECT 1 FROM \(source) AS a WHERE " + isIn(rows)
+            + " AND NOT \(hasRow("a", where: isEqual(references))) LIMIT 1"
     }
 
     /// The numbers of archived rows of a condition that the store has as often as the archive: those with the highest numbers, which are

@@ -106,7 +106,7 @@ final class RowArchiver {
     func prepare(_ reach: ReachOfDelete, _ rollup: Rollup?, _ connection: PostgresConnection) throws(StoreError) {
         var added: [ArchiveTable] = []
         func add(_ kind: ArchiveTable.Kind, _ table: PostgresTable, key: [String]? = nil, _ columns: [String]) {
-            let key = key ?? table.entity.primaryKey
+            let key = key ?? table.rowKey
             let isKnown = (tables + added).contains {
                 $0.kind == kind && $0.table.number == table.number && $0.key == key && $0.columns == columns
             }

@@ -73,6 +73,7 @@ struct ServerArchive {
             part.map { ArchivedRows(table: places[$0.table] ?? 0, rows: $0.rows) }
         }
         self.tables = tables
+        try checkCounts(connection)
         for (number, table) in tables.enumerated() {
             for rows in parts.joinedRows(of: number) {
                 let count = try connection.count(
@@ -81,6 +82,30 @@ struct ServerArchive {
                     throw connection.damaged(run, "rows of \(table.source) are missing")
                 }
             }
+        }
+    }
+
+    /// Throws unless the archive has all rows that its parts name, and all that the run has counted.
+    private func checkCounts(_ connection: PostgresConnection) throws {
+        let isThisRun = SQLFragment.bound(run, "text")
+        var rowCount = 0
+        for row in try connection.rows(
+            "SELECT t.archive_table, t.kind, coalesce(sum(p.last_row - p.first_row + 1), 0)::int8 FROM "
+                + "\(place.table("retention_tables")) t LEFT JOIN \(place.table("retention_parts")) p "
+                + "ON p.run = t.run AND p.table_number = t.number WHERE t.run = " + isThisRun
+                + " GROUP BY t.number, 1, 2")
+        {
+            let (name, named) = (place.table(row[0] ?? ""), row[2].flatMap { Int($0) } ?? 0)
+            guard try connection.isOurs(name, ArchivePlace.mark(of: run)) == true,
+                try connection.count(SQLFragment("SELECT count(*) FROM \(name)")) == named
+            else { throw connection.damaged(run, "the table \(name) has not the rows that the run copied") }
+            if row[1] == ArchiveTable.Kind.rows.rawValue { rowCount += named }
+        }
+        let facts = try connection.rows(
+            "SELECT complete, row_count FROM \(place.table("retention_archives")) WHERE run = " + isThisRun
+        ).first
+        if let facts, facts[0] == "t", facts[1] != "\(rowCount)" {
+            throw connection.damaged(run, "it has \(rowCount) rows, and the run copied \(facts[1] ?? "?")")
         }
     }
 
@@ -141,7 +166,7 @@ extension PostgresConnection {
         let isIdentified =
             kind == .candles
             ? keyNames.allSatisfy { target.entity.attribute(named: $0) != nil }
-            : Set(target.entity.primaryKey) == Set(keyNames)
+            : Set(target.rowKey) == Set(keyNames)
         guard isIdentified else {
             throw refused("the rows of \(target.name) are identified by other columns than when they were deleted")
         }

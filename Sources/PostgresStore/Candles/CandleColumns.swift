@@ -101,6 +101,9 @@ extension PostgresDatabase {
                     "\(table.name) is \(table.isColumnar ? "stored by columns" : "a continuous aggregate"), and candles are "
                     + "rows that change"
             }
+            if try isRowSecurityActive(table) {
+                return "row security of \(table.name) applies to this user, and candles that it hides would be lost"
+            }
             return try columnObstacle(wanted, source, table) ?? keyObstacle(rollup, wanted, table)
                 ?? privilegeObstacle(table)
         }
@@ -143,6 +146,17 @@ extension PostgresDatabase {
     }
 
     private func sourceObstacle(_ rollup: Rollup, _ scope: RowScope) throws -> String? {
+        for name in rollup.groupedBy {
+            let attribute = try scope.attribute(name, store: self.name)
+            let joins = try exists(
+                "SELECT 1 FROM pg_attribute a LEFT JOIN pg_collation c ON c.oid = a.attcollation WHERE a.attrelid = "
+                    + .bound("\(scope.table.number)", "oid") + " AND a.attname = " + .bound(attribute.name, "name")
+                    + " AND (a.atttypid = to_regtype('citext') OR NOT coalesce(c.collisdeterministic, true))")
+            if joins {
+                return
+                    "\(scope.table.name).\(attribute.name) takes different texts for equal, so groups could not be told apart"
+            }
+        }
         guard case .prices(let price, let volume) = rollup.source else { return nil }
         for name in [price, volume].compactMap(\.self) {
             let attribute = try scope.attribute(name, store: self.name)
@@ -206,6 +220,9 @@ extension PostgresDatabase {
             return "the user \(user) may not make the table \(rollup.target): GRANT CREATE ON SCHEMA "
                 + "\(schema.quotedIdentifier) TO \(user.quotedIdentifier), or make it yourself"
         }
+        if let name = rollup.target.split(separator: ".").last, name.utf8.count > Self.longestName {
+            return "the name \(rollup.target) is longer than the \(Self.longestName) bytes that a server keeps"
+        }
         if let column = wanted.columns.first(where: \.mayBeNull), row[3].flatMap({ Int($0) }) ?? 0 < 150_000 {
             return
                 "\(column.name) may be NULL, and before PostgreSQL 15 no key tells such candles apart: make the column of "
@@ -213,6 +230,9 @@ extension PostgresDatabase {
         }
         return nil
     }
+
+    /// So many bytes of a name are kept. Source: PostgreSQL manual, "Identifiers and Key Words".
+    private static var longestName: Int { 63 }
 
     /// The schema that the name of a table begins with, as a value; NULL: none.
     fileprivate func schema(of target: String) throws -> SQLFragment {

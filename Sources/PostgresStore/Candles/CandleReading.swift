@@ -154,6 +154,8 @@ struct CandleRows {
             let group = groups.enumerated().map { place, type in
                 let value = row[first + place]
                 guard let value else { return StoreValue.null }
+                // NaN is no number that is equal to itself, and one group.
+                if value == "NaN" { return .text(value) }
                 if type == .numeric { return Int64(value).map(StoreValue.integer) ?? .text(value) }
                 return [.integer, .real].contains(type)
                     ? StoreValue(value, type: result.types[first + place]) : .text(value)

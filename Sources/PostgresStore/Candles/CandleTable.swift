@@ -83,7 +83,7 @@ struct CandleTable {
     }
 
     private func values(_ key: CandleBuilder.Key) throws -> [StoreValue] {
-        key.group + [try rollup.time(of: key.bucket)]
+        key.group + [try rollup.time(of: key.bucket, isLocal: time.type == .timestamp)]
     }
 
     private func isNull(_ key: CandleBuilder.Key) -> [Bool] { key.group.map(\.isNull) }
@@ -121,6 +121,19 @@ struct CandleTable {
             }
         }
         return found
+    }
+
+    /// Throws if a candle has a time whose text differs from that of a run: it would not be found by its key.
+    func checkTimes() throws {
+        guard rollup.date.encoding == .iso8601, time.type == .text else { return }
+        let times = try CandleTimeSQL(time.date, scope, store: connection.name)
+        let found = try connection.execute(
+            "SELECT " + .joined(times.columns, by: ", ", empty: .never)
+                + " FROM \(scope.from) WHERE \(time.column) !~ '^\\d{4}-\\d\\d-\\d\\dT\\d\\d:\\d\\d:\\d\\dZ$' AND "
+                + time.readable()
+                + " LIMIT 1")
+        guard let row = found.rows.first, let start = times.time(row[...], types: found.types[...]) else { return }
+        throw failure(rollup.otherSpelling(of: start.instant))
     }
 
     private func failure(_ message: String) -> StoreError {

@@ -41,6 +41,18 @@ struct PostgresTable {
         let nullsAreEqual: Bool
     }
 
+    /// The columns that tell its rows apart: the primary key, or else those of a unique index that holds each row; empty: nothing does.
+    var rowKey: [String] {
+        guard entity.primaryKey.isEmpty else { return entity.primaryKey }
+        let keys = indexes.filter { $0.isUnique && $0.isOrdered }.compactMap { index -> [String]? in
+            let attributes = index.columns.compactMap { $0.flatMap(entity.attribute(named:)) }
+            let isWhole = attributes.count == index.columns.count
+            return isWhole && (index.nullsAreEqual || attributes.allSatisfy(\.isRequired))
+                ? attributes.map(\.name) : nil
+        }
+        return keys.min { $0.count < $1.count } ?? []
+    }
+
     /// The name, as entities are called.
     var name: String { entity.name }
     /// The table in SQL.

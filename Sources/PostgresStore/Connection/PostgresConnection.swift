@@ -106,7 +106,7 @@ public class PostgresConnection {
         var settings = [
             "TimeZone = \(options.zone.identifier.quotedLiteral)", "DateStyle = 'ISO, MDY'",
             "IntervalStyle = 'postgres'", "extra_float_digits = 1",
-            "bytea_output = 'hex'",
+            "bytea_output = 'hex'", "array_nulls = on",
             "client_min_messages = 'error'", "standard_conforming_strings = on", "statement_timeout = 0",
             "lock_timeout = \(max(1, options.lockTimeout.milliseconds))", "idle_in_transaction_session_timeout = 0",
             // Compiling a statement costs more than it saves on all of ours.

@@ -14,10 +14,11 @@ final class PostgresDeletion: Deletion {
         if let reason = findings.unsupported {
             throw StoreError(.unsupported, store: writer.name, message: reason)
         }
-        if let rollup = request.rollup, let source = try writer.entity(named: request.entity),
-            let reason = try writer.candleObstacle(rollup, of: source, into: writer.entity(named: rollup.target))
-        {
-            throw StoreError(.unsupported, store: writer.name, message: reason)
+        if let rollup = request.rollup, let source = try writer.entity(named: request.entity) {
+            if let reason = try writer.candleObstacle(rollup, of: source, into: writer.entity(named: rollup.target)) {
+                throw StoreError(.unsupported, store: writer.name, message: reason)
+            }
+            try writer.run("looking at the candles") { try CandleTable(rollup, writer).checkTimes() }
         }
         work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]

@@ -30,8 +30,9 @@ package struct CandleStates {
     private var tables: [String: RestorableTable] = [:]
     /// Archived candles that have been archived before, in an earlier transaction of the run, by the number of the table.
     package private(set) var repeated: [Int: Set<Int64>] = [:]
-    /// Rows whose keys are those of candles that the restoration deletes before, by the name of the table.
-    private var freedCounts: [String: Int] = [:]
+    /// Rows whose keys are those of candles that the restoration deletes before, by the name of the table: candles with other values, and
+    /// with the same.
+    private var freedCounts: [String: (other: Int, equal: Int)] = [:]
 
     /// Makes an archive without candles.
     package init() {}
@@ -58,12 +59,15 @@ package struct CandleStates {
         tables[table] = found
     }
 
-    /// Adds rows that became candles and whose keys are in use.
+    /// Adds rows that became candles and whose keys are in use by rows with other values.
     ///
-    /// - Parameter freed: those whose keys are in use by candles that are deleted before.
-    package mutating func addConflicts(_ count: Int, freed: Int, in table: String) {
-        guard count > 0 else { return }
-        freedCounts[table, default: 0] += freed
+    /// - Parameters:
+    ///   - freed: those whose keys are in use by candles that are deleted before.
+    ///   - freedEqual: rows that are equal to such candles.
+    package mutating func addConflicts(_ count: Int, freed: Int, freedEqual: Int, in table: String) {
+        freedCounts[table, default: (0, 0)].other += freed
+        freedCounts[table, default: (0, 0)].equal += freedEqual
+        guard count > freed else { return }
         tables[table, default: RestorableTable(table: table)].blockedCount += count - freed
     }
 
@@ -78,8 +82,12 @@ package struct CandleStates {
         }
     }
 
-    /// Leaves rows whose keys become free out of the conflicts.
+    /// Leaves rows whose keys become free out of the conflicts, and out of the rows that are there.
     package func removeFreed(from counts: inout [RestorableTable]) {
-        for index in counts.indices { counts[index].conflictCount -= freedCounts[counts[index].table] ?? 0 }
+        for index in counts.indices {
+            guard let freed = freedCounts[counts[index].table] else { continue }
+            counts[index].conflictCount -= freed.other
+            counts[index].presentCount -= freed.equal
+        }
     }
 }

@@ -35,6 +35,11 @@ package struct Rollup: Hashable, Sendable {
         self.allowsNonPositive = allowsNonPositive
     }
 
+    /// Why rows cannot be added to a candle that is looked up by the text of its time.
+    package func otherSpelling(of start: Instant) -> String {
+        "\(target) has a candle of \(start.rfc3339) whose time is not spelt as a run writes it, so that rows cannot be added to it"
+    }
+
     /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none. Of
     /// candles the prices were found good before.
     package var isPriced: StorePredicate {
@@ -82,12 +87,15 @@ package struct CandleNames: Hashable, Sendable {
 extension Rollup {
     /// The time of the candle of a bucket, which must be read as the bucket's start: the second of two hours that clocks
     /// repeat has no local time of its own.
-    package func time(of bucket: Range<Instant>) throws(CandleError) -> StoreValue {
-        let time = date.encoding.value(of: bucket.lowerBound, zone: date.zone)
-        guard date.encoding.instant(of: time, zone: date.zone) == bucket.lowerBound else {
-            throw .unwritable(bucket.lowerBound, date.encoding)
+    ///
+    /// - Parameter isLocal: whether the store keeps dates without their offset from UTC.
+    package func time(of bucket: Range<Instant>, isLocal: Bool = false) throws(CandleError) -> StoreValue {
+        let (start, zone) = (bucket.lowerBound, date.zone)
+        for encoding in isLocal ? [date.encoding, .yyyymmddhhmmss] : [date.encoding]
+        where encoding.instant(of: encoding.value(of: start, zone: zone), zone: zone) != start {
+            throw .unwritable(start, date.encoding)
         }
-        return time
+        return date.encoding.value(of: start, zone: zone)
     }
 }
 

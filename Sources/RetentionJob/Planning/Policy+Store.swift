@@ -4,7 +4,8 @@ package import RetentionPolicy
 extension Policy {
     /// The policy with what its rules leave to the store to say: the formats of dates, and what a `column` holds.
     ///
-    /// A Core Data model, or a column's type in a server, says how a date is read; a plain SQLite file does not.
+    /// A Core Data model, or a column's type in a server, says how a date is read; a plain SQLite file does not. The times of candles are
+    /// written as the dates of their rows, also before there is a table for them.
     package func completed(from reader: any RetentionReader) throws(StoreError) -> Policy {
         var policy = self
         for index in rules.indices {
@@ -18,6 +19,26 @@ extension Policy {
             policy.rules[index].dateFormat = stored
             policy.rules[index].isFormatStored = true
         }
+        while let (index, maker) = policy.candlesWithoutFormat {
+            policy.rules[index].dateFormat = maker.dateFormat
+            policy.rules[index].isFormatStored = maker.isFormatStored
+        }
         return policy
+    }
+
+    /// A rule for candles that has no format, and the rule that makes these candles and has one; nil: there is none.
+    private var candlesWithoutFormat: (index: Int, maker: Rule)? {
+        for (index, rule) in rules.enumerated() where rule.dateFormat == nil {
+            let maker = rules.first { maker in
+                guard maker.dateFormat != nil, maker.makes(rule.entity), let names = maker.rollup?.names else {
+                    return false
+                }
+                return [.time, .openTime, .closeTime].contains {
+                    names[$0 as CandleField].folded == rule.dateAttribute.folded
+                }
+            }
+            if let maker { return (index, maker) }
+        }
+        return nil
     }
 }

@@ -89,8 +89,10 @@ struct RollupCheck {
     /// with it.
     private mutating func checkLength() {
         let format = rollup.date.encoding
-        if format == .yyyymmddhhmmss { return checkRepeatedHours() }
-        let isDay = format == .native && entity.attribute(named: rollup.date.name)?.declaredType == "date"
+        let type = format == .native ? entity.attribute(named: rollup.date.name)?.declaredType : nil
+        if format == .yyyymmddhhmmss { return checkRepeatedHours(format.rawValue) }
+        if let type, type.hasSuffix(" without time zone") { return checkRepeatedHours("the type \(type)") }
+        let isDay = type == "date"
         guard format == .unixDays || format == .yyyymmdd || isDay else { return }
         let name = isDay ? "the type date" : format.rawValue
         if case .minutes = setting.length {
@@ -106,15 +108,15 @@ struct RollupCheck {
 
     /// No row is read as in the second of two hours that clocks repeat, and no candle can say that it begins there. The bucket
     /// of the first row after it must not.
-    private mutating func checkRepeatedHours() {
+    private mutating func checkRepeatedHours(_ name: String) {
         let (zone, years) = (rollup.date.zone, CandleBuckets.checkedYears)
         let changes = zone.offsetPieces(from: years.lowerBound, to: years.upperBound).dropFirst()
         let starts = changes.map { rollup.buckets.bucket(at: Instant(unixSeconds: $0.localStart - $0.offset)) }
-        guard starts.contains(where: { (try? rollup.time(of: $0)) == nil }) else { return }
+        guard starts.contains(where: { (try? rollup.time(of: $0, isLocal: true)) == nil }) else { return }
         report(
             "rollup.every",
-            "a candle would begin in an hour that the clocks of \(zone.identifier) repeat, and yyyymmddhhmmss cannot say in "
-                + "which of the two")
+            "a candle would begin in an hour that the clocks of \(zone.identifier) repeat, and \(name) cannot say in which "
+                + "of the two")
     }
 
     // MARK: The candles

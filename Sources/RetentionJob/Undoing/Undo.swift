@@ -171,7 +171,7 @@ package final class Undo {
         guard let message else { return }
         throw StoreError(
             .unsupported, store: store, message: message,
-            hint: "nothing was changed; if a later run changed them, undo that run first")
+            hint: "nothing was changed; if a later run, or a later rule of this one, changed them, undo that first")
     }
 
     private func restore(_ restoration: any Restoration) throws(StoreError) {

@@ -23,23 +23,26 @@ extension CandleStates {
             }
         }
         for number in Set(parts.joined().map(\.table)) where archive.tables[number].holdsRows {
-            try findConflicts(archive.tables[number], archive, parts.joinedRows(of: number), known, db)
+            try findConflicts(archive.tables[number], archive, parts, known, db)
         }
     }
 
     /// Counts the rows whose keys are in use, by others or by candles that are deleted before they are restored.
     private mutating func findConflicts(
-        _ table: RestorationTable, _ archive: AttachedArchive, _ ranges: [ClosedRange<Int64>], _ known: KnownRows,
+        _ table: RestorationTable, _ archive: AttachedArchive, _ parts: [[ArchivedRows]], _ known: KnownRows,
         _ db: Database
     ) throws {
         defer { try? known.forget(db) }
-        for rows in ranges { try known.find(table, rows, db) }
-        let count = try known.count(table, .conflict, db)
-        guard count > 0 else { return }
-        let freed = try archive.tables.filter { $0.holdsCandles && $0.table == table.table }.reduce(0) {
-            $0 + (try Int.fetchOne(db, sql: known.count(table, besides: $1)) ?? 0)
+        for rows in parts.joinedRows(of: table.number) { try known.find(table, rows, db) }
+        func freed(_ state: KnownRows.State) throws -> Int {
+            try archive.tables.filter { $0.holdsCandles && $0.table == table.table }.reduce(0) { count, candles in
+                let ranges = parts.joinedRows(of: candles.number)
+                guard !ranges.isEmpty else { return count }
+                return try count + (Int.fetchOne(db, sql: known.count(table, state, madeBy: candles, in: ranges)) ?? 0)
+            }
         }
-        addConflicts(count, freed: freed, in: table.table)
+        try addConflicts(
+            known.count(table, .conflict, db), freed: freed(.conflict), freedEqual: freed(.present), in: table.table)
     }
 }
 

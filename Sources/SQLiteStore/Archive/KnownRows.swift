@@ -82,12 +82,15 @@ struct KnownRows {
             arguments: [table.number, state.rawValue]) ?? 0
     }
 
-    /// A query that counts the rows of a table whose keys other rows use, where these are candles that the run has made.
-    func count(_ table: RestorationTable, besides candles: RestorationTable) -> String {
+    /// A query that counts the rows of a table in a state whose keys are those of candles that the run has made, in some ranges of the
+    /// archive.
+    func count(
+        _ table: RestorationTable, _ state: State, madeBy candles: RestorationTable, in ranges: [ClosedRange<Int64>]
+    ) -> String {
         let keys = candles.key.map { "a.\($0.quotedIdentifier)" }.joined(separator: ", ")
         return """
             SELECT count(*) FROM \(found) AS k CROSS JOIN \(table.source) AS a ON a.\(table.rowID) = k.row
-            WHERE k.number = \(table.number) AND k.state = \(State.conflict.rawValue) AND (\(keys)) IN (\(candles.madeKeys))
+            WHERE k.number = \(table.number) AND k.state = \(state.rawValue) AND (\(keys)) IN (\(candles.madeKeys(in: ranges)))
             """
     }
 

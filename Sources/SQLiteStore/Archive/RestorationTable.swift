@@ -332,7 +332,6 @@ struct RestorationTable: RestorableSource {
     /// before), `is_written` (the store's candle is as this row or a later one left it), and `follows` (no other change was between this
     /// row and the one before).
     func candleStates(in ranges: [ClosedRange<Int64>]) -> String {
-        let places = ranges.map { "r.\(rowID) BETWEEN \($0.lowerBound) AND \($0.upperBound)" }
         let follows = columns.map {
             Self.same("r.\(("old_" + $0).quotedIdentifier)", "lag(r.\(("new_" + $0).quotedIdentifier)) OVER before")
         }
@@ -347,7 +346,7 @@ struct RestorationTable: RestorableSource {
                 \(wasMade) AS is_made,
                 EXISTS (SELECT 1 FROM \(target) AS m WHERE \(isWritten.joined(separator: " AND "))) AS is_written,
                 \(follows.joined(separator: " AND ")) AS follows
-                FROM \(source) AS r WHERE \(places.joined(separator: " OR "))
+                FROM \(source) AS r WHERE \(isIn(ranges))
                 WINDOW before AS (PARTITION BY \(list(key, "r.")) ORDER BY r.\(rowID)))
             WINDOW candle AS (PARTITION BY \(keys) ORDER BY row)
             """
@@ -370,8 +369,14 @@ struct RestorationTable: RestorableSource {
             + columns.map { Self.same($0.quotedIdentifier, value("new_" + $0)) }).joined(separator: " AND ")
     }
 
-    /// The keys of the candles that the run has made.
-    var madeKeys: String { "SELECT \(list(key, "r.")) FROM \(source) AS r WHERE \(wasMade)" }
+    /// The keys of the candles that the run has made, in some ranges of the archive.
+    func madeKeys(in ranges: [ClosedRange<Int64>]) -> String {
+        "SELECT \(list(key, "r.")) FROM \(source) AS r WHERE \(wasMade) AND (\(isIn(ranges)))"
+    }
+
+    private func isIn(_ ranges: [ClosedRange<Int64>]) -> String {
+        ranges.map { "r.\(rowID) BETWEEN \($0.lowerBound) AND \($0.upperBound)" }.joined(separator: " OR ")
+    }
 
     // MARK: Rows beside references
 

@@ -149,9 +149,7 @@ struct CandleTable {
             "SELECT \(date.column) FROM \(target.scope.from()) WHERE \(isOther) AND \(date.orderValue) IS NOT NULL LIMIT 1"
         )
         guard let time = try connection.row(query, db)?.first, let start = instant(time) else { return }
-        throw failure(
-            "\(rollup.target) has a candle of \(start.rfc3339) whose time is not spelt as a run writes it, so that rows cannot "
-                + "be added to it")
+        throw failure(rollup.otherSpelling(of: start))
     }
 
     private func bind(_ key: CandleBuilder.Key, to statement: OpaquePointer, from first: Int) throws {

@@ -307,6 +307,77 @@ struct PostgresCandleTests {
         #expect(try database.run("SELECT symbol, count, (SELECT count(*) FROM tick) FROM candle") == ["a|1|1"])
     }
 
+    /// A candle whose time is other text of the same instant would not be found, and the bucket would get a second one.
+    @Test func candlesAreSpeltAsARunWritesThem() throws {
+        let database = try Kind.text.make()
+        try delete(Kind.text.request(before: "2026-01-01"), from: database, rows: 10)
+        try database.run(
+            "INSERT INTO candle SELECT 'a', '2026-01-01T03:00:00+00:00', 1, 1, 1, 1, 1, 1, '2026-01-01T03:00:00Z', '2026-01-01T03:00:00Z', 1"
+        )
+        for error in [
+            storeError { _ = try database.reader().candles(of: [Kind.text.request()]) },
+            storeError { try delete(Kind.text.request(), from: database, rows: 10) },
+        ] {
+            #expect(
+                error?.message.contains("has a candle of 2026-01-01T03:00:00Z whose time is not spelt") == true,
+                "\(error as Any)")
+        }
+        #expect(try database.run("SELECT count(*), (SELECT count(*) FROM candle) FROM tick") == ["400|1"])
+        try database.run("UPDATE candle SET time = '2026-01-01T03:00:00Z'")
+        try delete(Kind.text.request(), from: database, rows: 10)
+        #expect(try database.run("SELECT sum(count) FROM candle") == ["401"])
+    }
+
+    @Test func settingsOfTheDatabaseChangeNoGroup() throws {
+        let database = try Kind.byDate.make()
+        try database.run(
+            "DO $$BEGIN EXECUTE format('ALTER DATABASE %I SET array_nulls = off', current_database()); END$$")
+        try delete(Kind.byDate.request(), from: database, rows: 50)
+        try database.run("INSERT INTO tick VALUES (0, '2026-01-01T00:30Z', NULL, 1, 1)")
+        try delete(Kind.byDate.request(), from: database, rows: 50)
+        #expect(
+            try database.run("SELECT sum(count), count(*) FILTER (WHERE symbol IS NULL) > 0 FROM candle") == ["401|t"])
+    }
+
+    /// A number of single precision is no double that its shortest text says.
+    @Test func datesOfSinglePrecisionGoInBatches() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE tick (id int PRIMARY KEY, at real NOT NULL, symbol text, price int, volume int); CREATE INDEX ON tick (at);"
+                + "INSERT INTO tick SELECT n, 1767225600 + n * 200, 'a', n, 1 FROM generate_series(1, 40) n")
+        var request = Kind.integers.request()
+        let told = try database.reader().survey(request).expiredCount
+        #expect(try delete(request, from: database, rows: 1).counts.reduce(0, +) == told && told == 40)
+        try database.run("INSERT INTO tick SELECT n, 1767225600 + n * 200, 'a', n, 1 FROM generate_series(1, 40) n")
+        request.rollup = nil
+        #expect(try delete(request, from: database, rows: 3).counts.reduce(0, +) == 40)
+    }
+
+    @Test func groupsThatTheServerJoinsAreRefused() throws {
+        let database = try Kind.byDate.make()
+        var rollup = try #require(Kind.byDate.request().rollup)
+        func obstacle() throws -> String? {
+            let reader = try database.reader()
+            return try reader.candleObstacle(rollup, of: #require(try reader.entity(named: "tick")), into: nil)
+        }
+        #expect(try obstacle() == nil)
+        rollup.target = String(repeating: "c", count: 64)
+        #expect(try obstacle()?.contains("longer than the 63 bytes") == true)
+        try database.run("CREATE COLLATION same (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
+        try database.run("ALTER TABLE tick ALTER symbol TYPE text COLLATE same")
+        #expect(try obstacle()?.contains("tick.symbol takes different texts for equal") == true)
+    }
+
+    @Test func numbersThatAreNoneAreOneGroup() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE tick (id int PRIMARY KEY, at timestamptz, symbol float8, price int, volume int);"
+                + "INSERT INTO tick SELECT n, '2026-01-01Z', 'NaN', n, 1 FROM generate_series(1, 5) n")
+        for rows in 1...2 {
+            try delete(Kind.byDate.request(), from: database, rows: rows)
+            #expect(try database.run("SELECT symbol, sum(count) FROM candle GROUP BY 1") == ["NaN|\(4 + rows)"])
+            try database.run("INSERT INTO tick VALUES (6, '2026-01-01Z', 'NaN', 7, 1)")
+        }
+    }
+
     /// Another session makes the candle that a batch is about to make: the batch is tried again and adds to it.
     @Test func aCandleThatAnotherSessionMakesIsAddedTo() throws {
         let database = try Kind.byDate.make()
@@ -536,6 +607,12 @@ struct PostgresCandleTests {
         #expect(
             try later.candleObstacle(rollup, of: tick, into: later.entity(named: "candle"))?.contains(
                 "GRANT INSERT, UPDATE ON") == true)
+        try database.run("GRANT ALL ON candle TO \(user)")
+        try database.run("ALTER TABLE candle ENABLE ROW LEVEL SECURITY")
+        let last = try PostgresReader(database.address(of: user))
+        #expect(
+            try last.candleObstacle(rollup, of: tick, into: last.entity(named: "candle"))?.contains(
+                "row security of candle applies to this user") == true)
     }
 
     /// A technique that somebody asks for makes candles too, or is refused.
