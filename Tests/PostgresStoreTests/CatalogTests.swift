@@ -28,6 +28,20 @@ struct CatalogTests {
         #expect(try reader.entity(named: "nothing") == nil)
     }
 
+    /// Two rows of such an index may have equal keys, as the column compares them.
+    @Test func anIndexThatComparesMoreStrictlyThanItsColumnIsNoKey() throws {
+        let database = try TestDatabase(
+            """
+            CREATE COLLATION nocase (provider = icu, locale = 'und-u-ks-level2', deterministic = false);
+            CREATE TABLE strict (name text COLLATE nocase NOT NULL); CREATE UNIQUE INDEX ON strict (name COLLATE "C");
+            CREATE TABLE loose (name text NOT NULL); CREATE UNIQUE INDEX ON loose (name COLLATE nocase);
+            CREATE TABLE other (name text NOT NULL); CREATE UNIQUE INDEX ON other (name COLLATE "C");
+            """)
+        let reader = try database.reader()
+        let keys = try ["strict", "loose", "other"].map { try #require(try reader.table($0)).rowKey }
+        #expect(keys == [[], ["name"], ["name"]])
+    }
+
     @Test func columnsKeysAndForeignKeysAreToldAsDeclared() throws {
         let database = try TestDatabase(
             """

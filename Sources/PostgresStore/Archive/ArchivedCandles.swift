@@ -6,22 +6,37 @@ extension CandleStates {
 
     init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresConnection) throws {
         self = try connection.snapshot {
-            var states = CandleStates()
-            let parts = try archive.parts.filter { part in
-                try part.contains { archive.tables[$0.table].holdsCandles }
-                    && !archive.hasRows(part, restored, connection)
+            let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
+            let present = try Array(parts.reversed().prefix { try archive.hasRows($0, restored, connection) })
+            let names = archive.tables.enumerated().filter(\.element.holdsCandles).map { ($0, $1.table) }
+            var states = try CandleStates(
+                parts, presentCount: present.count, names: Dictionary(uniqueKeysWithValues: names)
+            ) { number, body in
+                let table = archive.tables[number]
+                let rows = archive.tables.firstIndex { $0.holdsRows && $0.target.number == table.target.number }
+                let query = table.candleStates(
+                    parts.joinedRows(of: number),
+                    restored: present.isEmpty
+                        ? nil : (rows.map { archive.tables[$0] }, rows.map(present.joinedRows) ?? []))
+                try connection.forEach(query) { row in
+                    guard let place = row[0].flatMap({ Int64($0) }), let first = row[1].flatMap({ Int64($0) }) else {
+                        return
+                    }
+                    try body(
+                        ArchivedCandle(
+                            row: place, first: first, isMade: row[2] == "t", isWritten: row[3] == "t",
+                            follows: row[4] == "t", isBefore: row[5] == "t"))
+                }
             }
-            for (number, table) in archive.tables.enumerated() where table.holdsCandles {
-                try states.add(table, number, parts.joinedRows(of: number), connection)
-            }
-            for number in Set(parts.joined().map(\.table)) where archive.tables[number].holdsRows {
+            let left = Array(parts.prefix(states.partCount))
+            for number in Set(left.joined().map(\.table)) where archive.tables[number].holdsRows {
                 let table = archive.tables[number]
                 // Nothing tells which row of a table without a key uses the place of another.
                 guard !table.key.isEmpty else { continue }
                 let freed = archive.tables.enumerated().filter {
                     $1.holdsCandles && $1.target.number == table.target.number
-                }.map { $1.isMade(in: parts.joinedRows(of: $0)) }
-                for rows in parts.joinedRows(of: number) {
+                }.map { $1.isMade(in: left.joinedRows(of: $0)) }
+                for rows in left.joinedRows(of: number) {
                     let found = try connection.rows(
                         table.conflicts(rows, archive.references(of: table), isFreed: .any(freed))
                     ).first?.compactMap { $0.flatMap { Int($0) } }
@@ -32,26 +47,18 @@ extension CandleStates {
             return states
         }
     }
+}
 
-    private mutating func add(
-        _ table: RestorationTable, _ number: Int, _ ranges: [ClosedRange<Int64>], _ connection: PostgresConnection
-    ) throws {
-        guard !ranges.isEmpty else { return }
-        try connection.execute("DECLARE retention_candles NO SCROLL CURSOR FOR " + table.candleStates(ranges))
-        var found: ArraySlice<[String?]> = []
-        var isEnd = false
-        try add(number, of: table.table) {
-            if found.isEmpty, !isEnd {
-                found = try connection.rows(SQLFragment("FETCH \(Self.rowsAtATime) FROM retention_candles"))[...]
-                isEnd = found.count < Self.rowsAtATime
-            }
-            guard let row = found.popFirst(), let place = row[0].flatMap({ Int64($0) }),
-                let first = row[1].flatMap({ Int64($0) })
-            else { return nil }
-            return ArchivedCandle(
-                row: place, first: first, isMade: row[2] == "t", isWritten: row[3] == "t", follows: row[4] == "t")
+extension PostgresConnection {
+    /// Reads the rows of a query, so many at a time, inside a transaction.
+    fileprivate func forEach(_ query: SQLFragment, _ body: ([String?]) throws -> Void) throws {
+        try execute("DECLARE retention_candles NO SCROLL CURSOR FOR " + query)
+        while true {
+            let found = try rows(SQLFragment("FETCH 10000 FROM retention_candles"))
+            try found.forEach(body)
+            guard found.count == 10_000 else { break }
         }
-        try connection.execute("CLOSE retention_candles")
+        try execute("CLOSE retention_candles")
     }
 }
 

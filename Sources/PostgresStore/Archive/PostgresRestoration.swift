@@ -45,7 +45,7 @@ final class PostgresRestoration: Restoration {
                 if steps.isEnd(next) { try writer.execute("SET LOCAL synchronous_commit = on") }
                 // What refuses a row must be known with it, not at the end.
                 try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
-                try RestorationSteps.carryOut(batch, of: archive.tables, store: writer.name, &part) {
+                try RestorationSteps.carryOut(batch, of: archive.tables, store: writer.name, &part, candles: candles) {
                     try restore($0, &$1)
                 } restoreCandles: {
                     try restoreCandles($0, &$1)

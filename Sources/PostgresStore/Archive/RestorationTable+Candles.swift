@@ -12,18 +12,35 @@ extension RestorationTable {
 
     private var candleKey: String { archivedKey.joined(separator: ", ") }
 
-    /// The candles of some rows of the archive: its number, that of the first row about the same candle, and whether it was made, is
-    /// written, and follows, as ``ArchivedCandle`` has it.
-    func candleStates(_ ranges: [ClosedRange<Int64>]) -> SQLFragment {
+    /// The archived candles of some rows, with the values of ``ArchivedCandle``, by the first number of their key and their own.
+    ///
+    /// - Parameter restored: rows of the archive that may be in the store again, in the place of candles; nil: whether the store has
+    ///   what it had before is not looked at.
+    func candleStates(
+        _ ranges: [ClosedRange<Int64>], restored: (table: RestorationTable?, rows: [ClosedRange<Int64>])?
+    ) -> SQLFragment {
         let former = columns.indices.map { "lag(r.new_\($0 + 1)) OVER before" }
+        let follows = Self.same(columns.indices.map { "r.old_\($0 + 1)" }, former)
+        var isBefore = SQLFragment("FALSE")
+        if let restored {
+            let isFormer = Self.same(columns.map { "m.\($0.quotedIdentifier)" }, values("old"))
+            isBefore = SQLFragment(
+                "CASE WHEN \(wasMade) THEN NOT \(hasRow("r", where: "TRUE")) ELSE \(hasRow("r", where: isFormer)) END")
+            if let table = restored.table, !restored.rows.isEmpty {
+                let (own, others) = (archivedKey.map { "r.\($0)" }, key.map { "a.\($0.quotedIdentifier)" })
+                isBefore =
+                    "(" + isBefore
+                    + " OR \(Self.text(own)) IN (SELECT \(Self.text(others)) FROM \(table.source) AS a WHERE "
+                    + .any(restored.rows.map { table.isIn($0) }) + "))"
+            }
+        }
         return
-            "SELECT row, first_value(row) OVER candle, is_made, bool_or(is_written) OVER (candle ROWS BETWEEN CURRENT ROW AND "
-            + "UNBOUNDED FOLLOWING), follows FROM (SELECT r.\(rowNumber) AS row, \(candleKey), \(wasMade) AS is_made, "
-            + "\(hasRow("r", where: isWritten)) AS is_written, "
-            + "\(Self.same(columns.indices.map { "r.old_\($0 + 1)" }, former)) AS follows FROM \(source) AS r WHERE "
+            "SELECT row, first_value(row) OVER candle AS first, is_made, is_written, follows, is_before FROM (SELECT "
+            + "r.\(rowNumber) AS row, \(candleKey), \(wasMade) AS is_made, \(hasRow("r", where: isWritten)) AS is_written, "
+            + "\(follows) AS follows, " + isBefore + " AS is_before FROM \(source) AS r WHERE "
             + .any(ranges.map { isIn($0, alias: "r") })
             + " WINDOW before AS (PARTITION BY \(candleKey) ORDER BY r.\(rowNumber))) AS r "
-            + "WINDOW candle AS (PARTITION BY \(candleKey) ORDER BY row)"
+            + "WINDOW candle AS (PARTITION BY \(candleKey) ORDER BY row) ORDER BY first, row"
     }
 
     /// The candles of a range, each once: its first number, its last new values and its first old ones.
@@ -59,13 +76,8 @@ extension RestorationTable {
 
     /// The condition that the store's row `m` has the key of a candle that the run has made, in some ranges of the archive.
     func isMade(in ranges: [ClosedRange<Int64>]) -> SQLFragment {
-        .any(
-            sameKeys("r").map { way in
-                let isSame = (way.equal + way.keptIsNull).map { " AND " + $0 }.joined()
-                let isOther = way.storedIsNull.map { $0 + " AND " }.joined()
-                return "\(isOther)EXISTS (SELECT 1 FROM \(source) AS r WHERE \(wasMade)\(isSame) AND ("
-                    + .any(ranges.map { isIn($0, alias: "r") }) + "))"
-            })
+        "\(Self.text(key.map { "m.\($0.quotedIdentifier)" })) IN (SELECT \(Self.text(archivedKey.map { "r.\($0)" })) FROM "
+            + "\(source) AS r WHERE \(wasMade) AND (" + .any(ranges.map { isIn($0, alias: "r") }) + "))"
     }
 
     /// Counts archived rows of a range whose keys rows of the store use: those with other values, those of them whose keys become

@@ -46,8 +46,11 @@ struct RestorationTable: RestorableSource {
 
     /// Whether two lists of values are the same in every digit and letter, also where types know no equality.
     static func same(_ a: [String], _ b: [String]) -> String {
-        a.isEmpty ? "TRUE" : "ROW(\(a.joined(separator: ", ")))::text = ROW(\(b.joined(separator: ", ")))::text"
+        a.isEmpty ? "TRUE" : "\(text(a)) = \(text(b))"
     }
+
+    /// A list of values as one text.
+    static func text(_ values: [String]) -> String { "ROW(\(values.joined(separator: ", ")))::text" }
 
     /// The names of the key's columns in the archive, in SQL.
     var archivedKey: [String] {

@@ -166,7 +166,7 @@ extension PostgresConnection {
         let isIdentified =
             kind == .candles
             ? keyNames.allSatisfy { target.entity.attribute(named: $0) != nil }
-            : Set(target.rowKey) == Set(keyNames)
+            : target.isKey(keyNames)
         guard isIdentified else {
             throw refused("the rows of \(target.name) are identified by other columns than when they were deleted")
         }

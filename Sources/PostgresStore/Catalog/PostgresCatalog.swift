@@ -191,7 +191,11 @@ extension PostgresConnection {
         let query =
             SQLFragment(
                 """
-                SELECT c.relname, i.indisunique, i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree',
+                SELECT c.relname, i.indisunique AND NOT EXISTS (
+                        SELECT 1 FROM unnest(i.indkey::int2[], i.indcollation::oid[]) AS k (attnum, collated)
+                        JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.collated <> a.attcollation
+                        JOIN pg_collation s ON s.oid = a.attcollation AND NOT s.collisdeterministic),
+                    i.indisvalid AND i.indpred IS NULL AND m.amname = 'btree',
                     (SELECT array_agg(a.attname::text ORDER BY k.place) FROM unnest(i.indkey) WITH ORDINALITY
                         AS k (attnum, place)
                     LEFT JOIN pg_attribute a ON a.attrelid = i.indrelid AND a.attnum = k.attnum AND k.attnum > 0

@@ -34,6 +34,7 @@ struct PostgresTable {
         let name: String
         /// The columns' names; nil: an expression.
         let columns: [String?]
+        /// Whether no two rows have the same values in it, as their columns compare them.
         let isUnique: Bool
         /// Whether it holds all rows and is in order: no condition, and of the kind `btree`.
         let isOrdered: Bool
@@ -51,6 +52,13 @@ struct PostgresTable {
                 ? attributes.map(\.name) : nil
         }
         return keys.min { $0.count < $1.count } ?? []
+    }
+
+    /// Whether columns still tell its rows apart; none do where there is no primary key.
+    func isKey(_ columns: [String]) -> Bool {
+        if Set(columns) == Set(entity.primaryKey) { return true }
+        return entity.primaryKey.isEmpty
+            && indexes.contains { $0.isUnique && $0.isOrdered && Set($0.columns) == Set(columns.map(Optional.some)) }
     }
 
     /// The name, as entities are called.

@@ -6,57 +6,132 @@ package struct ArchivedCandle: Sendable {
     package var first: Int64
     /// Whether there was no candle before.
     package var isMade: Bool
-    /// Whether the store's candle is as this row, or a later one about the same candle, has left it.
+    /// Whether the store's candle is as this transaction has left it.
     package var isWritten: Bool
     /// Whether nobody has changed the candle between the row before about the same candle and this one.
     package var follows: Bool
+    /// Whether the store has what it had before this transaction, or a row in its place that was restored; false: not looked at.
+    package var isBefore: Bool
 
     /// Makes a candle; engines do.
-    package init(row: Int64, first: Int64, isMade: Bool, isWritten: Bool, follows: Bool) {
+    package init(row: Int64, first: Int64, isMade: Bool, isWritten: Bool, follows: Bool, isBefore: Bool) {
         self.row = row
         self.first = first
         self.isMade = isMade
         self.isWritten = isWritten
         self.follows = follows
+        self.isBefore = isBefore
     }
 }
 
 /// The candles of an archive, compared with the store before anything is restored.
 ///
-/// Rows and the candles that they became are one transaction, also in an undo. So a transaction whose rows are all in the store has been
-/// undone or was never committed, and its candles are not touched. All other candles must be as the run has left them.
+/// Rows and the candles that they became are one transaction, also in an undo, which begins with the last transaction of the run. So the
+/// transactions that are undone, or were never committed, are the last ones. Their rows are in the store, and their candles are
+/// not touched. That the rows are there is not enough: a feed may have sent them again. So the candles say how many transactions
+/// are undone. The candles of all others must be as the run has left them.
 package struct CandleStates {
-    /// What would be done to the candles of a table of the store, by its name.
-    private var tables: [String: RestorableTable] = [:]
+    /// Gives the candles of a table one after the other, by the first number of their key and then by their own.
+    package typealias Reader = (_ table: Int, _ body: (ArchivedCandle) throws -> Void) throws -> Void
+
+    /// How many transactions with candles are to be undone: the first ones of the run.
+    package private(set) var partCount: Int
     /// Archived candles that have been archived before, in an earlier transaction of the run, by the number of the table.
     package private(set) var repeated: [Int: Set<Int64>] = [:]
+    private let parts: [[ArchivedRows]]
+    /// The last candle of each transaction, by the number of the table.
+    private var ends: [Int: [(row: Int64, part: Int)]] = [:]
+    /// What would be done to the candles of a table of the store, by its name.
+    private var tables: [String: RestorableTable] = [:]
     /// Rows whose keys are those of candles that the restoration deletes before, by the name of the table: candles with other values, and
     /// with the same.
     private var freedCounts: [String: (other: Int, equal: Int)] = [:]
 
-    /// Makes an archive without candles.
-    package init() {}
-
-    /// Adds the candles of a table.
-    ///
     /// - Parameters:
-    ///   - number: the table's place in the archive.
-    ///   - table: its name in the store.
-    ///   - next: gives one candle after the other, those of one key in the order of the run; nil: there are no more.
-    package mutating func add(_ number: Int, of table: String, next: () throws -> ArchivedCandle?) throws {
-        var found = tables[table] ?? RestorableTable(table: table)
-        var changed: Set<Int64> = []
-        while let candle = try next() {
-            let isFirst = candle.row == candle.first
-            if !isFirst { repeated[number, default: []].insert(candle.row) }
-            if !candle.isWritten || !isFirst && !candle.follows {
-                changed.insert(candle.first)
-            } else if isFirst {
-                if candle.isMade { found.deletedCandleCount += 1 } else { found.restoredCandleCount += 1 }
-            }
+    ///   - parts: the transactions that wrote candles, in the order of the run.
+    ///   - presentCount: so many of the last ones have all their rows in the store.
+    ///   - names: the names in the store of the tables of candles, by their numbers.
+    package init(
+        _ parts: [[ArchivedRows]], presentCount: Int, names: [Int: String], reader: Reader
+    ) throws {
+        self.parts = parts
+        partCount = parts.count
+        for (index, part) in parts.enumerated() {
+            for portion in part { ends[portion.table, default: []].append((portion.rows.upperBound, index)) }
         }
-        found.changedCandleCount += changed.count
-        tables[table] = found
+        if presentCount > 0 {
+            // Where a number of transactions contradicts candles, by that number.
+            var contradictions = Array(repeating: 0, count: parts.count + 2)
+            func contradict(_ counts: ClosedRange<Int>) {
+                contradictions[counts.lowerBound] += 1
+                contradictions[counts.upperBound + 1] -= 1
+            }
+            for number in names.keys {
+                try forEachCandle(number, reader) { candle in
+                    if let first = candle.first, !first.isBefore { contradict(0...part(of: first, number)) }
+                    for (index, row) in candle.enumerated() where !row.isWritten {
+                        let next = index + 1 < candle.count ? part(of: candle[index + 1], number) : parts.count
+                        let own = part(of: row, number)
+                        if own < next { contradict(own + 1...next) }
+                    }
+                }
+            }
+            let sums = contradictions.indices.dropFirst().reduce(into: [contradictions[0]]) {
+                $0.append($0[$1 - 1] + contradictions[$1])
+            }
+            let possible = parts.count - presentCount...parts.count
+            partCount = possible.min { (sums[$0], $0) < (sums[$1], $1) } ?? parts.count
+        }
+        for (number, name) in names {
+            var found = tables[name] ?? RestorableTable(table: name)
+            try forEachCandle(number, reader) { candle in
+                let rows = candle.filter { part(of: $0, number) < partCount }
+                guard let first = rows.first, let last = rows.last else { return }
+                repeated[number, default: []].formUnion(rows.dropFirst().map(\.row))
+                if !last.isWritten || !rows.dropFirst().allSatisfy(\.follows) {
+                    found.changedCandleCount += 1
+                } else if first.isMade {
+                    found.deletedCandleCount += 1
+                } else {
+                    found.restoredCandleCount += 1
+                }
+            }
+            tables[name] = found
+        }
+    }
+
+    /// Reads the rows about each candle of a table.
+    private func forEachCandle(
+        _ number: Int, _ reader: Reader, _ body: ([ArchivedCandle]) throws -> Void
+    ) throws {
+        var rows: [ArchivedCandle] = []
+        try withoutActuallyEscaping(body) { body in
+            try reader(number) { row in
+                if let first = rows.first, first.first != row.first {
+                    try body(rows)
+                    rows.removeAll(keepingCapacity: true)
+                }
+                rows.append(row)
+            }
+            if !rows.isEmpty { try body(rows) }
+        }
+    }
+
+    /// The place of the transaction that wrote a candle.
+    private func part(of candle: ArchivedCandle, _ number: Int) -> Int {
+        let ends = ends[number] ?? []
+        var (low, high) = (0, ends.count)
+        while low < high {
+            let middle = (low + high) / 2
+            if ends[middle].row < candle.row { low = middle + 1 } else { high = middle }
+        }
+        return ends.indices.contains(low) ? ends[low].part : parts.count
+    }
+
+    /// Whether the transaction that wrote some candles is undone already.
+    package func isUndone(_ portion: ArchivedRows) -> Bool {
+        partCount < parts.count
+            && ends[portion.table]?.contains { $0.part >= partCount && $0.row == portion.rows.upperBound } == true
     }
 
     /// Adds rows that became candles and whose keys are in use by rows with other values.

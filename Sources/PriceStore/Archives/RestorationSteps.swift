@@ -122,27 +122,26 @@ package struct RestorationSteps {
     /// - Parameters:
     ///   - store: the name of the store, for errors.
     ///   - restore: restores rows or references.
-    ///   - restoreCandles: restores candles; those of rows that the store has already are not touched.
+    ///   - candles: what the store has of the candles; those of transactions that are undone are not touched.
     package static func carryOut(
         _ batch: [RestorationStep], of tables: [some RestorableSource], store: String, _ part: inout RestorationPart,
-        restore: (RestorationStep, inout RestorationPart) throws -> Void,
+        candles: CandleStates, restore: (RestorationStep, inout RestorationPart) throws -> Void,
         restoreCandles: (ArchivedRows, inout RestorationPart) throws -> Void
     ) throws {
-        var before = part.insertedAndSkipped
+        var before = part.skippedCount
         for step in batch {
             if let portion = step.portions.first, tables[portion.table].holdsCandles {
-                let now = part.insertedAndSkipped
-                guard now.skipped == before.skipped else {
+                guard part.skippedCount == before else {
                     throw StoreError.candlesCannotBeRestored(
                         tables[portion.table].table,
                         part.skipped.last?.reason ?? "rows that became candles were skipped",
                         store: store)
                 }
-                if now.inserted > before.inserted { try restoreCandles(portion, &part) }
+                if !candles.isUndone(portion) { try restoreCandles(portion, &part) }
             } else {
                 try restore(step, &part)
             }
-            if !step.joinsNext { before = part.insertedAndSkipped }
+            if !step.joinsNext { before = part.skippedCount }
         }
     }
 
@@ -198,10 +197,8 @@ extension [[ArchivedRows]] {
 }
 
 extension RestorationPart {
-    /// Rows that were inserted, and rows that were not.
-    package var insertedAndSkipped: (inserted: Int, skipped: Int) {
-        tables.values.reduce((0, 0)) { ($0.0 + $1.restoredCount, $0.1 + $1.skippedCount) }
-    }
+    /// Rows that were not inserted.
+    package var skippedCount: Int { tables.values.reduce(0) { $0 + $1.skippedCount } }
 
     /// Adds to the counts of a table.
     package mutating func note(_ table: String, _ change: (inout RestoredTable) -> Void) {

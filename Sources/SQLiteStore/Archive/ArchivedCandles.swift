@@ -3,27 +3,33 @@ import PriceStore
 
 extension CandleStates {
     init(_ archive: AttachedArchive, _ known: KnownRows, _ connection: SQLiteFileConnection, _ db: Database) throws {
-        self.init()
-        let parts = try archive.parts.filter { part in
-            try part.contains { archive.tables[$0.table].holdsCandles } && !archive.hasRows(part, known, db)
+        let candles = archive.tables.filter(\.holdsCandles)
+        for table in candles {
+            guard let reason = try connection.obstacle(toUndoneCandlesOf: table.table, db) else { continue }
+            throw StoreError.candlesCannotBeRestored(table.table, reason, .unsupported, store: connection.name)
         }
-        for table in archive.tables where table.holdsCandles {
-            if let reason = try connection.obstacle(toUndoneCandlesOf: table.table, db) {
-                throw StoreError.candlesCannotBeRestored(table.table, reason, .unsupported, store: connection.name)
-            }
-            let ranges = parts.joinedRows(of: table.number)
-            guard !ranges.isEmpty else { continue }
-            let cursor = try Row.fetchCursor(db, sql: table.candleStates(in: ranges))
-            try add(table.number, of: table.table) {
-                try cursor.next().map { row in
+        let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
+        let present = try Array(parts.reversed().prefix { try archive.hasRows($0, known, db) })
+        try self.init(
+            parts, presentCount: present.count,
+            names: Dictionary(uniqueKeysWithValues: candles.map { ($0.number, $0.table) })
+        ) { number, body in
+            let table = archive.tables[number]
+            let rows = archive.tables.first { $0.holdsRows && $0.table == table.table }
+            let query = table.candleStates(
+                in: parts.joinedRows(of: number),
+                restored: present.isEmpty ? nil : (rows, rows.map { present.joinedRows(of: $0.number) } ?? []))
+            let cursor = try Row.fetchCursor(db, sql: query)
+            while let row = try cursor.next() {
+                try body(
                     ArchivedCandle(
                         row: row["row"], first: row["first"], isMade: row["is_made"], isWritten: row["is_written"],
-                        follows: row["follows"] ?? false)
-                }
+                        follows: row["follows"] ?? false, isBefore: row["is_before"] ?? false))
             }
         }
-        for number in Set(parts.joined().map(\.table)) where archive.tables[number].holdsRows {
-            try findConflicts(archive.tables[number], archive, parts, known, db)
+        let left = Array(parts.prefix(partCount))
+        for number in Set(left.joined().map(\.table)) where archive.tables[number].holdsRows {
+            try findConflicts(archive.tables[number], archive, left, known, db)
         }
     }
 

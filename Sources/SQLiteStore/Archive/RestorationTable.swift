@@ -328,27 +328,42 @@ struct RestorationTable: RestorableSource {
         columns.map { "r.\(("old_" + $0).quotedIdentifier) IS NULL" }.joined(separator: " AND ")
     }
 
-    /// The archived candles of some rows, each with its `row`, the `first` row about the same candle, `is_made` (there was no candle
-    /// before), `is_written` (the store's candle is as this row or a later one left it), and `follows` (no other change was between this
-    /// row and the one before).
-    func candleStates(in ranges: [ClosedRange<Int64>]) -> String {
+    /// The archived candles of some rows, with the columns of ``ArchivedCandle``, by `first` and `row`.
+    ///
+    /// - Parameter restored: rows of the archive that may be in the store again, in the place of candles; nil: `is_before` is not looked at.
+    func candleStates(
+        in ranges: [ClosedRange<Int64>], restored: (table: RestorationTable?, rows: [ClosedRange<Int64>])?
+    ) -> String {
         let follows = columns.map {
             Self.same("r.\(("old_" + $0).quotedIdentifier)", "lag(r.\(("new_" + $0).quotedIdentifier)) OVER before")
         }
-        let isWritten =
-            key.map { "m.\($0.quotedIdentifier) IS r.\($0.quotedIdentifier)" }
-            + columns.map { Self.same("m.\($0.quotedIdentifier)", "r.\(("new_" + $0).quotedIdentifier)") }
+        func hasCandle(_ state: String?) -> String {
+            let isKey = key.map { "m.\($0.quotedIdentifier) IS r.\($0.quotedIdentifier)" }
+            let isState = state.map { state in
+                columns.map { Self.same("m.\($0.quotedIdentifier)", "r.\((state + $0).quotedIdentifier)") }
+            }
+            return "EXISTS (SELECT 1 FROM \(target) AS m WHERE \((isKey + (isState ?? [])).joined(separator: " AND ")))"
+        }
+        var isBefore = "0"
+        if let restored {
+            isBefore = "CASE WHEN \(wasMade) THEN NOT \(hasCandle(nil)) ELSE \(hasCandle("old_")) END"
+            if let table = restored.table, !restored.rows.isEmpty {
+                func texts(_ row: String) -> String {
+                    key.map { "quote(\(row).\($0.quotedIdentifier))" }.joined(separator: ", ")
+                }
+                isBefore +=
+                    " OR (\(texts("r"))) IN (SELECT \(texts("a")) FROM \(table.source) AS a WHERE \(table.isIn(restored.rows, "a")))"
+            }
+        }
         let keys = key.indices.map { "k\($0)" }.joined(separator: ", ")
         return """
-            SELECT row, first_value(row) OVER candle AS first, is_made, max(is_written) OVER (candle ROWS BETWEEN CURRENT ROW
-                AND UNBOUNDED FOLLOWING) AS is_written, follows
+            SELECT row, first_value(row) OVER candle AS first, is_made, is_written, follows, is_before
             FROM (SELECT r.\(rowID) AS row, \(key.enumerated().map { "r.\($1.quotedIdentifier) AS k\($0)" }.joined(separator: ", ")),
-                \(wasMade) AS is_made,
-                EXISTS (SELECT 1 FROM \(target) AS m WHERE \(isWritten.joined(separator: " AND "))) AS is_written,
-                \(follows.joined(separator: " AND ")) AS follows
+                \(wasMade) AS is_made, \(hasCandle("new_")) AS is_written, \(follows.joined(separator: " AND ")) AS follows,
+                \(isBefore) AS is_before
                 FROM \(source) AS r WHERE \(isIn(ranges))
                 WINDOW before AS (PARTITION BY \(list(key, "r.")) ORDER BY r.\(rowID)))
-            WINDOW candle AS (PARTITION BY \(keys) ORDER BY row)
+            WINDOW candle AS (PARTITION BY \(keys) ORDER BY row) ORDER BY first, row
             """
     }
 
@@ -374,8 +389,8 @@ struct RestorationTable: RestorableSource {
         "SELECT \(list(key, "r.")) FROM \(source) AS r WHERE \(wasMade) AND (\(isIn(ranges)))"
     }
 
-    private func isIn(_ ranges: [ClosedRange<Int64>]) -> String {
-        ranges.map { "r.\(rowID) BETWEEN \($0.lowerBound) AND \($0.upperBound)" }.joined(separator: " OR ")
+    private func isIn(_ ranges: [ClosedRange<Int64>], _ alias: String = "r") -> String {
+        ranges.map { "\(alias).\(rowID) BETWEEN \($0.lowerBound) AND \($0.upperBound)" }.joined(separator: " OR ")
     }
 
     // MARK: Rows beside references

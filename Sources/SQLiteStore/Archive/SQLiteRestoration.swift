@@ -68,7 +68,9 @@ final class SQLiteRestoration: Restoration {
                     defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
                     // A value would be changed to the type that a column has by now.
                     try writer.catalog.confirm(db)
-                    try RestorationSteps.carryOut(batch, of: archive.tables, store: writer.name, &part) {
+                    try RestorationSteps.carryOut(
+                        batch, of: archive.tables, store: writer.name, &part, candles: candles
+                    ) {
                         try restore($0, &$1, db)
                     } restoreCandles: {
                         try restoreCandles($0, &$1, db)
