@@ -52,7 +52,8 @@ final class CellFunction {
         }
     }
 
-    fileprivate func cell(of value: OpaquePointer) -> Int? {
+    /// The cell of a value; nil: it is in none.
+    func cell(of value: OpaquePointer) -> Int? {
         switch sqlite3_value_type(value) {
         case SQLITE_INTEGER: Self.place(of: sqlite3_value_int64(value), among: integers)
         case SQLITE_FLOAT: Self.place(of: sqlite3_value_double(value), among: reals)

@@ -151,16 +151,21 @@ private struct ThinningQuery {
         func run(_ statement: SQLFragment) throws { try store.execute(statement, db) }
 
         // The last date of each group in each cell; then the rows of these dates, which are few.
-        let value = "\(thinning.pick == .last ? "max" : "min")(\(date.orderValue)) AS value"
-        let selected = zip(groups, names).map { "\($0) AS \($1)" } + [value, "count(*) AS size"]
-        try run(
-            SQLFragment("CREATE TEMP TABLE \(ends) AS SELECT \(selected.joined(separator: ", ")) FROM \(scope.from())")
-                + store.whereClause(self.rows)
-                + " GROUP BY \((groups + [function.cell(date.orderValue)]).joined(separator: ", "))")
         let collated = zip(columns, names).map { column, name in
             let collation = scope.table.collations[column.name.folded] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
         }
+        let parts = store.temporaryName("parts")
+        try run(SQLFragment("CREATE TEMP TABLE \(parts) (\((collated + ["value", "size"]).joined(separator: ", ")))"))
+        try CellEnds.gather(function, thinning.pick, into: parts, groupCount: columns.count, db) { add in
+            let values = ([date.orderValue] + groups).joined(separator: ", ")
+            try run(SQLFragment("SELECT \(add)(\(values)) FROM \(scope.from())") + store.whereClause(self.rows))
+        }
+        let value = "\(thinning.pick == .last ? "max" : "min")(value) AS value"
+        try run(
+            SQLFragment(
+                "CREATE TEMP TABLE \(ends) AS SELECT \((names + [value]).joined(separator: ", ")), sum(size) AS size "
+                    + "FROM temp.\(parts) GROUP BY \((collated + [function.cell("value")]).joined(separator: ", "))"))
         let isSought = try isSoughtByDate(ends, store, db)
         if !isSought {
             let indexed = (["value"] + collated).joined(separator: ", ")
@@ -225,7 +230,7 @@ private struct ThinningQuery {
         try run(
             SQLFragment(
                 "INSERT INTO temp.\(kept) SELECT \(list), max(tier) FROM temp.\(picks) WHERE expired GROUP BY \(list)"))
-        for table in [ends, rows] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
+        for table in [parts, ends, rows] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
         let counts = try store.rows(
             SQLFragment("SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier"), db)
         return counts.compactMap { row in
