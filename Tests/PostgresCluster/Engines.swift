@@ -55,17 +55,23 @@ package final class CitusCluster: Sendable {
     /// The cluster that the tests of this process share.
     package static let shared = Result { try CitusCluster() }
 
+    /// The servers speak to each other through their sockets.
+    private static let settings = [
+        "shared_preload_libraries = 'citus'", "max_prepared_transactions = 200",
+        "citus.node_conninfo = 'sslmode=prefer'",
+        "citus.enable_statistics_collection = off",
+        // Each database has a daemon of its own, which ends what lost sessions have prepared.
+        "max_worker_processes = 64",
+    ]
+
     package init() throws {
-        // The servers speak to each other through their sockets.
-        let settings = [
-            "shared_preload_libraries = 'citus'", "max_prepared_transactions = 200",
-            "citus.node_conninfo = 'sslmode=prefer'",
-            "citus.enable_statistics_collection = off",
-            // Each database has a daemon of its own, which ends what lost sessions have prepared.
-            "max_worker_processes = 64",
-        ]
-        coordinator = try PostgresCluster(settings: settings)
-        workers = try (0..<2).map { _ in try PostgresCluster(settings: settings) }
+        coordinator = try PostgresCluster(settings: Self.settings)
+        workers = try (0..<2).map { _ in try PostgresCluster(settings: Self.settings) }
+    }
+
+    /// Makes a standby of the coordinator, as it is now.
+    package func makeStandby() throws -> PostgresCluster {
+        try PostgresCluster(settings: Self.settings, standbyOf: coordinator)
     }
 
     /// Makes a database on all servers, carries out statements on the coordinator and returns its URL there.

@@ -15,7 +15,7 @@ extension PostgresJobTests {
             case lostConnection
             /// The server ends at once and is started again.
             case restart
-            /// A standby takes over.
+            /// A standby takes over; in a cluster that of the coordinator.
             case failover
             /// A worker of the cluster ends at once and is started again.
             case lostWorker
@@ -34,6 +34,7 @@ extension PostgresJobTests {
                     let cluster = try CitusCluster()
                     (server, workers) = (cluster.coordinator, cluster.workers)
                     url = try cluster.makeDatabase(layout.faultTable)
+                    if hasStandby { standby = try cluster.makeStandby() }
                 } else {
                     let settings = layout.isHypertable ? ["shared_preload_libraries = 'timescaledb'"] : []
                     server = try PostgresCluster(settings: settings)
@@ -70,8 +71,7 @@ extension PostgresJobTests {
 
         static let cases = TableLayout.installed.flatMap { layout in
             Fault.allCases
-                // A coordinator's standby would have to be made known to the workers, which is not the job's.
-                .filter { $0 == .lostWorker ? layout.isDistributed : $0 != .failover || !layout.isDistributed }
+                .filter { $0 != .lostWorker || layout.isDistributed }
                 .map { (layout, $0) }
         }
 
