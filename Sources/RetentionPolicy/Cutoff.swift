@@ -1,6 +1,7 @@
 package import PriceStore
 
-/// The instant before which rows are expired.
+/// The arithmetic of ages: the instant that is an age before another one, or after it. What a rule deletes ends at
+/// ``Rule/cutoff(asOf:zone:)``.
 package enum Cutoff {
     /// The cutoff of a max age: years and months are subtracted first (clamped to the end of the month), then weeks and
     /// days, in local time, then hours, minutes and seconds as exact time.
@@ -46,6 +47,15 @@ package enum Cutoff {
         }
         let seconds = Int128(age.hours) * 3600 + Int128(age.minutes) * 60 + Int128(age.seconds)
         return Instant(saturating: Int128(end.microseconds) + seconds * 1_000_000)
+    }
+}
+
+extension Rule {
+    /// The instant before which rows are expired. Rows that become candles expire together with their bucket.
+    package func cutoff(asOf: Instant, zone: CalendarZone) -> Instant {
+        let cutoff = Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone)
+        guard let rollup, cutoff > .distantPast else { return cutoff }
+        return rollup.buckets.lastEnd(at: cutoff)
     }
 }
 

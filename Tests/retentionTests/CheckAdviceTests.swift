@@ -83,6 +83,18 @@ struct CheckAdviceTests {
         #expect(!end.output.contains("that 'gold' deletes"), "\(end)")
     }
 
+    /// Rows of the last month that is not over are no part of a candle yet, and rows without a price never are.
+    @Test func aRuleForCandlesDeletesLessThanItsAgeSays() throws {
+        let candles = "rollup: { into: candle, every: 1mo, per: [symbol], price: price }"
+        let plain = Sample.rule(name: "plain", age: "45d")
+        let end = try check([Sample.rule(candles), plain], "--offline")
+        #expect(!end.output.contains("that 'plain' deletes"), "\(end)")
+        let covered = try check([Sample.rule(candles, age: "60d"), plain], "--offline")
+        #expect(
+            covered.output.contains("every row that 'gold' deletes is also deleted by 'plain', without becoming a candle"),
+            "\(covered)")
+    }
+
     @Test func ofTwoEqualRulesTheLaterIsReported() throws {
         let end = try check([Sample.rule(), Sample.rule(name: "again")], "--offline")
         #expect(end.output.contains("that 'again' deletes") && !end.output.contains("that 'gold' deletes"), "\(end)")

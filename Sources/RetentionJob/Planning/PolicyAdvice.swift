@@ -25,8 +25,9 @@ package enum PolicyAdvice {
             let (name, covering) = (rules[index].name, rules[other].name)
             let keeping = [rules[index].keepLast.map { _ in "keep_last" }, rules[index].thin.map { _ in "thin" }]
                 .compactMap(\.self)
-            let loss =
+            var loss =
                 keeping.isEmpty ? "" : ", including the rows that its \(keeping.joined(separator: " and ")) keeps"
+            if rules[index].rollup != nil { loss = ", without becoming a candle" }
             return Diagnostic(
                 .advice, at: rules[index].marks.value("name"),
                 "every row that '\(name)' deletes is also deleted by '\(covering)'\(loss); remove '\(name)', or give "
@@ -43,7 +44,7 @@ package enum PolicyAdvice {
     /// Whether a rule deletes every row that another one does, whatever is in the store.
     private static func covers(_ a: Rule, _ b: Rule, _ policy: Policy, clock: Instant) -> Bool {
         guard a.isEnabled, b.isEnabled, isSame(a.entity, b.entity, policy), a.keepLast == nil, a.thin == nil,
-            a.dateAttribute.folded == b.dateAttribute.folded, a.dateFormat == b.dateFormat,
+            a.rollup == nil, a.dateAttribute.folded == b.dateAttribute.folded, a.dateFormat == b.dateFormat,
             a.column == b.column, a.filter == .all || a.filter == b.filter
         else { return false }
         if let latest = a.latest {
@@ -52,7 +53,7 @@ package enum PolicyAdvice {
         let zone = policy.timezone
         let isNoLater = (a.earliest ?? Rule.defaultEarliest(zone)) <= (b.earliest ?? Rule.defaultEarliest(zone))
         return isNoLater && (a.earliest != nil || b.earliest == nil)
-            && cutoff(a.maxAge, a.align, policy, clock) >= cutoff(b.maxAge, b.align, policy, clock)
+            && a.cutoff(asOf: clock, zone: zone) >= b.cutoff(asOf: clock, zone: zone)
     }
 
     // MARK: Ages that the schedule cannot keep
@@ -60,15 +61,14 @@ package enum PolicyAdvice {
     private static func schedule(_ policy: Policy, clock: Instant) -> [Diagnostic] {
         guard let every = policy.expectedEvery else { return [] }
         return policy.rules.filter(\.isEnabled).compactMap { rule in
-            guard cutoff(rule.maxAge, nil, policy, clock) > cutoff(every, nil, policy, clock) else { return nil }
+            func before(_ age: MaxAge) -> Instant {
+                Cutoff.instant(asOf: clock, maxAge: age, align: nil, zone: policy.timezone)
+            }
+            guard before(rule.maxAge) > before(every) else { return nil }
             return Diagnostic(
                 .advice, at: rule.marks.value("max_age"),
                 "rows expire after \(rule.maxAge.written), but a run is expected every \(every.written): some stay up to "
                     + "\(every.written) longer; run the job more often, and set expected_every: \(rule.maxAge.written)")
         }
-    }
-
-    private static func cutoff(_ age: MaxAge, _ align: Rule.Alignment?, _ policy: Policy, _ clock: Instant) -> Instant {
-        Cutoff.instant(asOf: clock, maxAge: age, align: align, zone: policy.timezone)
     }
 }

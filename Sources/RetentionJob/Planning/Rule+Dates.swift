@@ -20,13 +20,6 @@ extension Rule {
 }
 
 extension Rule {
-    /// The instant before which rows are expired. Rows that become candles expire together with their bucket.
-    package func cutoff(asOf: Instant, zone: CalendarZone) -> Instant {
-        let cutoff = Cutoff.instant(asOf: asOf, maxAge: maxAge, align: align, zone: zone)
-        guard let rollup, cutoff > .distantPast else { return cutoff }
-        return rollup.buckets.lastEnd(at: cutoff)
-    }
-
     /// What the rows become when they are deleted; nil: nothing.
     func rollupRequest(_ date: DateAttribute) -> Rollup? {
         rollup.map { setting in
