@@ -16,7 +16,7 @@ enum ExpiringRows {
     static func batch(_ rows: Int? = 50, of rule: SurveyRequest = request) -> DeleteWork {
         DeleteWork(
             fetchRequest: StoreFetchRequest(
-                entity: rule.entity, predicate: rule.deletion, sortDescriptors: [StoreSortDescriptor("at")],
+                entity: rule.entity, predicate: rule.expired, sortDescriptors: [StoreSortDescriptor("at")],
                 fetchLimit: rows
             ),
             resultType: .count, technique: .range)

@@ -31,7 +31,7 @@ struct OtherUsersTests {
         let request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01"))
         _ = try writer.execute(
             BatchDeleteRequest(
-                fetchRequest: StoreFetchRequest(entity: "q", predicate: request.deletion), resultType: .count)
+                fetchRequest: StoreFetchRequest(entity: "q", predicate: request.expired), resultType: .count)
         )
         let vacuums = "SELECT coalesce(max(vacuum_count), 0) FROM pg_stat_user_tables WHERE relname = "
         for mode in [ReclaimMode.none, .auto, .incremental] {

@@ -70,7 +70,7 @@ struct PendingRowTests {
 
     private static func whole(_ request: SurveyRequest) -> BatchDeleteRequest {
         BatchDeleteRequest(
-            fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.deletion), resultType: .count)
+            fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired), resultType: .count)
     }
 
     @Test func rowsThatAreReplacedAreCountedAsTheNewOnes() throws {

@@ -86,7 +86,7 @@ extension SQLiteWriter {
         try executeAll(
             DeleteWork(
                 fetchRequest: StoreFetchRequest(
-                    entity: request.entity, predicate: request.deletion,
+                    entity: request.entity, predicate: request.expired,
                     sortDescriptors: [StoreSortDescriptor(request.date.name)],
                     fetchLimit: technique.isInBatches ? batchRows : nil,
                     includesSubentities: request.includesSubentities),

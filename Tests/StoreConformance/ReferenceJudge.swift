@@ -82,7 +82,7 @@ package struct ReferenceJudge {
         if !verdict.isRefused, !verdict.dependsOnNullified {
             preceding.append(
                 BatchDeleteRequest(
-                    fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.deletion),
+                    fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired),
                     relationships: request.relationships))
         }
         return verdict

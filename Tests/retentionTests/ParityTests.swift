@@ -80,7 +80,7 @@ struct ParityTests {
             ]
             let deleted = try store.execute(
                 BatchDeleteRequest(
-                    fetchRequest: StoreFetchRequest(entity: "price", predicate: rule.deletion), resultType: .count)
+                    fetchRequest: StoreFetchRequest(entity: "price", predicate: rule.expired), resultType: .count)
             ).deletedCount
             #expect(deleted == survey.expiredCount && deleted > 0)
             let left = try store.fetch(

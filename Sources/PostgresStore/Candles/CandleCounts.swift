@@ -34,7 +34,7 @@ extension PostgresDatabase {
         let rows = try CandleRows(rollup, of: scope, withKeys: false, store: name)
         let table = try table(rollup.target) == nil ? nil : CandleTable(rollup, self, left)
         try table?.checkTimes()
-        let condition = SQLFragment.all([try condition(request.deletion, scope), try left.condition(scope)])
+        let condition = SQLFragment.all([try condition(request.expired, scope), try left.condition(scope)])
         try execute(
             "DECLARE retention_rows NO SCROLL CURSOR FOR "
                 + rows.query { left.tables + "SELECT " + $0 + " FROM \(scope.from)" + condition.whereClause })

@@ -104,7 +104,7 @@ extension PostgresConnection {
     /// Follows the foreign keys of a rule's delete, after those of the rules before it, and completes its survey.
     func followRelationships(_ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings) throws {
         let delete = BatchDeleteRequest(
-            fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.deletion),
+            fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired),
             relationships: request.relationships)
         var removed = RemovedRows(self)
         let reached = try reach(of: rows.scope.table, request.relationships)
@@ -177,7 +177,7 @@ extension PostgresConnection {
                 "(SELECT \(rows.date.instantSQL("newest")) FROM (SELECT max(" + newest
                     + ") AS newest FROM \(rows.scope.from) WHERE (\(RowScope.alias).tableoid, \(RowScope.alias).ctid) IN "
                     + "(SELECT t, c FROM named_\(step))) AS newest_row)")
-            let deletion = try condition(rows.request.deletion, rows.scope)
+            let deletion = try condition(rows.request.expired, rows.scope)
             columns.append(
                 reach.leadsBack
                     ? "EXISTS (SELECT 1 FROM \(rows.scope.from) WHERE "
@@ -289,7 +289,7 @@ extension PostgresConnection {
     ) throws -> String? {
         let step = removed.stepCount - 1
         let isThere = removed.isGone("child", before: step).map { "NOT \($0)" } ?? "TRUE"
-        for key in table.entity.relationships(choosing: request.deletion) {
+        for key in table.entity.relationships(choosing: request.expired) {
             // Each rule may have its override of the relationship.
             let changing = (0...step).filter {
                 [.nullify, .setDefault].contains(removed.reaches[$0].deleteRule(of: key))

@@ -42,7 +42,7 @@ extension PostgresConnection {
     /// - Parameter guards: what happens for each row of a table that is divided.
     func note(_ rowCount: Int, _ rows: SurveyRows, _ guards: TableGuards?) throws {
         let table = rows.scope.table
-        let deletion = KnownCounts.Rows(table: table.number, predicate: rows.request.deletion)
+        let deletion = KnownCounts.Rows(table: table.number, predicate: rows.request.expired)
         if known != nil, table.isHypertable {
             // TimescaleDB's own triggers delete nothing; how many rows go of a compressed segment, nobody but the server knows.
             guard rows.scope.isTable, guards?.dropObstacle == nil,

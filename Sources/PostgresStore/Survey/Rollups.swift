@@ -92,7 +92,7 @@ extension PostgresConnection {
                 "the rule goes by \(rows.request.date.name), and it is not known which of the \(expiredCount) expired rows the "
                 + "continuous aggregate \(first.name) has, since \(reason)"
         }
-        let deletion = try condition(rows.request.deletion, rows.scope)
+        let deletion = try condition(rows.request.expired, rows.scope)
         let deletedTo = rows.request.deletedBefore.map { [date.beginsBefore($0)] } ?? []
         for rollup in rollups {
             if let missing = try missing(rollup, rows.scope, date, deletion, deletedTo: deletedTo) {

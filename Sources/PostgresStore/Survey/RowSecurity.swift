@@ -32,7 +32,7 @@ extension PostgresConnection {
             source: "(SELECT tableoid, ctid, * FROM \(table.sql) AS \(table.relation.quotedIdentifier) "
                 + "WHERE (\(allowed)) IS NOT TRUE)")
         let count = try count(
-            "SELECT count(*) FROM \(kept.from)" + (try condition(rows.request.deletion, kept)).whereClause)
+            "SELECT count(*) FROM \(kept.from)" + (try condition(rows.request.expired, kept)).whereClause)
         guard count > 0 else { return nil }
         return "row security shows this user \(count) expired rows of \(table.name) that it must not delete: "
             + "leave them out with `where`, or by a restrictive policy for all commands"

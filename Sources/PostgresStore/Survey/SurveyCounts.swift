@@ -77,7 +77,7 @@ extension PostgresConnection {
         survey.newestOfEntity = try end(survey.newestOfEntity, readable, newest: true)
         survey.newestExpired = try end(
             survey.newestExpired,
-            .all([condition(rows.request.deletion, rows.scope), notPreceding(rows.request, rows.scope)]), newest: true)
+            .all([condition(rows.request.expired, rows.scope), notPreceding(rows.request, rows.scope)]), newest: true)
     }
 
     /// The rows before the cutoff as one group, counted by the index alone where it is vacuumed.

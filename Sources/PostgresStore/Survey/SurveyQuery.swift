@@ -153,7 +153,7 @@ extension PostgresDatabase {
     private func judgeChunks(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         let chunks = try chunks(of: table, rows.date.type)
-        let deletion = try condition(rows.request.deletion, rows.scope)
+        let deletion = try condition(rows.request.expired, rows.scope)
         let frozen = chunks.filter(\.isFrozen)
         if !frozen.isEmpty {
             let count = try count(
@@ -216,7 +216,7 @@ extension PostgresDatabase {
     private func judgePartitions(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
         let isDropping = survey.technique == .partitions
-        let dropped = isDropping ? try expiredPartitions(table, rows.request.deletion.dateRange).map(\.leaf) : []
+        let dropped = isDropping ? try expiredPartitions(table, rows.request.expired.dateRange).map(\.leaf) : []
         if isDropping {
             let counts = dropped.compactMap { catalog.leafCounts[$0.number] }
             let rest =
@@ -225,7 +225,7 @@ extension PostgresDatabase {
                 : count(
                     "SELECT count(*) FROM \(rows.scope.from)"
                         + SQLFragment.all([
-                            condition(rows.request.deletion, rows.scope), outside(dropped, rows.date),
+                            condition(rows.request.expired, rows.scope), outside(dropped, rows.date),
                         ]).whereClause)
             survey.tellDropped(dropped.count, of: "partition", rest: rest)
         }
@@ -233,7 +233,7 @@ extension PostgresDatabase {
         where leaf.isColumnar && !dropped.contains(where: { $0.number == leaf.number }) {
             let part = RowScope(table, source: leaf.sql)
             let found = try count(
-                "SELECT count(*) FROM \(part.from)" + condition(rows.request.deletion, part).whereClause)
+                "SELECT count(*) FROM \(part.from)" + condition(rows.request.expired, part).whereClause)
             if found > 0 {
                 survey.unsupported = "\(found) expired rows are in \(leaf.name): " + Self.columnar(leaf.name)
                 return

@@ -1,16 +1,3 @@
-extension BatchDeleteRequest {
-    /// All rows that a deletion deletes. What `deny` forbids was looked for by the survey: rows that arrive follow the
-    /// schema.
-    package init(_ request: SurveyRequest, resultType: ResultType = .statusOnly) {
-        self.init(
-            fetchRequest: StoreFetchRequest(
-                entity: request.entity, predicate: request.deletion,
-                includesSubentities: request.includesSubentities),
-            resultType: resultType,
-            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
-    }
-}
-
 extension StoreFetchRequest {
     /// The rows without those of other conditions, in any order. Conditions that no row of the request can meet are left out: with
     /// a thousand rules they would make a statement of minutes.

@@ -55,7 +55,7 @@ extension SurveyRequest {
     package var deletionWithoutHolds: StorePredicate {
         var request = self
         request.holds = []
-        return request.deletion
+        return request.expired
     }
 }
 

@@ -68,12 +68,12 @@ package struct SurveyRequest: Hashable, Sendable {
     }
 
     /// What the rule deletes: readable rows before the cutoff that match the filter and are not spared.
-    package var deletion: StorePredicate { deletion(from: nil) }
+    package var expired: StorePredicate { expired(from: nil) }
 
-    /// The rows of ``deletion`` that are not wholly before an instant.
-    package func deletion(from start: Instant?) -> StorePredicate {
-        let expired = StorePredicate.date(DateRange(date, from: start, before: cutoff)) && filter
-        return notSpared.map { expired && $0 } ?? expired
+    /// The rows of ``expired`` that are not wholly before an instant.
+    package func expired(from start: Instant?) -> StorePredicate {
+        let old = StorePredicate.date(DateRange(date, from: start, before: cutoff)) && filter
+        return notSpared.map { old && $0 } ?? old
     }
 
     /// The condition that ``keepLast``, ``thinning`` and ``holds`` add; nil without them.
@@ -259,4 +259,17 @@ package struct Survey: Hashable, Sendable {
 
     /// The number of unreadable rows of every kind.
     package var unreadableCount: Int { unreadable.reduce(0) { $0 + $1.rowCount } }
+}
+
+extension BatchDeleteRequest {
+    /// All rows that a deletion deletes. What `deny` forbids was looked for by the survey: rows that arrive follow the
+    /// schema.
+    package init(_ request: SurveyRequest, resultType: ResultType = .statusOnly) {
+        self.init(
+            fetchRequest: StoreFetchRequest(
+                entity: request.entity, predicate: request.expired,
+                includesSubentities: request.includesSubentities),
+            resultType: resultType,
+            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
+    }
 }

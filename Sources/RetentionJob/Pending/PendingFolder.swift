@@ -32,7 +32,7 @@ package struct PendingFolder {
     /// the size of the file.
     ///
     /// - Parameters:
-    ///   - inserter: A `StoreWriter`, or a rehearsal: then nothing is moved or written, and the result says what would
+    ///   - inserter: A `RetentionWriter`; any other one rehearses: then nothing is moved or written, and the result says what would
     ///     be imported.
     ///   - now: The time of the run, for `keep_done`.
     ///   - uptime: A monotonic clock; `sleep` waits. Both are for the pauses between batches.

@@ -154,8 +154,7 @@ final class PendingStep {
     private func reader(
         of bytes: PendingFile, named name: String, for mapping: inout RowMapping
     ) throws -> any PendingRecordReader {
-        let lowercased = name.lowercased()
-        if lowercased.hasSuffix(".ndjson") || lowercased.hasSuffix(".jsonl") { return NDJSONReader(bytes) }
+        if name.lowercased().hasSuffix(".ndjson") { return NDJSONReader(bytes) }
         var reader = CSVReader(bytes)
         switch try reader.next()?.content {
         case .fields(let fields): try mapping.setHeader(fields)

@@ -154,7 +154,7 @@ extension RunMemory.CarriedOut {
             relationships: former.relationships.request)
         request.keepRows(of: former, asOf: asOf)
         request.holds = holds
-        return request.deletion
+        return request.expired
     }
 }
 
@@ -253,7 +253,7 @@ package struct LateRows: Sendable {
         }
         guard isTooMany else { return }
         cause = try likelyCause(
-            StoreFetchRequest(entity: entity.name, predicate: request.deletion && before), entity, memory, reader)
+            StoreFetchRequest(entity: entity.name, predicate: request.expired && before), entity, memory, reader)
     }
 
     /// Whether the rule is refused for them.

@@ -53,7 +53,7 @@ package struct MisreadRows: Hashable, Sendable {
         if request.filter != .all || expired(samples, date, cutoff).count < fewestSampled {
             values = try reader.fetch(
                 StoreFetchRequest(
-                    entity: request.entity, predicate: request.deletion, fetchLimit: DateRecognition.sampleCount),
+                    entity: request.entity, predicate: request.expired, fetchLimit: DateRecognition.sampleCount),
                 attributes: [date.name]
             ).map { $0[0] }
         }

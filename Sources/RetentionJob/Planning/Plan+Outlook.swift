@@ -28,8 +28,8 @@ extension Plan {
                 related.filter { isThinned || $0.offset != index }.map { later($0.element, days: first) }
                 + siblings.map { later($0, days: last) }
             let rows = StoreFetchRequest(
-                entity: request.entity, predicate: then.deletion(from: isThinned ? nil : now.cutoff))
-            return try reader.count(rows.besides(others.compactMap { $0?.deletion }))
+                entity: request.entity, predicate: then.expired(from: isThinned ? nil : now.cutoff))
+            return try reader.count(rows.besides(others.compactMap { $0?.expired }))
         }
         return Forecast(nextDay: try count(from: 0, to: 1), nextWeek: try count(from: 1, to: 8))
     }
@@ -43,17 +43,17 @@ extension Plan.Step {
             let entity = try reader.entity(named: request.entity)
         else { return nil }
         var sample = RowSample(columns: entity.attributes.map(\.name))
-        let others = earlier.compactMap(\.request).filter { $0.entity == request.entity }.map(\.deletion)
+        let others = earlier.compactMap(\.request).filter { $0.entity == request.entity }.map(\.expired)
         func rows(_ predicate: StorePredicate, from offset: Int = 0, _ limit: Int) throws -> [[StoreValue]] {
             var rows = StoreFetchRequest(entity: request.entity, predicate: predicate).besides(others)
             rows.sortDescriptors = [StoreSortDescriptor(request.date.name)]
             (rows.fetchLimit, rows.fetchOffset) = (limit, offset)
             return limit > 0 ? try reader.fetch(rows, attributes: sample.columns) : []
         }
-        sample.oldest = try rows(request.deletion, count)
+        sample.oldest = try rows(request.expired, count)
         // Rows of one date are in the order of their keys: only a place in the same order tells them apart.
         let left = min(count, survey.expiredCount - sample.oldest.count)
-        sample.newest = try rows(request.deletion, from: survey.expiredCount - left, left)
+        sample.newest = try rows(request.expired, from: survey.expiredCount - left, left)
         let stays = StorePredicate.date(DateRange(request.date)) && request.filter
         sample.kept = try rows(
             stays && .notTrue(.date(DateRange(request.date, before: request.cutoff))), count)

@@ -44,7 +44,7 @@ extension RuleCheck {
             let cutoff = rule.cutoff(asOf: asOf, zone: zone)
             var request = SurveyRequest(entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter)
             request.keepRows(of: rule, asOf: asOf)
-            let rows = try reference.danglingCount(request.deletion, in: reader)
+            let rows = try reference.danglingCount(request.expired, in: reader)
             let count =
                 rows.map {
                     "\(Figures.count($0, "row")) of \(reference.source) would refer to deleted rows"

@@ -191,7 +191,7 @@ extension Plan {
                 message: "a plan cannot hold rows of \(request.entity) that become candles")
         }
         let siblings = steps[..<index].compactMap(\.request).filter { $0.entity == request.entity }
-        var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.deletion)))
+        var pages = KeyPages(BatchDeleteRequest(request).fetchRequest.besides(siblings.map(\.expired)))
         var digest = KeyDigest()
         while step.survey.expiredCount > 0, let page = try pages.next(reader) {
             guard try pages.areFound(page, reader) else {

@@ -39,7 +39,7 @@ extension Run {
             }
             // The plan already contains it.
             if isUntouched, step.isByDateAlone { continue }
-            let request = StoreFetchRequest(entity: survey.entity, predicate: survey.deletion)
+            let request = StoreFetchRequest(entity: survey.entity, predicate: survey.expired)
             report.rules[index].oldestOverdue = (try? oldest(request, of: step)) ?? nil
         }
     }

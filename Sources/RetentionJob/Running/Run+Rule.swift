@@ -175,7 +175,7 @@ extension Run {
             guard report.rules[index].residue > 0, let request = step.request,
                 request.entity == entity
             else { return nil }
-            return request.deletion
+            return request.expired
         }
     }
 

@@ -72,7 +72,7 @@ extension SQLiteFile {
             }
         } else {
             let scope = try scope(of: BatchDeleteRequest(request).fetchRequest, db)
-            let rows = SQLFragment("\(scope.from()) WHERE (") + (try condition(request.deletion, scope, db)) + ")"
+            let rows = SQLFragment("\(scope.from()) WHERE (") + (try condition(request.expired, scope, db)) + ")"
             if let key = try danglingKey(of: table, RowScope.alias, in: rows, db) { return Self.text(of: key) }
         }
         for name in deletedByTriggers.sorted() {

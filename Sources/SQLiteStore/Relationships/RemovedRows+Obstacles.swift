@@ -64,7 +64,7 @@ extension SQLiteFileConnection {
     func changingChoice(
         _ request: SurveyRequest, _ table: SQLiteTable, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> String? {
-        for key in table.entity.relationships(choosing: request.deletion) {
+        for key in table.entity.relationships(choosing: request.expired) {
             // Each rule may have its override of the relationship.
             let changing = (0...step).filter {
                 [.nullify, .setDefault].contains(removed.request($0).deleteRule(of: key))

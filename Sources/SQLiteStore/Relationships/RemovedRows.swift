@@ -44,7 +44,7 @@ extension SQLiteFileConnection {
         let step = removed.steps.count
         let delete = BatchDeleteRequest(
             fetchRequest: StoreFetchRequest(
-                entity: request.entity, predicate: request.deletion, includesSubentities: request.includesSubentities),
+                entity: request.entity, predicate: request.expired, includesSubentities: request.includesSubentities),
             relationships: request.relationships)
         survey.expiredCount = try remove(delete, removed, db)
         removed.steps.append(delete)
@@ -226,7 +226,7 @@ extension SQLiteFileConnection {
         var query = SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ")
         query += .all([
             try dateSQL(request.date, scope, db).readable(),
-            SQLFragment("(") + (try condition(request.deletion, scope, db)) + ") IS NOT TRUE",
+            SQLFragment("(") + (try condition(request.expired, scope, db)) + ") IS NOT TRUE",
             SQLFragment(
                 "NOT EXISTS (SELECT 1 FROM temp.\(table) AS own WHERE \(scope.key.areKey(of: "own")) AND own.step = ?)",
                 [step.databaseValue]),

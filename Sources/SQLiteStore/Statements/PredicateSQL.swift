@@ -58,6 +58,7 @@ extension SQLiteFileConnection {
         case .notTrue(let part):
             return SQLFragment("(") + (try condition(part, scope, db)) + ") IS NOT TRUE"
         case .date(let range):
+            // A delete takes the range out of its predicate before: see BatchDelete.
             return try dateSQL(range.date, scope, db).readable(from: range.from, before: range.before)
         case .declaredDate:
             return try condition(predicate.withDeclaredDates(of: scope.table.entity, store: name), scope, db)

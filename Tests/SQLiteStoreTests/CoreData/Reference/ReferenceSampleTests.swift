@@ -104,7 +104,7 @@ struct ReferenceSampleTests {
         // One of them names all rows.
         let rule = expectation.request.survey
         let fetch = StoreFetchRequest(
-            entity: rule.entity, predicate: expectation.attribute == nil ? .all : rule.deletion,
+            entity: rule.entity, predicate: expectation.attribute == nil ? .all : rule.expired,
             fetchLimit: technique == .whole ? nil : 10)
         let error = #expect(throws: StoreError.self) {
             try SQLiteWriter(path: store.path).execute(DeleteWork(fetchRequest: fetch, technique: technique))

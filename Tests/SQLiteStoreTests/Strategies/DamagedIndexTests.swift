@@ -66,7 +66,7 @@ struct DamagedIndexTests {
         #expect(survey.expiredCount == 120)
         var delete = DeleteWork(
             fetchRequest: StoreFetchRequest(
-                entity: "t", predicate: request().deletion, sortDescriptors: [StoreSortDescriptor("at")],
+                entity: "t", predicate: request().expired, sortDescriptors: [StoreSortDescriptor("at")],
                 fetchLimit: strategy.isInBatches ? 50 : nil),
             resultType: .count, technique: strategy)
         delete.expectedCount = survey.expiredCount
@@ -109,7 +109,7 @@ struct DamagedIndexTests {
         let store = try store(
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at", value: "i", fresh: "9000")
         var delete = DeleteWork(
-            fetchRequest: StoreFetchRequest(entity: "t", predicate: request().deletion), resultType: .count,
+            fetchRequest: StoreFetchRequest(entity: "t", predicate: request().expired), resultType: .count,
             technique: strategy)
         let survey = try store.reader().findings(request())
         #expect(survey.expiredCount == 200)
@@ -167,7 +167,7 @@ struct DamagedIndexTests {
             "id INTEGER PRIMARY KEY, kind TEXT, at INTEGER", "at",
             value: "CASE WHEN i <= 120 THEN i ELSE 5000 + i END", fresh: "9000")
         var delete = DeleteWork(
-            fetchRequest: StoreFetchRequest(entity: "t", predicate: request().deletion), resultType: .objectIDs,
+            fetchRequest: StoreFetchRequest(entity: "t", predicate: request().expired), resultType: .objectIDs,
             relationships: rule)
         delete.technique = .whole
         #expect(throws: StoreError.self) { try store.writer().execute(delete) }

@@ -6,7 +6,7 @@ import Testing
 
 /// `relationships: cascade` and `nullify` of a request, whatever the schema declares. The random databases have them too.
 @Suite(.needsPostgres)
-struct OwnWordTests {
+struct RelationshipOverrideTests {
     private static let schema = """
         CREATE TABLE q (a int, b text, at timestamptz, up int, PRIMARY KEY (a, b), UNIQUE (a));
         ALTER TABLE q ADD FOREIGN KEY (up) REFERENCES q (a);

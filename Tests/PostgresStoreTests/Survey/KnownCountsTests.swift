@@ -84,13 +84,13 @@ struct KnownCountsTests {
         try other.execute("INSERT INTO q VALUES (1000, '2026-01-01 00:00:30+00')")
         #expect(try writer.survey(request).expiredCount == 299)
         try other.execute("COMMIT")
-        #expect(try writer.count(StoreFetchRequest(entity: "q", predicate: request.deletion)) == 300)
+        #expect(try writer.count(StoreFetchRequest(entity: "q", predicate: request.expired)) == 300)
     }
 
     @Test func whatIsLeftNeedNotBeCounted() throws {
         let (writer, other) = try open(ExpiringRows.schema)
         let request = ExpiringRows.request
-        let residue = StoreFetchRequest(entity: "q", predicate: request.deletion)
+        let residue = StoreFetchRequest(entity: "q", predicate: request.expired)
         _ = try writer.survey(request)
         _ = try writer.execute(ExpiringRows.batch())
         let counts = try counts(writer) {
@@ -116,7 +116,7 @@ struct KnownCountsTests {
                 """)
         _ = try writer.survey(ExpiringRows.request)
         _ = try writer.execute(ExpiringRows.batch(nil))
-        #expect(try writer.count(StoreFetchRequest(entity: "q", predicate: ExpiringRows.request.deletion)) == 1)
+        #expect(try writer.count(StoreFetchRequest(entity: "q", predicate: ExpiringRows.request.expired)) == 1)
     }
 
     /// Rows that stay are counted where a limit is a share of all, or where all are asked for.
@@ -153,7 +153,7 @@ struct KnownCountsTests {
         let writer = try PostgresWriter(PostgresAddress(url: url))
         var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at("2026-01-01T05:30:00Z"))
         request.countsAllRows = false
-        let residue = StoreFetchRequest(entity: "q", predicate: request.deletion)
+        let residue = StoreFetchRequest(entity: "q", predicate: request.expired)
         #expect(try writer.survey(request).expiredCount == 330)
         let counts = try counts(writer) {
             let execution = try Laws.carryOut(request, technique: "partitions", batchRows: 20, on: writer)

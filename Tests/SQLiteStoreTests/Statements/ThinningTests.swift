@@ -110,7 +110,7 @@ struct ThinningTests {
         // Of the day that has lost its pick all others are left, until they are counted.
         let days = "SELECT at / 86400 - 1000 FROM price ORDER BY 1"
         #expect(try store.rows(days) == (0...7).map(String.init) + Array(repeating: "8", count: 9) + ["9"])
-        #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.deletion)) == 8)
+        #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.expired)) == 8)
         #expect(try writer.survey(request).expiredCount == 8)
         _ = try Laws.carryOut(request, batchRows: 20, on: writer)
         #expect(try store.rows(days) == (0..<10).map(String.init))
@@ -145,7 +145,7 @@ struct ThinningTests {
             hasMore = part.hasMore
         }
         #expect(deleted == expired)
-        #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.deletion)) == 0)
+        #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.expired)) == 0)
     }
 
     @Test func rowsOfOneDateAreToldApartByTheirKeys() throws {

@@ -7,7 +7,7 @@ import Testing
 
 /// Continuous aggregates of a real TimescaleDB: nothing is deleted that they do not have, or would forget.
 @Suite(.needsPostgres, .needsTimescale)
-struct RollupTests {
+struct AggregateTests {
     /// A row each hour for 60 days until now in chunks of a week, the days of it, and the weeks of these.
     private func database(refreshed: String = "NULL, NULL", _ more: String = "") throws -> TestDatabase {
         let database = try TestDatabase.timescale(

@@ -48,7 +48,7 @@ struct DeleteTriggerTests {
         let error = #expect(throws: StoreError.self) {
             try store.writer().execute(
                 BatchDeleteRequest(
-                    fetchRequest: StoreFetchRequest(entity: "p", predicate: request().deletion), relationships: rule))
+                    fetchRequest: StoreFetchRequest(entity: "p", predicate: request().expired), relationships: rule))
         }
         #expect(error?.kind == .unsupported)
         #expect(try store.rows("SELECT count(*), count(p) FROM c") == ["3|3"])

@@ -100,12 +100,12 @@ struct RelationshipTests {
         let second = Self.request(
             "p",
             preceding: [
-                BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "c", predicate: first.deletion))
+                BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "c", predicate: first.expired))
             ])
         let third = Self.request(
             "d",
             preceding: second.preceding + [
-                BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "p", predicate: second.deletion))
+                BatchDeleteRequest(fetchRequest: StoreFetchRequest(entity: "p", predicate: second.expired))
             ])
         let reader = try store.reader()
         #expect(try reader.survey(first).expiredCount == 2)
@@ -257,7 +257,7 @@ struct RelationshipTests {
         #expect(survey.cascadedCount == 18_000)
         var batch = DeleteWork(
             fetchRequest: StoreFetchRequest(
-                entity: "p", predicate: Self.request("p").deletion, sortDescriptors: [StoreSortDescriptor("at")],
+                entity: "p", predicate: Self.request("p").expired, sortDescriptors: [StoreSortDescriptor("at")],
                 fetchLimit: 1), resultType: .count, technique: survey.technique)
         var results: [BatchDeleteResult] = []
         repeat {

@@ -1,0 +1,26 @@
+import PriceStore
+
+/// A delete request with all that only this engine knows of it: one batch, or all rows.
+struct DeleteWork: EngineDelete, Hashable {
+    var request: BatchDeleteRequest
+    var technique = Technique.whole
+    var continuation: BatchContinuation?
+    /// Whether no more rows than the limit may ever be deleted.
+    var isRest = false
+    /// The first and the last date of the rows, if a survey has just found them.
+    var ends: DateEnds?
+    /// Whether nothing is deleted that an aggregate over the rows does not have.
+    var requiresMaterialized = false
+    /// The rule under whose name the rows are archived; nil: they are not.
+    var archiveRule: String?
+    /// An earlier run has deleted the rows before this instant; nil: none is known.
+    var deletedBefore: Instant?
+    /// What the rows become in the same transaction; nil: nothing.
+    var rollup: Rollup?
+    /// The candles that the rows of earlier batches have become.
+    var candles = CandleTally()
+    /// The most rows that may still be deleted; nil: any number.
+    var allowedRows: Int?
+
+    init(_ request: BatchDeleteRequest) { self.request = request }
+}

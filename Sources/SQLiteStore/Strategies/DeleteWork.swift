@@ -1,0 +1,36 @@
+import PriceStore
+
+/// A delete request with all that only this engine knows of it: one batch, or all rows.
+struct DeleteWork: EngineDelete, Hashable {
+    var request: BatchDeleteRequest
+    var technique = Technique.whole
+    /// How long the store may stay locked by one statement or a rebuild: beyond it the work is given up with
+    /// `methodUnfit`, and nothing is deleted. Nil: no bound.
+    var maxLock: Duration?
+    /// The first and the last rowid to look at, for windows: no row goes outside of them. Nil: all.
+    var rowIDs: ClosedRange<Int64>?
+    /// Whether nearly every rowid in ``rowIDs`` is that of a row to delete.
+    var hasDenseRowIDs = false
+    /// Where the rows are that stay: a rebuild looks nowhere else for them, and a window without one is not judged again. It
+    /// is believed in the state of the store of ``surveyed`` only. Nil: anywhere.
+    var stayingRows: StayingRows?
+    /// The state of the store in which ``stayingRows`` was found.
+    var surveyed: ChangeMark?
+    /// How many rows were found. A rebuild that leaves out so many does not count them again. Nil: not known.
+    var expectedCount: Int?
+    var continuation: BatchContinuation?
+    /// Only rows that meet this too, no more than the limit; nil: any.
+    var only: StorePredicate?
+    /// The rule under whose name the rows are archived; nil: they are not.
+    var archiveRule: String?
+    /// What the rows become in the transaction that deletes them; nil: nothing.
+    var rollup: Rollup?
+    /// The most rows that a limit of the rule still allows: rows of one date go together only up to it. Nil: no limit.
+    var allowedRows: Int?
+    /// The candles that the rows of earlier batches have become.
+    var candles = CandleTally()
+    /// Whether the delete was planned by a survey: then it is not carried out on another schema.
+    var isPlanned = false
+
+    init(_ request: BatchDeleteRequest) { self.request = request }
+}
