@@ -121,7 +121,7 @@ enum StoreFile {
                     message: "the archive cannot be accessed: \(text(of: code))")
             }
             throw StoreError(
-                .missing, store: path, message: "the archive is not there",
+                .missing, store: path, message: "the archive does not exist",
                 hint: "nothing was changed; if it was moved, move it back")
         }
         let found: String? =
@@ -133,8 +133,8 @@ enum StoreFile {
             }
         if let found {
             throw StoreError(
-                .inputOutput, store: path, message: "the archive is \(found), and a run makes it as a file",
-                hint: "nothing was changed; put the file of the run back in its place")
+                .inputOutput, store: path, message: "the archive is \(found), but an archive is always a regular file",
+                hint: "nothing was changed; put the archive file back in its place")
         }
     }
 

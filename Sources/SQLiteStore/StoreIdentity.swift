@@ -27,7 +27,7 @@ struct StoreIdentity {
     init(path: String, _ db: Database, readsHeader: Bool = true) throws {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw Self.replaced(path, "nothing is at its path any more: \(String(cString: strerror(errno)))")
+            throw Self.replaced(path, "its path no longer exists: \(String(cString: strerror(errno)))")
         }
         number = StoreFile.Number(status)
         isLinked = status.st_nlink > 1
@@ -64,7 +64,7 @@ struct StoreIdentity {
         }
         for (name, offset) in [("change counter", 24), ("schema version", 40)]
         where Int32(truncatingIfNeeded: now.number(at: offset)) &- Int32(truncatingIfNeeded: number(at: offset)) < 0 {
-            throw Self.replaced(path, "the \(name) of its file went back")
+            throw Self.replaced(path, "the \(name) of its file has decreased")
         }
         header = now.header
     }

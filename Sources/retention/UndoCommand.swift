@@ -43,7 +43,8 @@ struct UndoCommand: ConsoleCommand {
         let policy = try policyOption.read()
         guard policy.ledger != .none else {
             throw CommandFailure(
-                exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none), which knows the archives",
+                exitCode: 66,
+                message: "\(policy.file.path) has no ledger (ledger: none), and only the ledger records the archives",
                 hint: "read the archive with any program for SQLite")
         }
         let store = StoreOpening(policy)
@@ -111,7 +112,8 @@ struct UndoCommand: ConsoleCommand {
             throw refused(
                 "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
                 hint: hasDeleted
-                    ? "with archive in the policy the next runs can be undone" : "retention undo --list shows others")
+                    ? "set archive in the policy, so that later runs can be undone"
+                    : "retention undo --list shows others")
         }
         if run.isArchiveThere == false, let until = archive.until, until < SystemClock.now() {
             throw CommandFailure(

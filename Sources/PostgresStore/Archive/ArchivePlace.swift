@@ -85,14 +85,14 @@ extension PostgresConnection {
             guard let isOurs = try isOurs(place.table(table), ArchivePlace.mark) else { continue }
             guard isOurs else {
                 throw refused(
-                    .cannotCreate, "has a table \(table) that no run has made",
+                    .cannotCreate, "has a table \(table) that no run created",
                     hint: "name another schema, or rename it")
             }
             known += 1
         }
         guard known == 0 || known == ArchivePlace.catalog.count else {
             throw refused(
-                .inputOutput, "lacks some of the tables that say what the archives are",
+                .inputOutput, "lacks some of the tables that describe the archives",
                 hint: "restore them from a backup, or name another schema")
         }
         return known > 0

@@ -71,7 +71,7 @@ extension PostgresWriter {
                     throw StoreError(
                         .constraint, store: name,
                         message:
-                            "the archive of this run was changed by others: a table of it has not the rows that were copied"
+                            "the archive of this run was changed by others: one of its tables does not have the rows that were copied"
                     )
                 }
                 switch table.kind {
@@ -99,7 +99,7 @@ extension PostgresWriter {
                 guard isOurs else {
                     throw StoreError(
                         .unsupported, store: name,
-                        message: "\(table) is not the table that run \(run) has made, and stays")
+                        message: "\(table) is not the table that run \(run) created, and is not removed")
                 }
                 try execute("DROP TABLE \(table)")
             }

@@ -154,7 +154,7 @@ extension PostgresDatabase {
                     + " AND (a.atttypid = to_regtype('citext') OR NOT coalesce(c.collisdeterministic, true))")
             if joins {
                 return
-                    "\(scope.table.name).\(attribute.name) takes different texts for equal, so groups could not be told apart"
+                    "\(scope.table.name).\(attribute.name) treats different texts as equal, so groups cannot be distinguished"
             }
         }
         guard case .prices(let price, let volume) = rollup.source else { return nil }
@@ -180,7 +180,8 @@ extension PostgresDatabase {
             }
             if column.mayBeNull, found.isRequired {
                 return
-                    "\(table.name).\(found.name) may not be NULL, and a group of \(source.name) may; make its column NOT NULL"
+                    "\(table.name).\(found.name) is NOT NULL, but the column of \(source.name) may be NULL; make that column "
+                    + "NOT NULL too"
             }
         }
         return nil
@@ -214,18 +215,18 @@ extension PostgresDatabase {
                 + ", current_schema())"
         ).first
         guard let row, let user = row[0], let schema = row[1] else {
-            return "the search path names no schema in which \(rollup.target) could be made"
+            return "the search path has no schema in which \(rollup.target) can be created"
         }
         if row[2] != "t" {
-            return "the user \(user) may not make the table \(rollup.target): GRANT CREATE ON SCHEMA "
-                + "\(schema.quotedIdentifier) TO \(user.quotedIdentifier), or make it yourself"
+            return "the user \(user) may not create the table \(rollup.target): GRANT CREATE ON SCHEMA "
+                + "\(schema.quotedIdentifier) TO \(user.quotedIdentifier), or create it yourself"
         }
         if let name = rollup.target.split(separator: ".").last, name.utf8.count > Self.longestName {
-            return "the name \(rollup.target) is longer than the \(Self.longestName) bytes that a server keeps"
+            return "the name \(rollup.target) is longer than \(Self.longestName) bytes, the limit of the server"
         }
         if let column = wanted.columns.first(where: \.mayBeNull), row[3].flatMap({ Int($0) }) ?? 0 < 150_000 {
             return
-                "\(column.name) may be NULL, and before PostgreSQL 15 no key tells such candles apart: make the column of "
+                "\(column.name) may be NULL, and before PostgreSQL 15 no key distinguishes such candles: make the column of "
                 + "\(source.name) NOT NULL"
         }
         return nil

@@ -112,11 +112,11 @@ struct CandleTable {
             for row in result.rows {
                 guard row[1] == "t" else {
                     throw failure(
-                        "\(rollup.target) has the candle of another group in the place of one of these rows")
+                        "\(rollup.target) has a candle of another group with the same key as one of these rows")
                 }
                 guard let place = row[0].flatMap({ Int($0) }),
                     let candle = candle.candle(row[2...], types: result.types[2...])
-                else { throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it") }
+                else { throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it") }
                 found[keys[place - 1]] = candle
             }
         }

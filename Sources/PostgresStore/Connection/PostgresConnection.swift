@@ -334,7 +334,7 @@ public class PostgresConnection {
             // A number still to come: a standby took over that never heard of the batch.
             return false
         } catch {
-            throw StoreError(error, store: name, doing: "asking what became of a batch")
+            throw StoreError(error, store: name, doing: "checking whether a batch was committed")
         }
     }
 

@@ -104,7 +104,7 @@ import PriceStore
             let begun = PQexec(handle, statement)
             guard PQresultStatus(begun) == PGRES_COPY_IN else {
                 _ = try result(begun)
-                throw ServerFault(code: nil, message: "the server takes no COPY", isConnectionLost: false)
+                throw ServerFault(code: nil, message: "the server does not accept COPY", isConnectionLost: false)
             }
             PQclear(begun)
             while var portion = lines() {

@@ -304,7 +304,7 @@ extension PostgresConnection {
         where key.deleteRule == .setDefault && lostBefore.contains(key.destination) {
             return
                 "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to its default, "
-                + "and what points at the rows that this rule deletes is not known then"
+                + "so it is unknown which rows refer to the rows that this rule deletes"
         }
         return nil
     }

@@ -102,7 +102,7 @@ extension PostgresConnection {
                 throw StoreError(
                     .defect, store: name,
                     message:
-                        "TimescaleDB drops \(droppedCount) chunks of \(table.name) where \(chunks.count) were counted: "
+                        "TimescaleDB would drop \(droppedCount) chunks of \(table.name), but \(chunks.count) were counted: "
                         + "nothing is dropped")
             }
             return (leaves, rowCount)

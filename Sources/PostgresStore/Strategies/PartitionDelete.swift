@@ -80,7 +80,7 @@ extension PostgresConnection {
                     ? dropChunks(table, range, request) : dropPartitions(table, range, request)
             } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
                 guard try abandonedPartitions(of: table).isEmpty else { throw error }
-                dropTrouble = try "nothing is dropped as a whole, since \(lockHolder(of: table))"
+                dropTrouble = try "nothing is dropped as a whole, because \(lockHolder(of: table))"
                 return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
             }
         }

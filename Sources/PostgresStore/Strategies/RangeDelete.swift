@@ -11,7 +11,7 @@ extension BatchDelete {
         guard let date, date.reading == .ordered else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "the rows of \(scope.table.name) cannot be taken in the order of their date")
+                message: "the rows of \(scope.table.name) cannot be read in the order of their date")
         }
         if scope.table.isHypertable {
             if let next = try inSegments(date) { return next }

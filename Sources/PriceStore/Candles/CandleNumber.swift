@@ -117,9 +117,9 @@ extension CandleError: CustomStringConvertible {
         case .overflow: "a sum of a candle is too large to be stored"
         case .disagreement(let figure): "the candles do not agree with the rows: \(figure)"
         case .miscount(let rolledUp, let deleted): "\(rolledUp) rows became candles, and \(deleted) were deleted"
-        case .notAsWritten: "a candle is not what was written"
+        case .notAsWritten: "a candle differs from what was written"
         case .straddle(let start):
-            "a candle of \(start.rfc3339) is not within one bucket of the longer candles: their sessions do not begin together"
+            "a candle of \(start.rfc3339) is not within one bucket of the longer candles: their sessions begin at different times"
         case .unwritable(let start, let format):
             "the start of a candle, \(start.rfc3339), cannot be written as \(format.rawValue): it is read as another instant"
         }

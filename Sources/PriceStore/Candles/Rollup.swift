@@ -18,7 +18,7 @@ package struct Rollup: Hashable, Sendable {
     package var names: CandleNames
     /// How the dates of the rows are read; the candles' times are written so.
     package var date: DateAttribute
-    /// Whether a price may be 0 or less, as a spread or a yield.
+    /// Whether a price may be 0 or less, such as a spread or a yield.
     package var allowsNonPositive: Bool
 
     /// Makes a description.
@@ -37,7 +37,7 @@ package struct Rollup: Hashable, Sendable {
 
     /// Why rows cannot be added to a candle that is looked up by the text of its time.
     package func otherSpelling(of start: Instant) -> String {
-        "\(target) has a candle of \(start.rfc3339) whose time is not spelt as a run writes it, so that rows cannot be added to it"
+        "\(target) has a candle of \(start.rfc3339) whose time is not written as a run writes it, so rows cannot be added to it"
     }
 
     /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none. Of

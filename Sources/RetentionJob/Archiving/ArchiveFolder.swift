@@ -100,7 +100,7 @@ package struct ArchiveFolder {
         if case .path(let store) = policy.store.address {
             let folders = [FilePlace(store, followsLink: true).folder, FilePlace(store).folder]
             if folders.contains(where: { isSame(as: $0) }) {
-                return "is the folder of the store; name a folder of its own"
+                return "is the folder of the store; use a separate folder"
             }
         }
         for source in policy.pending {
@@ -108,7 +108,7 @@ package struct ArchiveFolder {
             for folder in pattern.searchedFolders {
                 if isSame(as: folder) { return "is a folder of pending files" }
                 if ArchiveFolder(folder).holds(path) { return "is inside the folder of pending files \(folder)" }
-                if holds(folder) { return "holds the folder of pending files \(folder)" }
+                if holds(folder) { return "contains the folder of pending files \(folder)" }
             }
         }
         return nil

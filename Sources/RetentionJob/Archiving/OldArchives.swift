@@ -146,7 +146,7 @@ package struct OldArchives {
             // A file that no run of this store is known to have made is someone else's.
             if isKnown {
                 findings.warnings.append(
-                    "\(path) cannot be read, and stays: \((error as? StoreError)?.message ?? "\(error)")")
+                    "\(path) cannot be read and is not removed: \((error as? StoreError)?.message ?? "\(error)")")
             }
             return
         }
@@ -158,9 +158,9 @@ package struct OldArchives {
         }
         if !isComplete {
             findings.warnings.append(
-                "\(path) is not complete, because its run did not end by itself: it has copies of rows that the run deleted, "
+                "\(path) is not complete, because its run did not end normally: it has copies of rows that the run deleted, "
                     + "and perhaps of some that it did not; "
-                    + (isPast ? "it is removed now" : "undo restores it until its time is over"))
+                    + (isPast ? "it is removed now" : "it can be undone until archive.keep is over"))
         }
     }
 

@@ -9,7 +9,7 @@ enum FolderEntry {
         defer { close(descriptor) }
         // Some network file systems cannot sync a folder and say EINVAL; they write entries at once.
         guard fsync(descriptor) == 0 || errno == EINVAL else {
-            throw StoreError(file: folder, "cannot be brought to disk", errno)
+            throw StoreError(file: folder, "cannot be synced to disk", errno)
         }
     }
 

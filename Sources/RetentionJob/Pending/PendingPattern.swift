@@ -98,7 +98,7 @@ package struct PendingPattern {
         var found = [(real: realRoot, shown: root)]
         for part in parts.dropLast() {
             guard part != ".." else {
-                problems.append("\(parts.joined(separator: "/")): refusing to go up by '..' behind a wildcard")
+                problems.append("\(parts.joined(separator: "/")): '..' after a wildcard is not allowed")
                 return []
             }
             found = found.flatMap { parent in

@@ -91,7 +91,7 @@ package struct Refusals {
         return refusal(
             .historyTracking,
             "the store keeps a history that other programs follow, and this version cannot continue it: \(reason). If it is "
-                + "accepted, those programs do not learn of the deletes")
+                + "accepted, those programs do not see the deletes")
     }
 
     private func rollupIncomplete() -> Refusal? {
@@ -122,7 +122,7 @@ package struct Refusals {
             ?? ""
         return Refusal(
             .policyWidened, reason: begin("the policy is wider\(past): \(widened.text); \(widened.rowText)"),
-            wayPast: "if that is meant, pass --accept policy_widened once; otherwise correct the policy")
+            wayPast: "if this is intended, pass --accept policy_widened once; otherwise correct the policy")
     }
 
     private func rowsCameBack() -> Refusal? {

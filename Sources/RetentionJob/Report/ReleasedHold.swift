@@ -15,7 +15,7 @@ package struct ReleasedHold: Hashable, Sendable {
             rowCount.map { "\(Figures.count($0, "expired row")) that it kept \($0 == 1 ? "is" : "are") no longer held" }
             ?? "how many rows it releases cannot be counted any more"
         return
-            "the hold '\(name)', which was in force in the last run on this store, is not in this policy, changed or over: "
-            + kept
+            "the hold '\(name)', which was in force in the last run on this store, was removed from the policy, narrowed or has "
+            + "ended: \(kept)"
     }
 }

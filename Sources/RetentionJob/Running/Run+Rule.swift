@@ -137,8 +137,8 @@ extension Run {
             report.rules[index].outcome = .completed
             warn(
                 "rows arrived during the run",
-                "\(report.rules[index].name) has deleted as many rows as it may; \(Figures.count(residue, "row")) that arrived "
-                    + "meanwhile are left to the next run")
+                "\(report.rules[index].name) has reached its limit of deleted rows; \(Figures.count(residue, "row")) that arrived "
+                    + "meanwhile are left for the next run")
         case .interrupted:
             report.rules[index].outcome = .interrupted
             report.rules[index].message = "\(reasonToStop); \(Figures.count(residue, "expired row")) are left"

@@ -219,7 +219,7 @@ package final class Run {
         if let number = signal() {
             return "stopped by \(number == 2 ? "SIGINT" : number == 15 ? "SIGTERM" : "a signal")"
         }
-        return "the time budget was spent"
+        return "the time budget ended"
     }
 
     /// Ends the run with the error, and says what is committed.

@@ -37,8 +37,8 @@ package final class Undo {
             archive.isComplete || !isFile
                 ? []
                 : [
-                    "archive not complete: run \(run) did not end by itself, so no SHA-256 of its archive is recorded; "
-                        + "rows of it that the run had not deleted yet are in the store and count as present"
+                    "archive not complete: run \(run) did not end normally, so no SHA-256 of its archive is recorded; "
+                        + "archived rows that the run had not deleted yet are in the store and count as present"
                 ]
         }
 
@@ -238,7 +238,7 @@ package final class Undo {
     private func noteInterruption() {
         undo.isInterrupted = true
         if let number = signal() { status.signal = number } else { status.isBudgetSpent = true }
-        warn("undo stopped", "rows are left to restore; run the same undo again, and it continues")
+        warn("undo stopped", "some rows are not restored yet; run the same undo again to continue")
     }
 
     /// Records the undo. If that fails, the restored rows stay, and the exit status shows it.

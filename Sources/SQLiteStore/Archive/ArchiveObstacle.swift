@@ -25,7 +25,7 @@ extension SQLiteFile {
                 let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)
                 if let column = kept?.ambiguousColumn {
                     return
-                        "the column \(column) of \(name) has the name that an archive gives to old values of references"
+                        "the column \(column) of \(name) has a name that an archive uses for old values of references"
                 }
             }
             var effects: TriggerEffects?
@@ -46,7 +46,7 @@ extension SQLiteFile {
         }
         if let column = kept.ambiguousColumn {
             return
-                "the column \(column) of \(kept.storeTable) has the name that an archive gives to old values of candles"
+                "the column \(column) of \(kept.storeTable) has a name that an archive uses for old values of candles"
         }
         return try obstacle(toUndoneCandlesOf: kept.storeTable, db)
     }

@@ -49,7 +49,7 @@ struct RestorationTable: RestorableSource {
         func refused(_ message: String) -> StoreError {
             StoreError(
                 .unsupported, store: connection.name, message: message,
-                hint: "nothing was changed; bring the table back to what it was, and run undo again")
+                hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
         func damaged(_ reason: String) -> StoreError {
             StoreError(

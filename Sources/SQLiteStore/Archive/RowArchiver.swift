@@ -107,7 +107,7 @@ final class RowArchiver {
             guard other.columns == table.columns, other.key == table.key else {
                 throw StoreError(
                     .unsupported, store: file.path,
-                    message: "the columns of \(table.storeTable) have changed during the run",
+                    message: "the columns of \(table.storeTable) were changed during the run",
                     hint: "the next run archives the rest")
             }
             return known
@@ -162,7 +162,7 @@ final class RowArchiver {
         guard table.rowIDs == deleted else {
             throw StoreError(
                 .unsupported, store: file.path,
-                message: "other rows of \(table.table.storeTable) would be deleted than were archived",
+                message: "the rows of \(table.table.storeTable) to delete are not those that were archived",
                 hint: "nothing of this transaction is deleted; check the store with PRAGMA integrity_check")
         }
     }
@@ -234,7 +234,7 @@ final class RowArchiver {
         forget()
         // Triggers that the transaction made are gone.
         installed = nil
-        try file.run("taking rows out of the archive that were not deleted") { db in
+        try file.run("removing rows that were not deleted from the archive") { db in
             if db.isInsideTransaction { return try db.execute(sql: "ROLLBACK") }
             guard state == .committed, !changed.isEmpty else { return }
             try db.inTransaction(.immediate) {

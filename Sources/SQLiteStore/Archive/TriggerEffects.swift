@@ -101,13 +101,13 @@ struct TriggerEffects {
             }
             if let trigger = changing[table], losing.contains(table) {
                 return
-                    "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so it cannot be "
-                    + "determined what they were before"
+                    "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so their earlier "
+                    + "values are unknown"
             }
             if let trigger = changing[table], clearing.contains(table) {
                 return
-                    "the trigger \(trigger) changes rows of \(name), whose references are cleared, so it cannot be determined what they "
-                    + "were before"
+                    "the trigger \(trigger) changes rows of \(name), whose references are cleared, so their earlier values "
+                    + "are unknown"
             }
             guard deleted.contains(table) else { continue }
             if entry[2] == 0 { return "a trigger deletes rows of the virtual table \(name), which cannot be seen" }

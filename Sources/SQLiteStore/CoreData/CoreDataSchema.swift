@@ -36,7 +36,7 @@ struct CoreDataSchema {
             guard let modelPath else { return nil }
             throw StoreError(
                 .unsupported, store: store,
-                message: "the store is no Core Data store, so that it has no use for \(modelPath)",
+                message: "the store is not a Core Data store, so the model \(modelPath) cannot be used",
                 hint: "open it without a model")
         }
         var schema = CoreDataSchema()
@@ -136,7 +136,7 @@ struct CoreDataSchema {
                     members.compactMap { member in named[member].map { (member, $0) } },
                     uniquingKeysWith: { first, _ in first }), managed: model?.entities[name])
             if model != nil, entity.managed == nil {
-                entity.unsupported = "the model of the store does not know the entity \(name)"
+                entity.unsupported = "the model of the store does not contain the entity \(name)"
             }
             entities[name.folded] = entity
             names.append(name)

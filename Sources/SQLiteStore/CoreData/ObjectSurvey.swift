@@ -83,8 +83,8 @@ extension SQLiteFileConnection {
     ) -> String? {
         if !schema.hasModel, relationships == .asDeclared {
             return
-                "the store has no model, so that its relationships are not known: give the model's .mom file, or say what "
-                + "becomes of rows that point at deleted ones: nullify, cascade or deny"
+                "the store has no model, so its relationships are unknown: give the model's .mom file, or say what "
+                + "happens to rows that refer to deleted rows: nullify, cascade or deny"
         }
         for member in schema.reached(from: entity) {
             if let reason = member.unsupported { return "\(member.name): \(reason)" }

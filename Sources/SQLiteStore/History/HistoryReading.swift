@@ -70,12 +70,12 @@ extension SQLiteFile {
         guard token.historyIdentifier == (try historyIdentifier(db)) else {
             throw StoreError(
                 .unsupported, store: name, message: "the history token is of another store",
-                hint: "keep the tokens of each store apart")
+                hint: "use only tokens of this store")
         }
         guard (0...(try HistoryTables.lastNumber(db))).contains(token.transactionNumber) else {
             throw StoreError(
                 .historyMissing, store: name,
-                message: "the history does not reach as far as the token: the store was replaced by an older copy",
+                message: "the token is newer than the history: the store was replaced by an older copy",
                 hint: "reset the contexts and begin with a new token")
         }
         return token.transactionNumber
@@ -104,13 +104,13 @@ extension SQLiteFile {
 
     private func missingHistory() -> StoreError {
         StoreError(
-            .historyMissing, store: name, message: "a part of the history behind the token is deleted",
+            .historyMissing, store: name, message: "a part of the history after the token is deleted",
             hint: "reset the contexts, fetch again and start with a new token")
     }
 
     private func damagedHistory() -> StoreError {
         StoreError(
-            .inputOutput, store: name, message: "the tables of the history hold what this program did not write",
+            .inputOutput, store: name, message: "the history tables contain entries that this program did not write",
             hint: "drop \(HistoryTables.names.joined(separator: ", ")) and call keepHistory() again")
     }
 }

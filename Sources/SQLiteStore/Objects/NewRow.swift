@@ -150,7 +150,7 @@ extension SQLiteWriter {
         guard last?.first == .integer(.max) else { return }
         throw StoreError(
             .unsupported, store: name,
-            message: "\(table.name) has given the largest possible rowid, so that there is none for a new row")
+            message: "\(table.name) has used the largest possible rowid, so a new row cannot get one")
     }
 
     /// Adds a row whose foreign keys SQLite checks only when the transaction ends. They are checked at once instead:

@@ -58,7 +58,7 @@ extension SQLiteWriter {
             throw StoreError(
                 .unsupported, store: name,
                 message:
-                    "the technique \(request.technique.rawValue) tells no object IDs, has no offset and makes its own transaction"
+                    "the technique \(request.technique.rawValue) reports no object IDs, has no offset and uses its own transaction"
             )
         }
         let scope = try tableScope(fetch.entity, db)
@@ -95,9 +95,9 @@ extension SQLiteFileConnection {
     func roomObstacle(_ db: Database) throws -> String? {
         let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))
         guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: storeIdentifier)) else {
-            return "the free disk room is unknown"
+            return "the free disk space is unknown"
         }
-        return free > 2 * live ? nil : "it may need \(2 * live) bytes of disk and \(free) are free"
+        return free > 2 * live ? nil : "it may need \(2 * live) bytes of disk space, and \(free) are free"
     }
 }
 

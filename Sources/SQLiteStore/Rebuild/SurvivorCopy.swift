@@ -77,7 +77,7 @@ final class SurvivorCopy {
     /// - Throws: ``StoreError`` of kind `methodUnfit` if the time is over, or if more rows would go than the request's
     ///   limit; of kind `constraint` if a row that stays breaks a constraint of its table.
     func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
-        try reader.run("copying the rows that stay") { db in
+        try reader.run("copying the remaining rows") { db in
             try db.execute(
                 sql: """
                     PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;
@@ -111,7 +111,7 @@ final class SurvivorCopy {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
             var storeError = StoreError(
                 error, store: store.name,
-                doing: "a row that stays breaks a constraint of its table, so that no copy can hold it")
+                doing: "a remaining row violates a constraint of its table, so it cannot be copied")
             storeError.hint = "fix the row, or set limits.max_lock to 0, so that rows are deleted in batches"
             throw storeError
         }
@@ -203,7 +203,7 @@ final class SurvivorCopy {
             guard try Set(SchemaEntry.all(db)) == Set(entries) else {
                 throw StoreError(
                     .defect, store: store.name,
-                    message: "a rebuild could not carry the whole schema over; nothing was changed")
+                    message: "a rebuild could not copy the whole schema; nothing was changed")
             }
             return .commit
         }

@@ -166,7 +166,7 @@ struct CascadeWay {
                 throw StoreError(
                     .unsupported, store: connection.name,
                     message:
-                        "rows of \(held.table.name) have no key, so that the rows which must stay with them cannot be noted"
+                        "rows of \(held.table.name) have no key, so the rows that must stay with them cannot be recorded"
                 )
             }
             func note(_ table: SQLiteTable, _ columns: [String], _ from: String) throws {

@@ -71,7 +71,7 @@ extension SQLiteFileConnection {
             return
                 "more than \(SQLiteTable.largestRing) rows of \(table.name) refer to each other in "
                 + "\(own.count > 1 ? "a ring or a chain" : "a ring"), which SQLite cannot delete by a cascade; change one of "
-                + "the references, so that there is none"
+                + "the references to break it"
         }
         return try circleTooLarge(request, removed, step: step, db)
     }
@@ -91,7 +91,7 @@ extension SQLiteFileConnection {
             else { continue }
             return
                 "cascades lead from \(table.name) to \(key.destination) and back, through more than \(most) rows of "
-                + "\(table.name) that would go, which SQLite cannot delete by a cascade; declare one of the keys "
+                + "\(table.name) that would be deleted, which SQLite cannot delete by a cascade; declare one of the keys "
                 + "without ON DELETE CASCADE"
         }
         return nil

@@ -91,7 +91,7 @@ extension SQLiteFileConnection {
                 guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
                 return
                     "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to "
-                    + "its default, and what points at the rows that this rule deletes is not known then"
+                    + "its default, so it is unknown which rows refer to the rows that this rule deletes"
             }
         }
         return nil

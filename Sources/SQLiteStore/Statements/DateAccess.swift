@@ -51,10 +51,10 @@ extension SQLiteTable {
     /// Why an index that begins with the date cannot be used, as a clause; nil: there is none, or it can be used.
     func indexObstacle(_ attribute: Attribute) -> String? {
         guard let index = indexes.first(where: { $0.columns.first?.name == attribute.name }) else { return nil }
-        if index.isPartial { return "the index \(index.name) is there, but it holds only some of the rows" }
+        if index.isPartial { return "the index \(index.name) exists, but it contains only some of the rows" }
         guard index.columns[0].collation.uppercased() == "BINARY" else {
             return
-                "the index \(index.name) is there, but it is in the order of the collation \(index.columns[0].collation)"
+                "the index \(index.name) exists, but it is in the order of the collation \(index.columns[0].collation)"
         }
         return nil
     }

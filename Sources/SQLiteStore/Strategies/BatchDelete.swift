@@ -155,7 +155,8 @@ struct BatchDelete {
         case .rebuild:
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "the technique \(request.technique.rawValue) is no statement that a transaction could hold")
+                message:
+                    "the technique \(request.technique.rawValue) is not a statement and cannot run in a transaction")
         }
     }
 

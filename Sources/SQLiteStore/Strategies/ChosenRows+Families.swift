@@ -33,7 +33,7 @@ extension ChosenRows {
         if try !hadDeferred && hasDeferredViolations() {
             throw StoreError(
                 .constraint, store: connection.name,
-                message: "remaining rows point at rows that would be deleted with those of \(scope.table.name)")
+                message: "remaining rows refer to rows that would be deleted with those of \(scope.table.name)")
         }
         try db.execute(sql: "PRAGMA defer_foreign_keys = OFF")
         return isAll

@@ -57,7 +57,7 @@ struct TechniqueChoice {
         {
             batches = .sorted
             technique = .sorted
-            reason = "rows do not lie in the order of their dates"
+            reason = "rows are not stored in the order of their dates"
         }
         guard facts.isMost else { return }
         let share = facts.isAll ? "all rows are deleted" : "\(Int(facts.part * 100)) % of the rows are deleted"

@@ -40,7 +40,7 @@ struct Findings: EngineFindings {
     mutating func goesInOneStatement() {
         technique = .whole
         batches = .whole
-        reason = "rows that belong together must go together"
+        reason = "rows that belong together must be deleted together"
         predictedLock = nil
         possibleTechniques = [.whole]
     }

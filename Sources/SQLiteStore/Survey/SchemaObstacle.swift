@@ -7,7 +7,7 @@ extension SQLiteFileConnection {
     func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
         switch table.entity.kind {
         case .view: return "\(table.name) is a view: name the table that holds its rows"
-        case .virtual: return "\(table.name) is a virtual table: its rows are a module's, not the store's"
+        case .virtual: return "\(table.name) is a virtual table: its rows belong to a module, not to the store"
         case .table: break
         }
         if let managed = table.managed, let schema = try catalog.coreData(db),
@@ -124,10 +124,10 @@ extension SQLiteFileConnection {
                 + "declare the foreign key's ON DELETE action instead, or remove the trigger"
         }
         if request.resultType == .objectIDs {
-            return "\(trigger), and a digest needs to know the rows of a cascade before; leave out `digest`"
+            return "\(trigger), and a digest must read the rows of a cascade first; remove `digest`"
         }
         guard found.leadsBack else { return nil }
-        return "\(trigger), and the cascades lead back to the same table, which SQLite follows 1000 rows deep only"
+        return "\(trigger), and the cascades lead back to the same table, which SQLite follows only 1000 rows deep"
     }
 
     /// Why it is not certain which rows point at those that a delete takes, or nil.
@@ -152,8 +152,8 @@ extension SQLiteFileConnection {
                         continue
                     }
                     return
-                        "the foreign key of \(key.source) (\(source)) points at a column of another type, "
-                        + "\(parent.name) (\(destination)): SQLite may take different values of the two for equal. "
+                        "the foreign key of \(key.source) (\(source)) refers to a column of another type, "
+                        + "\(parent.name) (\(destination)): SQLite may treat different values of the two as equal. "
                         + "Give both columns the same type"
                 }
                 if (ownWord ?? key.deleteRule) == .cascade { waiting.append(child) }
@@ -166,12 +166,12 @@ extension SQLiteFileConnection {
     func mismatch(of key: Relationship, _ db: Database) throws -> String? {
         let columns = "\(key.source) (\(key.sourceAttributes.joined(separator: ", ")))"
         guard let parent = try catalog.table(key.destination, db) else {
-            return "the foreign key of \(columns) points at \(key.destination), which is not there"
+            return "the foreign key of \(columns) refers to \(key.destination), which does not exist"
         }
         guard key.destinationAttributes.count == key.sourceAttributes.count,
             parent.isParentKey(key.destinationAttributes)
         else {
-            return "the foreign key of \(columns) does not point at a primary key or a unique key of \(parent.name)"
+            return "the foreign key of \(columns) does not refer to a primary key or a unique key of \(parent.name)"
         }
         return nil
     }
