@@ -1,7 +1,7 @@
 import PriceStore
 
 extension StoreError {
-    /// Gives an error of the server its kind, its SQLSTATE and a hint. Errors that are told already pass unchanged.
+    /// Gives an error of the server its kind, its SQLSTATE and a hint. Errors that already have these are not changed.
     init(_ error: any Error, store: String, doing what: String) {
         if let error = error as? StoreError {
             self = error
@@ -31,7 +31,7 @@ extension StoreError {
         case "53400": return .unsupported
         case "53100", "53200", "XX001", "XX002": return .inputOutput
         case "42P01", "42703", "3F000": return .unknownName
-        // A coordinator tells a worker that it cannot reach as an internal error.
+        // A coordinator reports a worker that it cannot reach as an internal error.
         case "XX000" where fault.message.contains("connection"): return .unreachable
         default: break
         }
@@ -64,7 +64,7 @@ extension StoreError {
 }
 
 extension StoreError {
-    /// Whether the same transaction may go well if it is tried again at once: a deadlock or a serialization failure, a
+    /// Whether the same transaction may succeed if it is tried again at once: a deadlock or a serialization failure, a
     /// lock that was not available, or a key that another session has just inserted.
     var isWorthRepeating: Bool {
         ["SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03", "SQLSTATE 23505"].contains(engineCode)

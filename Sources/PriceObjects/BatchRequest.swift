@@ -8,7 +8,7 @@ public protocol BatchRequest {
     static var phrase: String { get }
     /// The entities of which the request changes rows that are there already; empty: it only adds rows.
     var changedEntities: Set<String> { get }
-    /// What the result tells.
+    /// What the result contains.
     var resultType: BatchResultType { get set }
 
     /// Carries the request out, in a transaction of its own.

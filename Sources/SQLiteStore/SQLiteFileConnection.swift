@@ -260,7 +260,7 @@ public class SQLiteFileConnection {
             .map { $0["detail"] as String }
     }
 
-    /// The number that a pragma of the store tells.
+    /// The number that a pragma of the store returns.
     func pragma(_ name: String, _ db: Database) throws -> Int {
         try Int.fetchOne(db, sql: "PRAGMA main.\(name)") ?? 0
     }

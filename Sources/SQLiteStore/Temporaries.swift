@@ -15,13 +15,13 @@ struct Temporaries {
     var dateList: String?
     /// Tables of keys that the statements at work refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
     var keyLists: [String] = []
-    /// What goes or changes with the rows that the batches of one request delete.
+    /// What is deleted or changed with the rows that the batches of one request delete.
     var counters: DeleteCounters?
     /// What batches of one request on the objects of a Core Data store share.
     var objects: BatchObjects?
     /// What continues the history of a Core Data store in the transaction at work.
     var recorder: CoreDataHistory.Recorder?
-    /// Whether the store keeps its history; nil: nobody has looked.
+    /// Whether the store keeps its history; nil: unknown.
     var history: HistoryState?
 
     fileprivate var nameCount = 0

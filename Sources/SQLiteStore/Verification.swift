@@ -25,7 +25,7 @@ extension SQLiteFile {
         }
     }
 
-    /// Whether a finding is about rows that break a constraint, which is no damage of the file.
+    /// Whether a finding is about rows that break a constraint, which is not damage to the file.
     private static func isMatterOfContents(_ finding: String) -> Bool {
         finding.hasPrefix("NULL value in ") || finding.hasPrefix("CHECK constraint failed in ")
             || finding.contains(" value in ")

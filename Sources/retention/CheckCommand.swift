@@ -77,7 +77,7 @@ struct CheckCommand: ConsoleCommand {
         guard !offline else { return advice.sorted { $0.mark < $1.mark } }
         let reader = try opening.reader()
         try opening.checkLock()
-        // The ledger's place may be a file that is no ledger.
+        // The ledger's place may be a file that is not a ledger.
         if outputs.isEmpty { _ = try opening.ledgerReader() }
         let completed = try policy.completed(from: reader)
         let asOf = try asOfOption.instant(for: policy, clock: clock)

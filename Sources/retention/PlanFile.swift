@@ -10,7 +10,7 @@ struct PlanFile {
     let plan: SavedPlan
     let sha256: String
 
-    /// How long a plan is valid where nobody says.
+    /// How long a plan is valid by default.
     static let validity = Duration.seconds(86_400)
 
     /// Reads a plan and checks everything that needs no store.
@@ -61,7 +61,7 @@ struct PlanFile {
             hint: "make a new one: retention run --dry-run --save-plan FILE")
     }
 
-    /// The text of a file; nil: it is no text.
+    /// The text of a file; nil: it is not text.
     private static func contents(of path: String) throws -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {

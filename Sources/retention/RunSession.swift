@@ -89,7 +89,7 @@ struct RunSession {
         }
     }
 
-    /// - Parameter hasBegun: set once the run itself records what becomes of it.
+    /// - Parameter hasBegun: set once the run itself records its outcome.
     private func runLocked(_ hasBegun: inout Bool) throws -> RunReport {
         let opening = opening
         try opening.requireDatabase()

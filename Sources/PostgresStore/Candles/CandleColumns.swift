@@ -6,7 +6,7 @@ struct CandleColumns {
         let name: String
         /// The type in a CREATE TABLE.
         var type: String
-        /// Of a sum of decimals: so many digits are behind its point at most; nil: any number, or it is no such sum.
+        /// Of a sum of decimals: the largest number of digits after the decimal point; nil: any number, or it is no such sum.
         var scale: Int?
         var isSum = false
         var mayBeNull = false
@@ -46,7 +46,7 @@ struct CandleColumns {
         }
     }
 
-    /// The digits behind the point of a type, by its name; nil: any number.
+    /// The digits after the point of a type, by its name; nil: any number.
     static func scale(_ type: String) -> Int? {
         if ["smallint", "integer", "bigint"].contains(type) { return 0 }
         guard type.hasPrefix("numeric("), let comma = type.firstIndex(of: ",") else { return nil }
@@ -111,7 +111,7 @@ extension PostgresDatabase {
 
     /// Why rows cannot become candles because some of them, or candles of their buckets, are in compressed chunks.
     ///
-    /// A request for which nothing can be expired is that of a check: then the oldest row tells.
+    /// A request for which nothing can be expired is that of a check: then the oldest row decides.
     func compressedObstacle(_ rows: SurveyRows, _ survey: Findings) throws -> String? {
         let (table, request) = (rows.scope.table, rows.request)
         guard let rollup = request.rollup, let oldest = survey.oldest,
@@ -232,7 +232,7 @@ extension PostgresDatabase {
         return nil
     }
 
-    /// So many bytes of a name are kept. Source: PostgreSQL manual, "Identifiers and Key Words".
+    /// The maximum length of a name in bytes. Source: PostgreSQL manual, "Identifiers and Key Words".
     private static var longestName: Int { 63 }
 
     /// The schema that the name of a table begins with, as a value; NULL: none.

@@ -17,7 +17,8 @@ struct CandleTable {
         let type: ColumnType
         let typeName: String
 
-        /// A value that came as text, in the column's type. A date without a zone gets the session's, as in ``PostgresConnection/newValue(_:_:_:)``.
+        /// A value that came as text, in the column's type. A date without a zone gets the session's, as in
+        /// ``PostgresConnection/newValue(_:_:_:)``.
         func value(_ text: String, isInstant: Bool) -> String {
             isInstant && [.timestamp, .date].contains(type)
                 ? "\(text)::timestamptz::\(typeName)" : "\(text)::\(typeName)"
@@ -220,8 +221,8 @@ extension BatchDelete {
         return gone.rows.count
     }
 
-    /// Throws if triggers have deleted other rows, or changed other candles, than the batch itself: each row that goes becomes a
-    /// part of a candle, and a candle is what its rows are.
+    /// Throws if triggers have deleted other rows, or changed other candles, than the batch itself: each row that is deleted
+    /// becomes a part of a candle, and a candle is what its rows are.
     ///
     /// - Parameter body: the batch.
     mutating func withoutOtherChanges(

@@ -51,7 +51,7 @@ public class PostgresConnection {
     var slices: [Int: DateSlices] = [:]
     /// The parts of compressed chunks that a delete goes through first, by table number.
     var segments: [Int: [SegmentPart]] = [:]
-    /// The numbers of transactions whose changes of a hypertable the server has noted over rows that stay.
+    /// The numbers of transactions whose changes of a hypertable the server has noted over remaining rows.
     private(set) var notedNumbers: [String] = []
     private var batchNumber: String?
     /// How many chunks the next drop takes.
@@ -127,7 +127,7 @@ public class PostgresConnection {
 
     /// Carries out a statement.
     ///
-    /// - Parameter isRepeated: whether it comes again with other values, and one plan will do for all. To plan a range of an
+    /// - Parameter isRepeated: whether it is repeated with other values, and one plan is enough for all. To plan a range of an
     ///   index the server looks for its first entry, and has to step over all that were deleted there a moment ago.
     @discardableResult
     func execute(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerResult {
@@ -262,7 +262,7 @@ public class PostgresConnection {
     }
 
     /// Carries out a batch in one transaction, whose statements take no more than minutes. What it leaves undone by a
-    /// deadlock, a serialization failure or a lock that is not to be had is tried again.
+    /// deadlock, a serialization failure or a lock that is not available is tried again.
     ///
     /// - Parameters:
     ///   - usesOnePlan: whether statements that come again are planned once, whatever their values are.
@@ -315,7 +315,7 @@ public class PostgresConnection {
         }
     }
 
-    /// Keeps the number of the batch at work: what the server notes of it is no change of anybody else.
+    /// Keeps the number of the batch at work: what the server notes of it is not a change of anybody else.
     func noteChanges() {
         // What the server shows of a row are the lower 32 bits.
         guard let number = batchNumber.flatMap({ UInt64($0) }).map({ "\($0 & 0xFFFF_FFFF)" }),

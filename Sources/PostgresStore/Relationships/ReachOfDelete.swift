@@ -58,7 +58,8 @@ extension PostgresConnection {
         return reach
     }
 
-    /// A key that changes rows when a reference is cleared, as a clause; nil: there is none. The rows behind it are not followed.
+    /// A key that changes rows when a reference is cleared, as a clause; nil: there is none. The rows that it changes are
+    /// not followed.
     func changeBehind(_ reach: ReachOfDelete) throws -> String? {
         for cleared in try clearedReferences(reach) {
             let found = try rows(

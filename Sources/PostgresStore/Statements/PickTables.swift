@@ -3,8 +3,8 @@ import PriceStore
 /// The picks of a rule in temporary tables, for the batches of one deletion.
 ///
 /// After a commit of another session a pick may be gone, and a late row may be the only one of its bucket. To find the picks
-/// again in each batch would take longer than the deletes. So the rows of a bucket then go only if its pick is still there,
-/// and those behind it with the next deletion.
+/// again in each batch would take longer than the deletes. So the rows of a bucket are then deleted only if its pick still exists,
+/// and the others with the next deletion.
 struct PickTables {
     /// Nil: no row was before the cutoff.
     fileprivate let query: ThinningQuery?

@@ -13,7 +13,7 @@ struct KnownCounts: Hashable {
         let predicate: StorePredicate
     }
 
-    /// The number that the next transaction takes which changes anything, whoever's it is.
+    /// The number of the next transaction, of any session, that changes anything.
     var next: Int
     /// The rows of partitions, by the tables' numbers.
     var ofPartitions: [Int: Int] = [:]
@@ -44,7 +44,7 @@ extension PostgresConnection {
         let table = rows.scope.table
         let deletion = KnownCounts.Rows(table: table.number, predicate: rows.request.deletion)
         if known != nil, table.isHypertable {
-            // TimescaleDB's own triggers delete nothing; how many rows go of a compressed segment, nobody but the server knows.
+            // TimescaleDB's own triggers delete nothing; how many rows of a compressed segment are deleted, only the server knows.
             guard rows.scope.isTable, guards?.dropObstacle == nil,
                 try self.rows(TimescaleSQL.compressedChunks(table)).isEmpty
             else { return }

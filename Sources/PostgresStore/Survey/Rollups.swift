@@ -140,7 +140,7 @@ extension PostgresConnection {
     /// The rows of a condition that an aggregate does not have; nil: it has all.
     ///
     /// The server notes the ranges that were never materialized, and those that changed since. A delete is such a change, and
-    /// the note grows to whole buckets, so that rows that stay in the last one look changed: the bucket that holds the end of
+    /// the note grows to whole buckets, so that remaining rows in the last one look changed: the bucket that holds the end of
     /// the job's own deletes is left out, if the aggregate has it.
     ///
     /// - Parameter deletedTo: conditions on `bucket`, each of the buckets that begin before an end of what was deleted.
@@ -160,7 +160,7 @@ extension PostgresConnection {
         var left = deletedTo
         let first = try rows(TimescaleSQL.firstChunkStart(scope.table)).first?[0].flatMap { Int64($0) }
         if let start = first, start > .min {
-            // The note of a drop reaches the first value behind the chunk.
+            // The note of a drop reaches the first value after the chunk.
             let end = Self.value(start, date)
             let bucket =
                 "bucket <= " + end + " AND (SELECT " + rollup.end(date)

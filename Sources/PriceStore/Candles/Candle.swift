@@ -52,7 +52,7 @@ package struct Candle: Hashable, Sendable {
         ]
     }
 
-    /// The candle that a table has; nil: it is none.
+    /// The candle that a table has; nil: it is not a candle.
     ///
     /// - Parameters:
     ///   - number: reads one of ``fields``, by its place.
@@ -105,7 +105,7 @@ package struct CandleTime: Hashable, Sendable {
         return a < b
     }
 
-    /// The date as a number; nil: it is none.
+    /// The date as a number; nil: it is not a number.
     private var number: CandleNumber? {
         if case .text(let text) = value { DecimalNumber(text).map(CandleNumber.decimal) } else { CandleNumber(value) }
     }

@@ -7,7 +7,7 @@ package enum DateReading: Hashable, Sendable {
     /// past and future. Whether a stored 0 is a date is for ``DateAttribute/trustsZero`` to say; here it is one.
     case unreadable(Survey.Unreadable)
 
-    /// The first instant of the stretch; nil: the value is no date.
+    /// The first instant of the stretch; nil: the value is not a date.
     package var start: Instant? {
         if case .span(let start, _) = self { start } else { nil }
     }

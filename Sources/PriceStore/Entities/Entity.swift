@@ -18,7 +18,7 @@ public struct Entity: Hashable, Sendable {
     public let attributes: [Attribute]
     /// The names of the attributes of the primary key, in key order; empty if none is declared.
     public let primaryKey: [String]
-    /// The relationships of other entities, and of itself, that point at this entity.
+    /// The relationships of other entities, and of itself, that refer to this entity.
     public let incomingRelationships: [Relationship]
     /// The relationships from this entity to others.
     public let relationships: [Relationship]

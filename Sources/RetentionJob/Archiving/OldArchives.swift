@@ -22,7 +22,7 @@ package struct RecordedRun: Hashable, Sendable {
 struct OldArchive {
     /// What messages call it.
     var name: String
-    /// Removes it, and tells why it could not be removed, as a sentence; nil: it is removed.
+    /// Removes it, and returns why it could not be removed, as a sentence; nil: it is removed.
     var remove: () -> String?
 }
 
@@ -32,7 +32,7 @@ package struct ArchiveAge: Sendable {
     private let zone: CalendarZone
 
     /// - Parameters:
-    ///   - keep: how long after the end of its run an archive is kept; nil: for ever.
+    ///   - keep: how long after the end of its run an archive is kept; nil: forever.
     ///   - zone: the zone of that age.
     package init(keep: MaxAge?, zone: CalendarZone) {
         self.keep = keep
@@ -41,7 +41,7 @@ package struct ArchiveAge: Sendable {
 
     /// Whether the time of a run's archive is over.
     ///
-    /// It counts from the recorded end of the run; if none is recorded, from its start, which its identifier tells. The archive
+    /// It counts from the recorded end of the run; if none is recorded, from its start, which its identifier contains. The archive
     /// is kept until the date that its run recorded, even if it would be kept for less time now. Without a record that date is
     /// not known: the run may be of another ledger.
     func isPast(_ run: String, _ record: RecordedRun?, now: Instant) -> Bool {
@@ -164,7 +164,7 @@ package struct OldArchives {
         }
     }
 
-    /// Whether a file is a complete archive of a run of this store; nil: it is no archive, or of another run or store.
+    /// Whether a file is a complete archive of a run of this store; nil: it is not an archive, or of another run or store.
     private func isComplete(_ run: String, _ path: String) throws -> Bool? {
         let reader = try open(path)
         guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }

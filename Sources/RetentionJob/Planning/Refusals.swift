@@ -214,7 +214,7 @@ package struct Refusals {
                 + "clock, \(clock.toSecond.rfc3339). Are date_format and the clock right?")
     }
 
-    /// Only what cannot be read in the format counts: NULL, sentinels and dates out of bounds are no sign of a mixture.
+    /// Only what cannot be read in the format counts: NULL, sentinels and dates out of bounds are not a sign of a mixture.
     private func mixedFormats() -> Refusal? {
         guard let rowCount = survey.rowCount else { return nil }
         let bad = survey.unreadable.reduce(0) {

@@ -78,7 +78,7 @@ struct RuleCheck {
                 StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
     }
 
-    /// A group that the key tells apart has one row, which is kept.
+    /// A group that the key identifies has one row, which is kept.
     private mutating func checkGroups(_ key: String, _ names: [String], _ entity: Entity) {
         let mark = rule.marks.value("\(key).per")
         for name in names where entity.attribute(named: name) == nil { complain(name, entity, at: mark) }

@@ -9,7 +9,7 @@ package struct ReleasedHold: Hashable, Sendable {
         self.rowCount = rowCount
     }
 
-    /// What the operator is told, without a full stop.
+    /// The message for the operator, without a full stop.
     package var text: String {
         let kept =
             rowCount.map { "\(Figures.count($0, "expired row")) that it kept \($0 == 1 ? "is" : "are") no longer held" }

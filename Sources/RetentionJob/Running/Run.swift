@@ -159,7 +159,7 @@ package final class Run {
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()
-        // A size that cannot be read is no reason to fail.
+        // A size that cannot be read is not a reason to fail.
         if !isOver { measure() }
         noteArchiveEnd()
         let old = findOldArchives()

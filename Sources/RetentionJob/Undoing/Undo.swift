@@ -42,7 +42,7 @@ package final class Undo {
                 ]
         }
 
-        /// Throws unless the archive's file is the one that was recorded. What is no file is left to the engine to name.
+        /// Throws unless the archive's file is the one that was recorded. What is not a file is left to the engine to name.
         fileprivate func verify() throws(StoreError) {
             guard isFile else { return }
             guard archive.isComplete else {

@@ -88,7 +88,7 @@ extension SQLiteFile {
             + "PRAGMA foreign_key_check(\(key.source.quotedIdentifier)) lists them"
     }
 
-    /// A reference of a table that points at nothing in one of some rows; nil: there is none.
+    /// A reference of a table that refers to no row in one of some rows; nil: there is none.
     private func danglingKey(
         of table: SQLiteTable, _ row: String, in rows: SQLFragment, _ db: Database
     ) throws -> Relationship? {
@@ -98,7 +98,7 @@ extension SQLiteFile {
         }
     }
 
-    /// The condition that a reference of a row points at nothing, as SQLite compares it: by the rules of the other table's column.
+    /// The condition that a reference of a row refers to no row, as SQLite compares it: by the rules of the other table's column.
     private func dangles(_ row: String, _ key: Relationship, _ db: Database) throws -> String {
         let isSet = key.sourceAttributes.map { "\(row).\($0.quotedIdentifier) IS NOT NULL" }.joined(separator: " AND ")
         guard let parent = try catalog.table(key.destination, db), parent.isParentKey(key.destinationAttributes) else {

@@ -4,8 +4,8 @@ import PriceStore
 
 /// Copies rows to an archive in the transaction that deletes them.
 ///
-/// If a delete takes nothing but the rows that it names, they are read by a query before. Otherwise temporary triggers on all tables
-/// that the delete can reach hand each row over.
+/// If a delete takes nothing but the rows that it names, they are read by a query before. Otherwise temporary triggers on
+/// all tables that the delete can reach hand each row over.
 final class RowArchiver {
     /// What the archiver is doing.
     private enum State {
@@ -205,7 +205,7 @@ final class RowArchiver {
             state = .committed
             for rows in tables { try rows.verify(readBack, archive: file.path) }
         }
-        // Copies in a file that nobody can find are none.
+        // Copies in a file that nobody can find are useless.
         try file.requirePlace()
         file.noteCommit()
         return copied

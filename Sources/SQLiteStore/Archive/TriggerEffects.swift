@@ -117,7 +117,7 @@ struct TriggerEffects {
         return nil
     }
 
-    /// Why rows would go without becoming candles, or candles would not be those of their rows; nil: no trigger does that.
+    /// Why rows would be deleted without becoming candles, or candles would not be those of their rows; nil: no trigger does that.
     func obstacle(toCandlesOf table: String, in target: String) -> String? {
         if let unreadable { return unreadable }
         for name in [table, target] {

@@ -99,7 +99,7 @@ struct CandleTable {
         return try refusing { try Candle(price: price, volume: volume, at: time) }
     }
 
-    /// The candle in a row's columns of ``Candle/fields``; nil: it is none.
+    /// The candle in a row's columns of ``Candle/fields``; nil: it is not a candle.
     private func candle(_ row: OpaquePointer, from first: Int32) -> Candle? {
         func value(_ place: Int) -> StoreValue { StoreValue(row, column: first + Int32(place)) }
         return Candle {

@@ -140,7 +140,7 @@ struct CoreDataHistory: Hashable {
                     """)
         }
 
-        /// Records that rows that stay lost something.
+        /// Records that remaining rows lost something.
         func recordUpdates(of table: String, keys: String) throws { try recordChanges(1, of: table, keys: keys) }
 
         /// Records that a row is new.

@@ -16,7 +16,7 @@ struct CoreDataSchema {
     var links: [String: [ModelLink]] = [:]
     /// Columns of a store without a model that may hold references, and nothing says to what.
     var unprovenReferences: [(table: String, column: String)] = []
-    /// The lower-cased names of the tables that belong to Core Data, which are no entities themselves.
+    /// The lower-cased names of the tables that belong to Core Data, which are not entities themselves.
     private(set) var ownTables: Set<String> = []
     /// How the store keeps a history; nil: it keeps none.
     private(set) var history: CoreDataHistory?

@@ -127,7 +127,7 @@ struct ObjectDelete {
         }
     }
 
-    /// Takes a reference from rows that stay, with what belongs to it.
+    /// Takes a reference from remaining rows, with what belongs to it.
     private mutating func nullify(
         _ table: String, _ reference: ModelLink.Reference, _ rows: String, _ recorder: CoreDataHistory.Recorder?
     ) throws {

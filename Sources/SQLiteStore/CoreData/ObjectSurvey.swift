@@ -69,7 +69,7 @@ extension SQLiteFileConnection {
         return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
     }
 
-    /// Rows that stay and lose a reference: each counted once, however many references it loses.
+    /// Remaining rows that lose a reference: each counted once, however many references it loses.
     private func nullifiedObjects(_ graph: ObjectGraph, _ db: Database) throws -> Int {
         try Dictionary(grouping: try graph.nullifications(), by: \.table).values.reduce(0) { sum, queries in
             let union = queries.map { "SELECT child.Z_PK" + $0.rows }.joined(separator: " UNION ")

@@ -6,7 +6,7 @@ public import PriceStore
 extension SQLiteFile {
     private static let changesInMemory = 10_000
 
-    /// The place behind the last transaction of the history; nil: the store keeps none.
+    /// The place after the last transaction of the history; nil: the store keeps none.
     public func currentHistoryToken() throws(StoreError) -> HistoryToken? {
         try run("reading the history") { db in
             try snapshot(db) {
@@ -17,7 +17,7 @@ extension SQLiteFile {
         }
     }
 
-    /// The next transactions of the history behind a place. They are read until they have 10,000 changes.
+    /// The next transactions of the history after a place. They are read until they have 10,000 changes.
     public func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction] {
         try run("reading the history") { db in
             try snapshot(db) {

@@ -17,7 +17,7 @@ final class HistoryRecorder {
     private var place: Int64 = 0
     private var hasFunctions = false
 
-    /// Begins a transaction behind the last one.
+    /// Begins a transaction after the last one.
     func begin(after last: Int64, store: String, _ db: Database) throws {
         guard last < .max else {
             throw StoreError(

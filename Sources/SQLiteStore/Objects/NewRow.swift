@@ -65,7 +65,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Inserts one row by its own policy and tells whether it has replaced another: it is tried as if it were not to
+    /// Inserts one row by its own policy and returns whether it has replaced another: it is tried as if it were not to
     /// replace first. Not for tables with triggers on INSERT, which would fire twice.
     func insertOrReplace(
         _ row: NewRow, into target: String, returning names: [String], _ db: Database
@@ -155,7 +155,7 @@ extension SQLiteWriter {
 
     /// Adds a row whose foreign keys SQLite checks only when the transaction ends. They are checked at once instead:
     /// one bad row would undo all the others, and nobody could say which it was. A row must come after the one it
-    /// points at.
+    /// refers to.
     private func insert(
         _ row: NewRow, checking keys: [Relationship], _ scope: RowScope, _ db: Database
     ) throws -> InsertOutcome {

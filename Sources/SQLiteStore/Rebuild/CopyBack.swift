@@ -51,7 +51,7 @@ extension SQLiteWriter {
         return try surveyed == changeMark()
     }
 
-    /// Throws what stands against a copy without the rows, and finds the rows that its request keeps.
+    /// Throws if a copy without the rows is not possible, and finds the rows that its request keeps.
     func prepareRebuild(_ request: DeleteWork, _ db: Database) throws {
         let fetch = request.fetchRequest
         guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
@@ -70,7 +70,7 @@ extension SQLiteWriter {
         if let reason = try roomObstacle(db) {
             throw StoreError(.methodUnfit, store: name, message: "no rebuild: \(reason)")
         }
-        // The copy's own connection shall not look for them again: rules before may have deleted some.
+        // The copy's own connection must not find them again: earlier rules may have deleted some.
         for keepLast in fetch.predicate.keptRows {
             if case .groups = try keptRows(keepLast, entity: scope, db) {
                 throw StoreError(
@@ -91,7 +91,7 @@ extension SQLiteWriter {
 }
 
 extension SQLiteFileConnection {
-    /// Why there is no room for a copy and for the copy's pages in the WAL, or nil.
+    /// Why there is no disk space for a copy and for the copy's pages in the WAL, or nil.
     func roomObstacle(_ db: Database) throws -> String? {
         let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))
         guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: storeIdentifier)) else {

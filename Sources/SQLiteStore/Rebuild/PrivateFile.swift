@@ -4,7 +4,7 @@ import PriceStore
 /// The file in which a rebuild writes the store without the rows: beside the store, for its owner alone, and locked as
 /// long as the rebuild is at work.
 ///
-/// A rebuild that dies leaves it behind, unlocked: the next connection that may change the store removes it.
+/// A rebuild that is killed leaves it behind, unlocked: the next connection that may change the store removes it.
 final class PrivateFile {
     let path: String
     private var descriptor: Int32
@@ -28,7 +28,7 @@ final class PrivateFile {
         flock(descriptor, LOCK_EX | LOCK_NB)
     }
 
-    /// Removes what a rebuild that died has left behind.
+    /// Removes the file that a killed rebuild has left behind.
     static func removeLeftOver(beside store: String) {
         let path = path(of: store)
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
@@ -43,7 +43,7 @@ final class PrivateFile {
         close(descriptor)
     }
 
-    /// Closes and removes the file. Call it when no connection has it open any more.
+    /// Closes and removes the file. Call it when no connection has the file open.
     func remove() {
         guard descriptor >= 0 else { return }
         unlink(path)

@@ -73,9 +73,9 @@ final class SurvivorCopy {
 
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
-    /// - Parameter isAsSurveyed: whether what the request says of the rows that stay is true.
-    /// - Throws: ``StoreError`` of kind `methodUnfit` if the time is over, or if more rows would go than the request's
-    ///   limit; of kind `constraint` if a row that stays breaks a constraint of its table.
+    /// - Parameter isAsSurveyed: whether what the request says of the remaining rows is true.
+    /// - Throws: ``StoreError`` of kind `methodUnfit` if the time is over, or if more rows would be deleted than the request's
+    ///   limit; of kind `constraint` if a remaining row breaks a constraint of its table.
     func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
         try reader.run("copying the remaining rows") { db in
             try db.execute(
@@ -129,7 +129,7 @@ final class SurvivorCopy {
                 try db.execute(sql: table.copyAll(to: Self.attached))
             }
         }
-        // Last, because rows that go in have it counted.
+        // Last, because inserting rows changes it.
         if entries.contains(where: { $0.name == SchemaEntry.sequences }) {
             let copied = "\(Self.attached).\(SchemaEntry.sequences)"
             try db.execute(
@@ -137,7 +137,7 @@ final class SurvivorCopy {
         }
     }
 
-    /// Copies the rows that stay, and proves by three counts that each row either stays or goes. The rows that go are
+    /// Copies the remaining rows, and proves by three counts that each row either stays or goes. The rows that are deleted are
     /// counted, in the table itself, if they are not as many as the request expects.
     private func copySurvivors(
         _ table: CopiedTable, _ statement: DeleteStatement, of parts: [SQLFragment], _ db: Database

@@ -15,12 +15,12 @@ struct SparingRows {
     }
 
     let rows: RemovedRows
-    /// Which state of the store they are of, as the changes of others go; nil: of none.
+    /// Which state of the store they belong to, by the changes of others; nil: to none.
     var version: Int?
 }
 
 extension SQLiteFileConnection {
-    /// The condition that a row is not held, and that no held row goes with it.
+    /// The condition that a row is not held, and that no held row is deleted with it.
     func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
@@ -43,7 +43,8 @@ extension SQLiteFileConnection {
         return .all([held.membership, try condition(hold.rows, held, db)])
     }
 
-    /// The temporary table with the keys of rows of a scope with which a held row would go; nil: no relationship leads to a held entity.
+    /// The temporary table with the keys of rows of a scope with which a held row would be deleted; nil: no relationship
+    /// leads to a held entity.
     private func sparingRows(
         _ holds: [HeldRows], _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope, _ db: Database
     ) throws -> String? {
@@ -66,7 +67,7 @@ extension SQLiteFileConnection {
         return try removedTable(scope.table, rows, db)
     }
 
-    /// Makes sure that the rows are looked for again which must stay, if anything was changed since a survey.
+    /// Makes sure that the rows that must stay are found again, if anything was changed since a survey.
     func forgetSparingRows(unless mark: ChangeMark) {
         guard temporaries.sparingMark != mark else { return }
         temporaries.sparingMark = mark
@@ -113,11 +114,11 @@ struct CascadeWay {
         tables.contains((table.managed?.table ?? table.name).folded)
     }
 
-    /// A column by which rows of a table point at rows that the delete can take, and which is set to NULL or a default then.
+    /// A column by which rows of a table refer to rows that the delete can take, and which is set to NULL or a default then.
     struct Cleared {
         /// The rows that are pointed at.
         var parent: SQLiteTable
-        /// The condition that a row, as ``RowScope/alias``, points at a `parent`.
+        /// The condition that a row, as ``RowScope/alias``, refers to a `parent`.
         var condition: String
     }
 
@@ -207,14 +208,14 @@ struct CascadeWay {
         }
     }
 
-    /// Rows of a table (as `parent`) with which others go, for an INSERT: the key's columns, and what follows them.
+    /// Rows of a table (as `parent`) with which others are deleted, for an INSERT: the key's columns, and what follows them.
     private struct Parents {
         var table: SQLiteTable
         var columns: String
         var rows: String
     }
 
-    /// Where the foreign keys of a table lead whose rows go with others.
+    /// Where the foreign keys of a table lead whose rows are deleted with others.
     private func keyParents(of table: SQLiteTable, _ rows: RemovedRows, _ wave: Int) throws -> [Parents] {
         let child = try connection.scope(table.name, db)
         let noted = try connection.removedTable(child.table, rows, db)

@@ -5,7 +5,7 @@ import PriceStore
 /// Counts the rows that the store's own triggers delete, by temporary triggers on the tables that nothing else of the
 /// delete reaches.
 ///
-/// Rows of tables that a cascade reaches count as cascaded, whoever deletes them: SQLite does not tell the two apart.
+/// Rows of tables that a cascade reaches count as cascaded, however they are deleted: SQLite does not distinguish the two.
 /// Rows of virtual tables are not counted, since they have no triggers.
 final class TriggerCounter {
     private let tables: [String]

@@ -36,7 +36,7 @@ extension SQLiteTable {
             guard column.collation.uppercased() == collations[attribute.name.folded]?.uppercased(),
                 column.collation.uppercased() == "BINARY" || attribute.affinity != .text
             else { continue }
-            // A table without a rowid has its key behind the index, in the key's own directions.
+            // An index of a table without a rowid ends with the key's columns, in the key's own directions.
             guard !isWithoutRowID || !column.isDescending else { continue }
             let access = DateAccess(
                 index: index.name, label: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)

@@ -58,7 +58,7 @@ struct RowScope {
     /// A column in SQL.
     func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }
 
-    /// What tells rows apart, in SQL: the key, and the entity's number where a Core Data entity has sub-entities.
+    /// What identifies rows, in SQL: the key, and the entity's number where a Core Data entity has sub-entities.
     var identity: [String] { key + (table.managed?.subentities.isEmpty == false ? ["\(Self.alias).Z_ENT"] : []) }
 
     /// The key's columns in SQL.

@@ -6,7 +6,7 @@ import PriceStore
 ///
 /// They are found before the first delete and hold for the run's own deletes. After a commit of another connection a pick may
 /// be gone, and a late row may be the only one of its bucket. To find them again in a batch would keep writers waiting. So the
-/// rows of a bucket then go only if its pick is still there, and those behind it when the picks were found again.
+/// rows of a bucket are then deleted only if its pick still exists; the others, after the picks were found again.
 struct ThinnedRows {
     /// Whose rows are kept, as in ``KeptRows/Key``.
     struct Key: Hashable {

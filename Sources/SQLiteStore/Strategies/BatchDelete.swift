@@ -19,7 +19,7 @@ struct BatchDelete {
     private var rolledUpCount = 0
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
-    /// Whether the rows to go are noted one by one before they go.
+    /// Whether the rows to delete are noted one by one before they are deleted.
     let choosesRows: Bool
     /// Whether only a part of what goes with the rows is gone, and not yet the rows themselves.
     private(set) var isUnfinished = false
@@ -107,7 +107,7 @@ struct BatchDelete {
         deletedCount += db.changesCount
     }
 
-    /// How many rows may go with those of a batch; nil: it is not one of several.
+    /// How many rows may be deleted with those of a batch; nil: it is not one of several.
     private var cascadeBound: Int? {
         guard request.technique.isInBatches || request.only != nil, let limit = request.fetchRequest.fetchLimit else {
             return nil
@@ -121,7 +121,7 @@ struct BatchDelete {
     /// Carries out the request by its strategy and returns where the next batch goes on.
     mutating func run() throws -> BatchContinuation? {
         let next = try runOnce()
-        // Whatever the technique, no row goes that did not become a candle.
+        // Whatever the technique, no row is deleted that did not become a candle.
         guard request.rollup == nil || rolledUpCount == deletedCount else {
             throw StoreError(
                 .defect, store: connection.name,

@@ -20,7 +20,7 @@ enum Technique: String, DeletionTechnique, CaseIterable {
     /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made anew.
     case rebuildInPlace = "rebuild_in_place"
 
-    /// Whether a part of the store is written anew, all rows in one go.
+    /// Whether a part of the store is written anew, all rows in one step.
     var isRebuild: Bool { self == .rebuild || self == .rebuildInPlace }
 
     /// Whether the rows are found by the index on their date.
@@ -59,11 +59,11 @@ struct DeleteWork: EngineDelete, Hashable {
     /// How long the store may stay locked by one statement or a rebuild: beyond it the work is given up with
     /// `methodUnfit`, and nothing is deleted. Nil: no bound.
     var maxLock: Duration?
-    /// The first and the last rowid to look at, for windows: no row goes outside of them. Nil: all.
+    /// The first and the last rowid to look at, for windows: no row is deleted outside of them. Nil: all.
     var rowIDs: ClosedRange<Int64>?
     /// Whether nearly every rowid in ``rowIDs`` is that of a row to delete.
     var hasDenseRowIDs = false
-    /// Where the rows are that stay: a rebuild looks nowhere else for them, and a window without one is not judged again. It
+    /// Where the remaining rows are: a rebuild looks nowhere else for them, and a window without one is not judged again. It
     /// is believed in the state of the store of ``surveyed`` only. Nil: anywhere.
     var stayingRows: StayingRows?
     /// The state of the store in which ``stayingRows`` was found.

@@ -18,7 +18,7 @@ struct TechniqueChoice {
         var isInUseByOthers = false
         /// Why a technique is not possible.
         var obstacles: [Technique: String] = [:]
-        /// Why there is no room for more than a batch; nil: there is.
+        /// Why there is no space for more than a batch; nil: there is.
         var roomObstacle: String?
         /// How long a technique would lock the store.
         var predictedLock: [Technique: Duration] = [:]
@@ -44,7 +44,7 @@ struct TechniqueChoice {
     var batches: Technique
     var predictedLock: Duration?
 
-    /// Fewer rows are gone in batches before anything else has begun.
+    /// Fewer rows are deleted in batches before anything else has begun.
     static let fewestRows = 50_000
 
     init(_ facts: Facts) {

@@ -3,7 +3,7 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteFileConnection {
-    /// Chooses how a surveyed rule's rows go, and says what else could be asked for.
+    /// Chooses how a surveyed rule's rows are deleted, and says what else could be asked for.
     func chooseTechnique(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {

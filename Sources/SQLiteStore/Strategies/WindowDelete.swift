@@ -17,7 +17,7 @@ extension BatchDelete {
         if limit == .max {
             end = nil
         } else if request.hasDenseRowIDs, let bounds, case .integer(let place)? = after?.first {
-            // So many rowids hold no more rows, and few fewer: nothing need be counted.
+            // This many rowids have at most this many rows, and not many fewer, so no count is needed.
             let (next, isPast) = place.addingReportingOverflow(Int64(limit))
             end = isPast || next >= bounds.upperBound ? nil : [.integer(next)]
         } else {

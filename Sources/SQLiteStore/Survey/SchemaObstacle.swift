@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// What in the schema stands against a delete whatever the rows are: found without carrying anything out.
+/// What in the schema prevents a delete, whatever the rows are. It is found without executing anything.
 extension SQLiteFileConnection {
     /// Why a table cannot be deleted from, or nil.
     func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
@@ -71,7 +71,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// What the rule's override does to the rows that point at the table's.
+    /// What the rule's override does to the rows that refer to the table's.
     private func ownWordStatements(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule
     ) -> [String] {
@@ -130,7 +130,7 @@ extension SQLiteFileConnection {
         return "\(trigger), and the cascades lead back to the same table, which SQLite follows only 1000 rows deep"
     }
 
-    /// Why it is not certain which rows point at those that a delete takes, or nil.
+    /// Why it is not certain which rows refer to those that a delete takes, or nil.
     ///
     /// A foreign key gives the child's value the affinity of the parent's column. A comparison of the two columns does
     /// not where the child's affinity wins: the text '007' equals the number 7 then, and a cascade takes the wrong rows.

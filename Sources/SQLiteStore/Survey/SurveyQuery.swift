@@ -195,7 +195,7 @@ extension SQLiteFileConnection {
         return try row(query, db)?.first
     }
 
-    /// The largest finite number of the column that is no sentinel, believed or not.
+    /// The largest finite number of the column that is not a sentinel, believed or not.
     private func newestValue(_ rows: SurveyRows, _ db: Database) throws -> StoreValue? {
         let sentinels = rows.date.date.encoding.sentinels.map {
             SQLFragment("\(rows.date.column) <> ?", [$0.databaseValue])

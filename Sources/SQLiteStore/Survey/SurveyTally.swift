@@ -257,7 +257,7 @@ private struct TextShape: Equatable {
         length = text.count
         separator = length > 10 ? text[10] : 0
         offsetPlace = min(16, length)
-        // Before the 16th byte are the date, the hour and the minute, whose dashes are no signs.
+        // Before the 16th byte are the date, the hour and the minute, whose dashes are not signs.
         while offsetPlace < length, text[offsetPlace] < 0x40, text[offsetPlace] != 0x2B, text[offsetPlace] != 0x2D {
             offsetPlace += 1
         }
@@ -352,7 +352,7 @@ enum DateKey: Comparable {
         }
     }
 
-    /// The number of a value; nil: it is none.
+    /// The number of a value; nil: it is not a number.
     init?(_ value: StoreValue) {
         switch value {
         case .integer(let number): self = .integer(number)
@@ -387,7 +387,7 @@ enum DateKey: Comparable {
 }
 
 extension StoreValue {
-    /// A number as a double; 0 for what is no number.
+    /// A number as a double; 0 for what is not a number.
     var asDouble: Double {
         switch self {
         case .integer(let value): Double(value)
