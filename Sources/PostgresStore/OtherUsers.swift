@@ -1,8 +1,8 @@
 package import PriceStore
 
-/// Who else is at work, and whether batches should wait for them.
+/// Which other sessions are active, and whether batches should wait for them.
 extension PostgresConnection {
-    /// Whether another session of this database was at work within the last second. Of sessions of other users a plain
+    /// Whether another session of this database was active within the last second. Of sessions of other users a plain
     /// user sees only that they are there: they count. The sessions of a Citus cluster among its own servers do not.
     package func isInUseByOthers() throws(StoreError) -> Bool {
         try run("looking for other processes on the store") {

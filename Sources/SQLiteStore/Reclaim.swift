@@ -58,7 +58,7 @@ extension SQLiteWriter {
         return nil
     }
 
-    /// Writes the file anew if the disk has room: a copy of the live pages in the temporary folder, and as much again
+    /// Rewrites the file if the disk has room: a copy of the live pages in the temporary folder, and as much again
     /// in the journal or WAL beside the store.
     private func vacuum(sizeBytes: Int64, _ db: Database) throws -> String? {
         guard try pragma("freelist_count", db) > 0 else { return nil }

@@ -56,7 +56,7 @@ enum StoreFile {
     }
 
     /// Throws if the file has a second name. SQLite makes a WAL or a journal for each name, and the job a lock: two
-    /// programs that come by different names know nothing of each other, and damage the store.
+    /// programs that use different names do not see each other's changes, and damage the store.
     /// Source: sqlite.org/howtocorrupt.html, section 2.5.
     private static func requireOneName(_ path: String, _ status: stat) throws(StoreError) {
         guard status.st_nlink > 1 else { return }

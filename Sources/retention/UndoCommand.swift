@@ -10,8 +10,8 @@ struct UndoCommand: ConsoleCommand {
         commandName: "undo",
         abstract: "Restores the rows that a run deleted, from its archive.",
         discussion: """
-            Needs `archive` in the policy at the time of the run. Rows that are in the store already stay as they are, and \
-            a row whose key another row uses is skipped and listed. The rules whose rows are restored are held afterwards: \
+            Needs `archive` in the policy at the time of the run. Rows that are already in the store are not changed. \
+            A row whose key another row uses is skipped and listed. The rules whose rows are restored are held afterwards: \
             they delete nothing until the policy changes, or a run with --accept held.
 
             EXAMPLES

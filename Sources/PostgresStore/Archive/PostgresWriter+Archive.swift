@@ -87,7 +87,7 @@ extension PostgresWriter {
         }
     }
 
-    /// Removes the tables of an archive and what is said of it. A table in the place of one of them stays, with all of it.
+    /// Removes the tables of an archive and its description. If another table has the place of one of them, nothing is removed.
     package func removeArchive(of run: String, in place: String) throws(StoreError) {
         let place = ArchivePlace(schema: place)
         try batch("removing the archive of run \(run)") {

@@ -187,9 +187,9 @@ struct CandleTable {
 }
 
 extension BatchDelete {
-    /// Deletes the rows of a condition and makes them parts of candles, in the transaction at work.
+    /// Deletes the rows of a condition and makes them parts of candles, in the current transaction.
     ///
-    /// The rows that the DELETE returns are those that are gone, as they were at last: others may have changed or deleted
+    /// The DELETE returns the deleted rows with their last values: others may have changed or deleted
     /// some since a SELECT saw them, and a trigger may keep some.
     mutating func delete(_ condition: SQLFragment, becoming rollup: Rollup) throws -> Int {
         let isListed = request.resultType == .objectIDs

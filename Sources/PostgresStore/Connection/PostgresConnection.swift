@@ -11,7 +11,7 @@ public class PostgresConnection {
         var zone = CalendarZone.utc
         /// How long a lock is waited for.
         var lockTimeout = Duration.seconds(5)
-        /// How long a server that is gone is waited for.
+        /// How long the job waits for a lost server.
         var patience = Duration.seconds(20)
         /// How far a standby may fall behind before batches wait; nil: it does not matter.
         var maxReplicationLag: Duration?
@@ -39,9 +39,9 @@ public class PostgresConnection {
     var keptRows: [KeptRows.Key: KeptRows] = [:]
     /// The picks of rules that thin, found when first asked for.
     var thinnedRows: [ThinnedRows.Key: ThinnedRows] = [:]
-    /// The same, listed for the batches of the deletion at work.
+    /// The same, listed for the batches of the current deletion.
     var pickTables: [ThinnedRows.Key: PickTables] = [:]
-    /// Whether the batch at work spares the listed picks.
+    /// Whether the current batch spares the listed picks.
     var usesPickTables = false
     /// Tables that stand beside real ones for a rehearsal, by the real one's number.
     var shadows: [Int: ShadowTable] = [:]
@@ -315,7 +315,7 @@ public class PostgresConnection {
         }
     }
 
-    /// Keeps the number of the batch at work: what the server notes of it is not a change of anybody else.
+    /// Keeps the number of the current batch: what the server records for it is not a change of another session.
     func noteChanges() {
         // What the server shows of a row are the lower 32 bits.
         guard let number = batchNumber.flatMap({ UInt64($0) }).map({ "\($0 & 0xFFFF_FFFF)" }),

@@ -11,7 +11,7 @@ struct ReachOfDelete {
     /// Whether a chain of cascades leads back to the table itself.
     var leadsBack = false
 
-    /// The keys that take rows along.
+    /// The keys by which more rows are deleted.
     var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
     /// The keys whose reference is cleared.
     var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }

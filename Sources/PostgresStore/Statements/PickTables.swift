@@ -10,7 +10,7 @@ struct PickTables {
     fileprivate let query: ThinningQuery?
     /// The table of the keys of the picks before the cutoff.
     fileprivate let kept: String
-    /// The table of the pick of each bucket that its tier has not let go of.
+    /// The table of the pick of each bucket that is still within the age of its tier.
     fileprivate let picks: String
     /// Whether another session may have written since the picks were found.
     fileprivate var isOutdated: Bool

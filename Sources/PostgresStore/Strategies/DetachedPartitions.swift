@@ -4,7 +4,7 @@ import PriceStore
 /// run left behind: its rows are not deleted, so that it is attached again.
 extension PostgresConnection {
     /// What marks a partition that is to be detached and dropped. Its own number is in it, so that a copy of the database
-    /// made from a dump, with other numbers, has no mark that means anything. Behind it come the parent's number and the bounds.
+    /// made from a dump, with other numbers, has no valid mark. The parent's number and the bounds follow it.
     private static func mark(_ number: Int, of table: PostgresTable) -> String {
         "retention: expired partition \(number) of \(table.number), "
     }
@@ -101,7 +101,7 @@ extension PostgresConnection {
             guard let number = row[0].flatMap({ Int($0) }), let state = row[4].flatMap(DetachState.init) else {
                 return nil
             }
-            // Whoever owns the table may have written the comment: nothing of it is taken but numbers and bounds.
+            // Any owner of the table can write the comment: only numbers and bounds are read from it.
             let words = (row[3] ?? "").dropFirst(Self.mark(number, of: table).count).split(separator: " ", maxSplits: 1)
             guard words.count == 2, let parent = parents.first(where: { "\($0.number)" == words[0] }),
                 PartitionBounds(String(words[1])) != nil

@@ -100,7 +100,7 @@ extension PostgresConnection {
         return "another session (\(program)server process \(holder[0] ?? "")) uses parts of \(table.name)"
     }
 
-    /// Drops the oldest partitions, as far as one batch goes.
+    /// Drops the oldest partitions, as many as one batch may.
     private func dropPartitions(
         _ table: PostgresTable, _ range: DateRange, _ request: DeleteWork
     ) throws -> BatchDeleteResult? {
@@ -236,7 +236,7 @@ extension BatchContinuation {
 extension BatchDelete {
     /// The rows of partitions that hold others too, once all wholly expired ones are gone.
     mutating func partitions() throws -> BatchContinuation? {
-        // Behind a dropped partition the range begins anew.
+        // After a dropped partition the range begins again.
         if let place = request.continuation, place.isBehindPartition || place == .behindPartitions {
             request.continuation = nil
         }

@@ -15,7 +15,7 @@ extension BatchDelete {
         }
         if scope.table.isHypertable {
             if let next = try inSegments(date) { return next }
-            // Behind the compressed chunks the range begins anew.
+            // After the compressed chunks the range begins again.
             if request.continuation?.segment != nil { request.continuation = nil }
         }
         let attribute = try scope.attribute(date.date.name, store: connection.name)

@@ -99,7 +99,7 @@ extension PostgresConnection {
         known = areOurs ? KnownCounts(next: first + 2 * leaves.count) : nil
     }
 
-    /// Whether nobody else has written since the last survey, as far as the transaction at work sees. It may have taken its own
+    /// Whether nobody else has written since the last survey, as far as the current transaction sees. It may have taken its own
     /// number already.
     func isAsKnown() throws -> Bool {
         guard let next = known?.next, let quiet = try quietNumber() else { return false }

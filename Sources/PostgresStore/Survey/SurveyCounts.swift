@@ -354,7 +354,7 @@ extension DateSQL {
     /// columns only.
     func mayMatter(before cutoff: Instant) -> SQLFragment {
         var parts = [SQLFragment("\(column) IS NULL"), wideBefore(cutoff)]
-        // An `earliest` after the cutoff leaves rows between the two unbelieved.
+        // If `earliest` is after the cutoff, rows between the two are not valid.
         if date.earliest > cutoff { parts.append(bound(.less, .earliest)) }
         if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
         if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }

@@ -67,7 +67,7 @@ package struct Candle: Hashable, Sendable {
             openTime: openTime, closeTime: closeTime)
     }
 
-    /// Takes another candle of the bucket in. The open is its only if it is earlier, the close only if it is later.
+    /// Merges another candle of the bucket. The open changes only if the other is earlier, the close only if it is later.
     ///
     /// - Parameter isLaterInTie: whether the other one is the later one if both close at the same time.
     package mutating func merge(_ other: Candle, isLaterInTie: Bool = false) throws(CandleError) {

@@ -4,7 +4,7 @@ package enum CandleNumber: Sendable {
     case real(Double)
     case decimal(DecimalNumber)
 
-    /// The number that a store holds; nil: the value is none.
+    /// The number that a store holds; nil: the value is not a number.
     package init?(_ value: StoreValue) {
         switch value {
         case .integer(let number): self = .integer(number)
@@ -22,7 +22,7 @@ package enum CandleNumber: Sendable {
         }
     }
 
-    /// The number as a double, rounded if it is none.
+    /// The number as a double, rounded if necessary.
     package var asDouble: Double {
         switch self {
         case .integer(let number): Double(number)
@@ -40,7 +40,7 @@ package enum CandleNumber: Sendable {
         }
     }
 
-    /// The sum: exactly, but of doubles.
+    /// The sum; exact, except for doubles.
     ///
     /// - Throws: ``CandleError/overflow`` if it is too large to be held.
     package static func + (a: CandleNumber, b: CandleNumber) throws(CandleError) -> CandleNumber {
@@ -100,9 +100,9 @@ package enum CandleError: Error, Hashable, Sendable {
     case overflow
     /// What was written is not what was deleted; the figure that differs.
     case disagreement(String)
-    /// As many rows became candles, and as many were deleted.
+    /// How many rows became candles, and how many were deleted.
     case miscount(rolledUp: Int, deleted: Int)
-    /// A candle does not read as it was written.
+    /// A candle is read as other values than were written.
     case notAsWritten
     /// A candle that begins at the instant is not within one bucket of the longer ones.
     case straddle(Instant)

@@ -110,7 +110,7 @@ extension DateAttribute {
 extension Rollup {
     /// The table of the candles of a source, as a run creates it; nil: the source lacks an attribute.
     ///
-    /// A column can hold what the column can that it is made of. A sum of products can be a double if one of the two can.
+    /// A column can store what its source column can store. A sum of products can be a double if one of the two columns can.
     package func table(for entity: Entity) -> Entity? {
         func attribute(_ name: String, as field: String, isRequired: Bool = false) -> Attribute? {
             entity.attribute(named: name).map {
@@ -145,12 +145,12 @@ extension Rollup {
         return Entity(name: target, attributes: attributes, primaryKey: key)
     }
 
-    /// The attributes of the target that tell candles apart.
+    /// The attributes of the target that identify a candle.
     package var key: [String] { groupedBy.map { names[group: $0] } + [names[.time]] }
 }
 
 extension SurveyRequest {
-    /// Lets the rows that have a price become candles; nil: nothing changes.
+    /// Makes the rows that have a price become candles; nil: nothing changes.
     package mutating func take(_ rollup: Rollup?) {
         guard let rollup else { return }
         self.rollup = rollup

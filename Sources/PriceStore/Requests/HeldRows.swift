@@ -1,6 +1,6 @@
-/// Rows that no delete may take, whatever names them: a rule, or a cascade from the rows of a rule.
+/// Rows that must not be deleted, neither by a rule nor by a cascade from the rows of a rule.
 ///
-/// A row for which the condition is unknown is held too: what cannot be ruled out stays.
+/// A row for which the condition is unknown is held too.
 public struct HeldRows: Hashable, Sendable {
     /// The hold's name, for messages and counts.
     public let name: String

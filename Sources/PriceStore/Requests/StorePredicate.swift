@@ -60,7 +60,7 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case notKept(KeepLast)
     /// The row is not one of the picks that ``Thinning`` keeps.
     case notPicked(Thinning)
-    /// The row is not held, and no row is that a delete of it with this rule of relationships would take by a cascade. Nil:
+    /// The row is not held, and neither is a row that a cascade would delete with it under this rule of relationships. Nil:
     /// rows that would be deleted with it do not matter. Never unknown.
     case notHeld([HeldRows], by: BatchDeleteRequest.RelationshipRule?)
     /// The key of the row is in a range; see ``KeyRange``.

@@ -26,7 +26,8 @@ package struct SurveyRequest: Hashable, Sendable {
     package var maxLock = Self.defaultMaxLock
     /// The engine's name of a technique to use, for tests and measurements. Nil: the engine chooses.
     package var technique: String?
-    /// The most rows that the deletion deletes, all parts together; nil: no limit. A method that cannot keep to it is not used.
+    /// The largest number of rows that the deletion deletes, all parts together; nil: no limit. A method that could exceed
+    /// it is not used.
     package var maxRows: Int?
     /// Whether a history of a Core Data store that cannot be continued is left unchanged; see
     /// ``BatchDeleteRequest/ignoresUnknownHistory``.
@@ -252,7 +253,7 @@ package struct Survey: Hashable, Sendable {
     /// Makes an empty survey; engines fill it.
     package init() {}
 
-    /// The rows of a table that go by a cascade.
+    /// The rows of a table that a cascade deletes.
     package func cascadedCount(of table: String) -> Int {
         cascadedCounts[table] ?? cascadedCounts[table.folded] ?? 0
     }

@@ -181,7 +181,7 @@ package struct HoldPlan: Sendable {
         return nil
     }
 
-    /// The holds that may keep rows which a rule deletes, or which its deletes take along.
+    /// The holds that may keep rows which a rule deletes, or which are deleted with them.
     ///
     /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
     package func holds(

@@ -152,7 +152,8 @@ final class ArchiveFile {
                 throw StoreError(
                     .inputOutput, store: path, message: "the archive's WAL cannot be moved into the archive")
             }
-            // Only now is the file whole by itself. The lock is given up, or the journal would stay beside it for a while.
+            // Only now is the file complete without its WAL. The lock is released; otherwise the journal would remain for
+            // some time.
             try db.execute(sql: "PRAGMA locking_mode = NORMAL")
             try db.execute(sql: "PRAGMA synchronous = EXTRA")
             try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")

@@ -25,7 +25,7 @@ final class RowArchiver {
     private var installed: (request: BatchDeleteRequest, rollup: Rollup?, schema: Int)?
     /// The table whose rows are read before they are deleted; nil: triggers hand rows over.
     private var queried: Int?
-    /// The rowids that the delete at work has deleted.
+    /// The rowids that the current delete has deleted.
     private var deleted = RowIDChecksum()
     private var state = State.idle
     /// Why a copy failed, which SQLite's own message does not tell.

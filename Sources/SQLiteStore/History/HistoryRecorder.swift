@@ -12,7 +12,7 @@ final class HistoryRecorder {
     var author = ProcessInfo.processInfo.processName
     /// Tells the time; nil: SQLite's own clock does.
     var clock: (() -> Instant)?
-    /// The number of the transaction at work, if it changes something; nil: none is at work.
+    /// The number of the current transaction, if it changes something; nil: none is at work.
     private(set) var number: Int64?
     private var place: Int64 = 0
     private var hasFunctions = false

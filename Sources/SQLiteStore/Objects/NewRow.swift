@@ -34,7 +34,7 @@ enum Insertion {
 extension SQLiteFileConnection {
     /// The row of an insert, its values under the columns' own names.
     ///
-    /// NULL for a rowid means that SQLite chooses one, so that it is left out: a row that replaces another must not get
+    /// NULL for a rowid means that SQLite chooses one, so it is left out: a row that replaces another must not get
     /// a new rowid by it.
     func newRow(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope

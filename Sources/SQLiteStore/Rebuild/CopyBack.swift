@@ -3,7 +3,7 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteWriter {
-    /// Deletes rows by writing the store anew without them and copying the result back over it, in one transaction.
+    /// Deletes rows by rewriting the store without them and copying the result back over it, in one transaction.
     ///
     /// SQLite's online backup takes the store's write lock before the survivors are read, and is an ordinary transaction
     /// of the WAL: readers go on, other connections see the new content, and a kill before the commit leaves the old one.

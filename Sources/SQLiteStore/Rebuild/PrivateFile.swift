@@ -34,7 +34,7 @@ final class PrivateFile {
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return }
         var status = stat()
-        // Whoever is at work on it holds the lock.
+        // A rebuild in progress holds the lock.
         if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             flock(descriptor, LOCK_EX | LOCK_NB) == 0
         {

@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// A store written anew without the rows that a request deletes: every other row with its rowid, every table, index,
+/// A store rewritten without the rows that a request deletes: every other row with its rowid, every table, index,
 /// view, trigger, statistic and sequence, and the settings in the file's header.
 ///
 /// Rows are read in the order in which they lie; indexes are made last. Memory: a cache of 16 MB, and SQLite's sorter,

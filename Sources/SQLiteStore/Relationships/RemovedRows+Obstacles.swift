@@ -80,7 +80,7 @@ extension SQLiteFileConnection {
     }
 
     /// Why it is unknown which rows refer to this rule's rows: an earlier rule gives references their default. Nil: none does.
-    /// What they refer to is no longer what the store says, and following it is not worth the while for SET DEFAULT.
+    /// What they refer to is no longer what the store says, and they are not followed for SET DEFAULT.
     private func losingDefaults(_ removed: RemovedRows, step: Int, _ db: Database) throws -> String? {
         for parent in try losing(removed, step: step, db) {
             for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .setDefault {

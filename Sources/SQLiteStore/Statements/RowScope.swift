@@ -1,8 +1,8 @@
 import PriceStore
 
-/// Where rows come from in a statement, and how their columns are named there.
+/// Where a statement reads rows, and how their columns are named there.
 ///
-/// The rows go by an alias, so that no column of a table can hide, or be hidden by, one of our own.
+/// The rows have an alias, so that no column of a table can hide, or be hidden by, one of our own.
 struct RowScope {
     /// The alias of the rows in every statement.
     static let alias = "retention_row"

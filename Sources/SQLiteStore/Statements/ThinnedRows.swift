@@ -32,7 +32,7 @@ extension SQLiteFileConnection {
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
-    /// A condition without the picks that were found in the state at work: which they are only the keys say.
+    /// A condition without the picks that were found in the current state: only the keys identify them.
     func withoutFoundPicks(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> StorePredicate {
         switch predicate {
         case .and(let parts): return .and(try parts.map { try withoutFoundPicks($0, scope, db) })
@@ -74,7 +74,7 @@ private struct ThinningQuery {
     let rows: SQLFragment
     /// The part of it that is not about the date.
     let among: SQLFragment
-    /// The pick of each bucket that its tier has not let go of: `tier`, `bucket`, the group, `value` (its date), the key.
+    /// The pick of each bucket that is still within the age of its tier: `tier`, `bucket`, the group, `value` (its date), the key.
     let picks: String
     /// The keys `k0`, `k1` … of the picks before the cutoff, and the tier for which each counts.
     let kept: String

@@ -6,7 +6,7 @@ import PriceStore
 /// There is a table for each entity that loses rows. It has the key's columns `k0`, `k1` …; the `wave`, which is 0 for the
 /// rows that the batch begins with, one more for each step of a cascade, and below 0 for rows that a step is to find; and
 /// `named`, which says whether the request's own predicate names the row. The tables may spill to a temporary file. They are
-/// emptied for each batch, not made anew.
+/// emptied for each batch, not made again.
 struct ChosenRows {
     let request: BatchDeleteRequest
     let scope: RowScope
@@ -180,7 +180,7 @@ struct ChosenRows {
 }
 
 extension BatchDeleteRequest {
-    /// Whether one of the relationships that refer to an entity takes rows along.
+    /// Whether one of the relationships that refer to an entity deletes more rows.
     func cascades(_ incoming: [Relationship]) -> Bool { incoming.contains { $0.deleteRule == .cascade } }
 }
 

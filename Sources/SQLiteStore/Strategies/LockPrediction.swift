@@ -102,6 +102,6 @@ struct LockModel {
 
     private func duration(_ rows: Double) -> Duration { .seconds(rows * secondsPerRow * Self.caution) }
 
-    /// A prediction that is too short costs a rebuild that is given up half-way.
+    /// If a prediction is too short, a rebuild is abandoned halfway.
     private static let caution = 1.5
 }

@@ -17,10 +17,10 @@ enum Technique: String, DeletionTechnique, CaseIterable {
     case dates
     /// The store without the rows is written to a private file, and copied back over the store in one transaction.
     case rebuild
-    /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made anew.
+    /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made again.
     case rebuildInPlace = "rebuild_in_place"
 
-    /// Whether a part of the store is written anew, all rows in one step.
+    /// Whether a part of the store is rewritten, all rows in one step.
     var isRebuild: Bool { self == .rebuild || self == .rebuildInPlace }
 
     /// Whether the rows are found by the index on their date.
@@ -56,15 +56,15 @@ enum StayingRows: Hashable {
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
     var technique = Technique.whole
-    /// How long the store may stay locked by one statement or a rebuild: beyond it the work is given up with
+    /// How long the store may stay locked by one statement or a rebuild: after that the work is abandoned with
     /// `methodUnfit`, and nothing is deleted. Nil: no bound.
     var maxLock: Duration?
     /// The first and the last rowid to look at, for windows: no row is deleted outside of them. Nil: all.
     var rowIDs: ClosedRange<Int64>?
     /// Whether nearly every rowid in ``rowIDs`` is that of a row to delete.
     var hasDenseRowIDs = false
-    /// Where the remaining rows are: a rebuild looks nowhere else for them, and a window without one is not judged again. It
-    /// is believed in the state of the store of ``surveyed`` only. Nil: anywhere.
+    /// Where the remaining rows are: a rebuild reads only there, and the rows of a window without one are not evaluated again. It
+    /// is used only in the state of the store of ``surveyed``. Nil: anywhere.
     var stayingRows: StayingRows?
     /// The state of the store in which ``stayingRows`` was found.
     var surveyed: ChangeMark?

@@ -66,7 +66,7 @@ extension SQLiteFileConnection {
         survey.index = byDate?.label
     }
 
-    /// Why strategies that write a part of the store anew are not possible for a table, as phrases.
+    /// Why strategies that rewrite a part of the store are not possible for a table, as phrases.
     func techniqueObstacles(
         _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> [Technique: String] {

@@ -3,7 +3,7 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the rows that the predicate names among the next rows in key order, as many as the limit says.
     ///
-    /// For tables without a date index: the table is gone through once, a window a batch, unless its key gives the rows
+    /// For tables without a date index: the table is read once, a window a batch, unless its key gives the rows
     /// of each group by date. Rows are deleted in the order of
     /// their keys, which need not be that of their dates.
     mutating func window() throws -> BatchContinuation? {

@@ -50,7 +50,7 @@ struct SurveyTally {
         var newestOfEntity: DateKey?
     }
 
-    /// - Parameter hasIndex: whether the rows come by an index, which shows itself whether it is in the order of the dates.
+    /// - Parameter hasIndex: whether the rows are read by an index; the rows then show whether it is in the order of the dates.
     init(_ request: SurveyRequest, function: DateFunction?, hasIndex: Bool) {
         self.request = request
         self.function = function
