@@ -19,7 +19,7 @@ extension PostgresConnection {
     /// How long a batch should wait, and why; nil: it need not.
     ///
     /// A standby that is further behind than is allowed catches up first. While another transaction is older than
-    /// five minutes, what is deleted cannot be cleaned up: batches go on, but not at full speed.
+    /// five minutes, what is deleted cannot be cleaned up: batches continue, but not at full speed.
     package func wantedPause() throws(StoreError) -> WantedPause? {
         try run("asking for the state of the server") {
             if let limit = options.maxReplicationLag, try replicationLag() > limit {

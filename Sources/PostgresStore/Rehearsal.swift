@@ -6,8 +6,8 @@ struct ShadowTable {
     let table: String
     /// The temporary table of the places of real rows that new ones replace, in SQL.
     let replaced: String
-    /// Both together as they would be, for a FROM clause. Places and table numbers go with the rows, so that they can be
-    /// told apart as in a real table.
+    /// Both together as they would be, for a FROM clause. Places and table numbers are columns of the rows, so the
+    /// rows can be identified as in a real table.
     let source: String
 }
 

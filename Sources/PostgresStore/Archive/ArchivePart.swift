@@ -115,7 +115,7 @@ final class ArchivePart {
     /// Copies the rows that are deleted with those of a condition, and the references that are cleared.
     ///
     /// The transaction sees one state of the database: the server then refuses to delete or change a row that is not in it, and
-    /// the batch is repeated. So what is copied is what goes.
+    /// the batch is repeated. So the copied rows are the deleted rows.
     ///
     /// - Parameter includingOwn: whether the rows of the condition are copied, too.
     func copyOthers(

@@ -2,7 +2,7 @@ package import PriceStore
 
 /// Inserts the rows of an archive into the store again; see docs/undo.md.
 ///
-/// Rows are inserted by one statement where that is possible. Where something is in the way, the rows are compared with the
+/// Rows are inserted by one statement where that is possible. If that fails, the rows are compared with the
 /// store first, and if that is not enough, they are inserted one by one.
 final class PostgresRestoration: Restoration {
     let rules: [String]
@@ -112,7 +112,7 @@ final class PostgresRestoration: Restoration {
 
     // MARK: All rows at once
 
-    /// Inserts all rows of some portions but those that are known; false: something was in the way, and none is inserted.
+    /// Inserts all rows of some portions except known ones; false: a row prevented it, and none is inserted.
     private func insertAll(_ portions: [ArchivedRows], _ known: [Set<Int64>]) throws -> Bool {
         let insertions = zip(portions, known).map {
             archive.tables[$0.table].insertion($0.rows, besides: $1.sorted(), isPart: portions.count > 1)

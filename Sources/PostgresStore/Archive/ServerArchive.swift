@@ -124,7 +124,7 @@ extension PostgresConnection {
 
     /// A table of an archive, as a row of `retention_tables` says.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table has not what the archive has.
+    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archive has.
     fileprivate func restorationTable(
         _ row: [String?], _ place: ArchivePlace, _ run: String
     ) throws -> RestorationTable {
@@ -228,7 +228,8 @@ extension PostgresConnection {
             relationships: try relationshipsOfWholes(target), mayDiffer: !newTypes.isEmpty || !triggers.isEmpty)
     }
 
-    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were deleted.
+    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were
+    /// deleted.
     private func relationshipsOfWholes(_ table: PostgresTable) throws -> [Relationship] {
         try table.entity.relationships.flatMap { key in
             guard let part = try self.table(key.destination), part.isPartition else { return [key] }

@@ -79,7 +79,7 @@ extension CandleColumns.Column {
 }
 
 extension PostgresDatabase {
-    /// Why rows cannot become candles: types that would round them, keys that would not tell candles apart, tables on several
+    /// Why rows cannot become candles: types that would round them, keys that would not identify candles, tables on several
     /// servers, and rights that the user lacks.
     package func candleObstacle(
         _ rollup: Rollup, of entity: Entity, into target: Entity?

@@ -253,7 +253,7 @@ extension BatchDelete {
 }
 
 extension PostgresConnection {
-    /// Carries out what rows become; what they cannot become is an error of the store.
+    /// Runs the work of candles; its errors become errors of the store.
     func refusingCandles<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch let error as CandleError {
             throw StoreError(.constraint, store: name, message: error.description)

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// What is said to a Citus coordinator.
+/// The SQL for a Citus coordinator.
 enum CitusSQL {
     /// Finds a row if a table is spread over several servers.
     static func isDistributed(_ number: Int) -> SQLFragment {

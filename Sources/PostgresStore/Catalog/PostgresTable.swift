@@ -42,7 +42,7 @@ struct PostgresTable {
         let nullsAreEqual: Bool
     }
 
-    /// The columns that tell its rows apart: the primary key, or else those of a unique index that holds each row; empty:
+    /// The columns that identify its rows: the primary key, or else those of a unique index that holds each row; empty:
     /// nothing does.
     var rowKey: [String] {
         guard entity.primaryKey.isEmpty else { return entity.primaryKey }
@@ -55,7 +55,7 @@ struct PostgresTable {
         return keys.min { $0.count < $1.count } ?? []
     }
 
-    /// Whether columns still tell its rows apart; none do where there is no primary key.
+    /// Whether columns still identify its rows; without a primary key none do.
     func isKey(_ columns: [String]) -> Bool {
         if Set(columns) == Set(entity.primaryKey) { return true }
         return entity.primaryKey.isEmpty

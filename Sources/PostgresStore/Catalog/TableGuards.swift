@@ -76,7 +76,7 @@ struct TableGuards {
                 """
     }
 
-    /// Tables of a query, and the publications that tell subscribers of their deletes: `oid` and `publication`. A publication may
+    /// Tables of a query, and the publications that publish their deletes: `oid` and `publication`. A publication may
     /// have the whole of which a table is a part.
     static func publications(_ tables: String) -> String {
         """

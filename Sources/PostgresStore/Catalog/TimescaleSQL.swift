@@ -1,6 +1,6 @@
 import PriceStore
 
-/// What is said to a database with TimescaleDB. The names are the extension's own views and functions.
+/// The SQL for a database with TimescaleDB. The names are the extension's own views and functions.
 ///
 /// Source: docs/postgresql.md, "TimescaleDB", which says on which version it was run.
 enum TimescaleSQL {

@@ -28,7 +28,7 @@ public class PostgresConnection {
     private var link: ServerLink
     private(set) var transactionDepth = 0
 
-    /// Told each different statement before its first execution, with its query plan; not those that only read the
+    /// Called with each different statement before its first execution, with its query plan; not those that only read the
     /// server's catalog.
     public var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
@@ -265,7 +265,7 @@ public class PostgresConnection {
     /// deadlock, a serialization failure or a lock that is not available is tried again.
     ///
     /// - Parameters:
-    ///   - usesOnePlan: whether statements that come again are planned once, whatever their values are.
+    ///   - usesOnePlan: whether repeated statements are planned once, whatever their values are.
     ///   - locks: a statement that is carried out before the transaction sees a state of the database; empty: none.
     ///   - isExclusive: whether it locks out others. A session that waits for such a lock blocks all later ones, so each
     ///     attempt waits for 50 ms only and is repeated with growing pauses.

@@ -74,7 +74,7 @@ import PriceStore
             try sending(values) { PQexecParams(handle, text, $0, nil, $1, nil, nil, 0) }
         }
 
-        /// Carries out one statement that is to come again, with a plan that the server makes once.
+        /// Carries out one statement that will be repeated, with a plan that the server makes once.
         func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
             let name = prepared[text] ?? "retention_\(prepared.count)"
             if prepared[text] == nil {

@@ -1,6 +1,6 @@
 package import PriceStore
 
-/// The rows that must stay for the sake of holds: held ones, and those with which a held one would go by a cascade.
+/// The rows that must stay because of holds: held rows, and rows whose delete would cascade to one.
 extension PostgresConnection {
     /// The condition that a row is not held, and that no held row is deleted with it.
     func notHeld(
@@ -180,7 +180,7 @@ extension PostgresConnection {
             + "ON i.inhparent = tree.oid) SELECT sum(c.relfilenode::int8) FROM pg_class c JOIN tree ON tree.oid = c.oid)"
     }
 
-    /// Throws if a hold has not the rows that it had before: a trigger of the store has deleted or changed some, or put
+    /// Throws if a hold does not have the rows that it had before: a trigger of the store has deleted or changed some, or put
     /// others in their place. Rows that a trigger adds do no harm. The caller undoes the batch.
     func checkHeld(_ request: DeleteWork, _ reach: ReachOfDelete, _ before: [HeldMark]) throws {
         guard !before.isEmpty else { return }

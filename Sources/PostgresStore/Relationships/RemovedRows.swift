@@ -65,17 +65,17 @@ struct RemovedRows {
         stepCount += 1
     }
 
-    /// A condition that a row is gone by steps before one; nil: there are none.
+    /// A condition that an earlier step deletes a row; nil: there is no earlier step.
     func isGone(_ alias: String, before step: Int) -> String? { isGone(alias, in: 0..<step) }
 
-    /// A condition that a row is gone in some steps; nil: there are none.
+    /// A condition that some steps delete a row; nil: there are none.
     func isGone(_ alias: String, in steps: some Collection<Int>) -> String? {
         guard !steps.isEmpty else { return nil }
         let parts = steps.map { "(\(alias).tableoid, \(alias).ctid) IN (SELECT t, c FROM gone_\($0))" }
         return "(" + parts.joined(separator: " OR ") + ")"
     }
 
-    /// `FROM … WHERE …` of the rows of a key's source (as `child`) that refer to rows gone in some steps.
+    /// `FROM … WHERE …` of the rows of a key's source (as `child`) that refer to rows that some steps delete.
     func references(_ key: Relationship, in steps: some Collection<Int>) throws -> String {
         let (parent, child) = (
             try connection.scope(key.destination), try connection.scope(key.source)
@@ -284,7 +284,7 @@ extension PostgresConnection {
     }
 
     /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
-    /// for a rule before, the very attributes by which the rule chooses. Nil: none does.
+    /// for a rule before, an attribute by which the rule chooses. Nil: none does.
     private func changingChoice(
         _ request: SurveyRequest, _ table: PostgresTable, _ removed: RemovedRows
     ) throws -> String? {

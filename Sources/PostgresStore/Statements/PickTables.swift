@@ -2,7 +2,7 @@ import PriceStore
 
 /// The picks of a rule in temporary tables, for the batches of one deletion.
 ///
-/// After a commit of another session a pick may be gone, and a late row may be the only one of its bucket. To find the picks
+/// After a commit of another session a pick may be deleted, and a late row may be the only one of its bucket. To find the picks
 /// again in each batch would take longer than the deletes. So the rows of a bucket are then deleted only if its pick still exists,
 /// and the others with the next deletion.
 struct PickTables {
@@ -22,8 +22,8 @@ struct PickTables {
 }
 
 extension PostgresConnection {
-    /// Whether the batches of a deletion can have tables of picks. A role may have no right to make them: then the picks are found
-    /// again in each batch.
+    /// Whether the batches of a deletion can have tables of picks. A role may have no privilege to create them: then the
+    /// picks are found again in each batch.
     func canListPicks() throws -> Bool {
         try rows(SQLFragment("SELECT has_database_privilege(current_database(), 'TEMP')")).first?[0] == "t"
     }

@@ -68,7 +68,7 @@ struct BatchDelete {
         return result.changedCount
     }
 
-    /// Carries out the request by its strategy and returns where the next batch goes on.
+    /// Carries out the request by its strategy and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(

@@ -3,7 +3,7 @@ import PriceStore
 /// What a survey has found: the facts that it returns, and those that decide the technique.
 struct Findings: EngineFindings {
     var survey = Survey()
-    /// How the engine goes about the delete.
+    /// How the engine deletes the rows.
     var technique = Technique.whole
     /// Why, as a phrase; nil: it is the ordinary way.
     var reason: String?

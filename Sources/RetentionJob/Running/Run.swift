@@ -215,7 +215,7 @@ package final class Run {
 
     /// Why no batch may begin, for people.
     var reasonToStop: String {
-        if isOver { return "the run ended before" }
+        if isOver { return "the run ended before this rule was completed" }
         if let number = signal() {
             return "stopped by \(number == 2 ? "SIGINT" : number == 15 ? "SIGTERM" : "a signal")"
         }

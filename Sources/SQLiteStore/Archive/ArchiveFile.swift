@@ -164,7 +164,7 @@ final class ArchiveFile {
         return StoreFile.sizeBytes(of: path)
     }
 
-    /// Makes a file whole by itself that a killed run has left with a journal or a WAL.
+    /// Completes a file that a killed run has left with a journal or a WAL.
     static func recover(_ path: String) throws(StoreError) {
         do {
             var configuration = Configuration()

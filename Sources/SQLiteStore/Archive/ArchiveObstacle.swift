@@ -51,7 +51,7 @@ extension SQLiteFile {
         return try obstacle(toUndoneCandlesOf: kept.storeTable, db)
     }
 
-    /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not let them back
+    /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not accept them again
     /// in. Rows that triggers delete cannot be distinguished from others of their table.
     private func danglingRows(
         _ request: SurveyRequest, _ table: SQLiteTable, deletedByTriggers: Set<String>, _ db: Database

@@ -32,7 +32,7 @@ struct RestorationTable: RestorableSource {
     let mayDiffer: Bool
     /// What counts the changes of an object of a Core Data store, in SQL.
     private let version: String
-    /// What stands before `INTO` and after `UPDATE`, so that the table's own way of solving conflicts deletes nothing.
+    /// The text before `INTO` and after `UPDATE`, so that the table's own conflict resolution deletes nothing.
     let conflict: String
 
     var holdsRows: Bool { kind == .rows }
@@ -42,7 +42,7 @@ struct RestorationTable: RestorableSource {
 
     /// Reads a row of `retention_tables`.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table has not what the archive has.
+    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archive has.
     init(
         _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {

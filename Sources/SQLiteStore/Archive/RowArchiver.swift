@@ -4,7 +4,7 @@ import PriceStore
 
 /// Copies rows to an archive in the transaction that deletes them.
 ///
-/// If a delete takes nothing but the rows that it names, they are read by a query before. Otherwise temporary triggers on
+/// If a delete deletes only the rows that it names, a query reads them first. Otherwise temporary triggers on
 /// all tables that the delete can reach hand each row over.
 final class RowArchiver {
     /// What the archiver is doing.
@@ -28,7 +28,7 @@ final class RowArchiver {
     /// The rowids that the current delete has deleted.
     private var deleted = RowIDChecksum()
     private var state = State.idle
-    /// Why a copy failed, which SQLite's own message does not tell.
+    /// Why a copy failed; SQLite's own message does not say it.
     private var failure: StoreError?
     private var partCount = 0
     private(set) var rowCount = 0
@@ -178,7 +178,7 @@ final class RowArchiver {
     ///   - rule: whose rows they are.
     ///   - deletedCount: how many rows of all tables were deleted.
     ///   - candleCount: how many candles were written.
-    /// - Throws: if the copies are not equal or not so many. The store has to be rolled back then.
+    /// - Throws: if the copies are not equal, or their number differs. The store must be rolled back then.
     /// - Returns: how many rows were copied.
     func commit(rule: String, deletedCount: Int, candleCount: Int) throws(StoreError) -> Int {
         func require(_ copied: Int, of count: Int, _ what: String) throws(StoreError) {

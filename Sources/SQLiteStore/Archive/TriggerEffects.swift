@@ -1,13 +1,13 @@
 import GRDB
 import PriceStore
 
-/// What the triggers that a delete sets off change, as far as their texts tell, and what foreign keys make of it.
+/// What the triggers that a delete fires change, as far as their texts show, and what foreign keys do then.
 struct TriggerEffects {
     private typealias Change = TriggerText.Change
 
     /// The tables from which triggers, or cascades after them, delete rows; in lower case.
     private(set) var deleted: Set<String> = []
-    /// The tables that lose rows, however that comes about.
+    /// The tables that lose rows for any reason.
     private var losing: Set<String> = []
     /// The triggers that change rows of a table, by its name.
     private var changing: [String: String] = [:]
@@ -17,7 +17,7 @@ struct TriggerEffects {
     private let clearing: Set<String>
     /// A sentence about a trigger whose text cannot be read.
     private var unreadable: String?
-    /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it sets off, whatever they say. Source:
+    /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
     /// sqlite.org/lang_createtrigger.html.
     private var replacing: String?
 

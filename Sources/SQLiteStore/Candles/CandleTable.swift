@@ -132,7 +132,7 @@ struct CandleTable {
         return candle
     }
 
-    /// Throws if the table has a candle whose time is not spelt as it is written here: it would not be found, and a second one
+    /// Throws if the table has a candle whose time is not written as here: it would not be found, and a second one
     /// would be made.
     func checkTimes() throws {
         guard let target else { return }

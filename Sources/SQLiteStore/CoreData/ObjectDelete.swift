@@ -15,7 +15,7 @@ struct ObjectDelete {
 
     /// Rows that the request named and that went.
     private(set) var deletedCount = 0
-    /// Rows that went by a cascade.
+    /// Rows that a cascade deleted.
     private(set) var cascadedCount = 0
     /// Rows that lost a reference and are still there.
     private(set) var nullifiedCount = 0

@@ -6,7 +6,7 @@ import PriceStore
 ///
 /// Temporary triggers belong to this connection alone and are not part of the store's schema.
 final class DeleteCounters {
-    /// The delete, without what sets one batch apart.
+    /// The delete, without what differs between batches.
     private let request: BatchDeleteRequest
     private let relationships: RelationshipCounter?
     private let triggers: TriggerCounter?

@@ -1,8 +1,8 @@
 import GRDB
 import PriceStore
 
-/// The rows that must stay for the sake of holds: those with which a held row would go by a cascade, or lose the reference by which
-/// it is held.
+/// The rows that must stay because of holds: rows whose delete would cascade to a held row, or would clear the reference by
+/// which it is held.
 ///
 /// A delete cannot spare them while SQLite follows its foreign keys, so they are looked for the other way round: from the held rows
 /// to all that lead to them. Their keys are in the temporary tables of a ``RemovedRows``, which may spill to a file.
@@ -116,7 +116,7 @@ struct CascadeWay {
 
     /// A column by which rows of a table refer to rows that the delete can take, and which is set to NULL or a default then.
     struct Cleared {
-        /// The rows that are pointed at.
+        /// The rows that it refers to.
         var parent: SQLiteTable
         /// The condition that a row, as ``RowScope/alias``, refers to a `parent`.
         var condition: String

@@ -7,11 +7,11 @@ import PriceStore
 final class RelationshipCounter {
     /// What was counted since the last batch.
     struct Counts {
-        /// Rows that went by a cascade.
+        /// Rows that a cascade deleted.
         var cascaded = 0
-        /// Rows that lost a reference and are still there; below 0 if some that had lost one before went.
+        /// Rows that lost a reference and are still there; below 0 if some that had lost one before were deleted.
         var nullified = 0
-        /// Rows of the entity itself that the predicate names and that went; nil: the engine's own count says it.
+        /// Rows of the entity itself that the predicate names and that were deleted; nil: the engine's own count says it.
         var direct: Int?
     }
 

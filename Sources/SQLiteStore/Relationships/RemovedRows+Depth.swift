@@ -110,7 +110,7 @@ extension SQLiteFileConnection {
     /// Follows the cascades within a table, from the rows that are deleted with no other row; nil: so few rows refer
     /// to each other that it does not matter. Rows that refer to themselves are deleted with no other row.
     ///
-    /// - Returns: how deep they go, and how many rows are not reached, since they are in a ring or hang on one.
+    /// - Returns: how deep they go, and how many rows are not reached, because they are in a ring or depend on one.
     private func walk(
         _ entity: String, _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, atLeast fewest: Int,
         depth bound: Int?, where isFollowed: (Relationship) -> Bool, _ db: Database

@@ -59,7 +59,7 @@ extension SQLiteFileConnection {
     }
 
     /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
-    /// for a rule before, the very attributes by which the rule chooses. All rules decide on the store as it was, and a
+    /// for a rule before, an attribute by which the rule chooses. All rules decide on the store as it was, and a
     /// delete by the changed values could take rows that none of them has chosen. Nil: none does.
     func changingChoice(
         _ request: SurveyRequest, _ table: SQLiteTable, _ removed: RemovedRows, step: Int, _ db: Database

@@ -21,7 +21,7 @@ struct BatchDelete {
     var objects: ObjectDelete?
     /// Whether the rows to delete are noted one by one before they are deleted.
     let choosesRows: Bool
-    /// Whether only a part of what goes with the rows is gone, and not yet the rows themselves.
+    /// Whether only a part of the related rows is deleted, and not yet the rows themselves.
     private(set) var isUnfinished = false
 
     init(_ request: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database, _ archiver: RowArchiver? = nil)
@@ -115,10 +115,10 @@ struct BatchDelete {
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
     }
 
-    /// Fewer rows that go by a cascade are not worth a batch of their own.
+    /// Fewer rows of a cascade do not get a batch of their own.
     private static let fewestCascaded = 2000
 
-    /// Carries out the request by its strategy and returns where the next batch goes on.
+    /// Carries out the request by its strategy and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         let next = try runOnce()
         // Whatever the technique, no row is deleted that did not become a candle.
@@ -186,7 +186,7 @@ struct BatchDelete {
             SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", by: .any)
     }
 
-    /// Whether every row of the table goes, so that SQLite can drop its pages: by counts in this transaction. The rows
+    /// Whether every row of the table is deleted, so that SQLite can drop its pages: by counts in this transaction. The rows
     /// are read in the table itself, whatever an index says of them.
     private func deletesAllRows() throws -> Bool {
         let scope = statement.scope

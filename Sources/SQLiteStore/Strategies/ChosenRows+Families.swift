@@ -9,8 +9,8 @@ import PriceStore
 extension ChosenRows {
     /// Deletes the rows and what is deleted with them, the last rows of each family first.
     ///
-    /// - Parameter bound: how many rows of one kind may go by a cascade; nil: all of them.
-    /// - Returns: whether all rows went.
+    /// - Parameter bound: how many rows of one kind a cascade may delete; nil: all of them.
+    /// - Returns: whether all rows were deleted.
     func deleteFamilies(atMost bound: Int?) throws -> Bool {
         let (waves, isAll) = try collect(atMost: bound)
         // An entity that is reached in two ways can hold rows that refer to each other across the waves.

@@ -29,7 +29,7 @@ struct ChosenRows {
 
     /// Deletes the rows, and does to those that refer to them what the request and the schema say.
     ///
-    /// - Parameter bound: roughly how many rows may go by cascades; nil: all of them.
+    /// - Parameter bound: roughly how many rows cascades may delete; nil: all of them.
     /// - Returns: whether all rows were deleted. If not, some rows that belong to them were, and the batch must be repeated.
     func delete(atMost bound: Int?) throws -> Bool {
         switch request.relationships {
@@ -44,7 +44,7 @@ struct ChosenRows {
         return try deleteFamilies(atMost: bound)
     }
 
-    /// The rows that the request's predicate names and that are gone: how many, and their keys if they are to be listed.
+    /// The rows that the request's predicate names and that are deleted: how many, and their keys if they are to be listed.
     /// A trigger of the store may have kept some.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
         let columns = Self.columns(scope)

@@ -6,8 +6,8 @@ enum Technique: String, DeletionTechnique, CaseIterable {
     case whole
     /// By ranges of an indexed date, oldest first.
     case range
-    /// By few large ranges of an indexed date, each deleted in the order in which its rows lie in the file: for rows that
-    /// do not lie in the order of their dates.
+    /// By few large ranges of an indexed date, each deleted in the order of its rows in the file: for rows that are not
+    /// stored in the order of their dates.
     case sorted
     /// By windows of the rowid.
     case windows
@@ -77,7 +77,7 @@ struct DeleteWork: EngineDelete, Hashable {
     var archiveRule: String?
     /// What the rows become in the transaction that deletes them; nil: nothing.
     var rollup: Rollup?
-    /// The most rows that a limit of the rule still allows: rows of one date go together only up to it. Nil: no limit.
+    /// The most rows that a limit of the rule still allows: rows of one date are deleted together only up to it. Nil: no limit.
     var allowedRows: Int?
     /// The candles that the rows of earlier batches have become.
     var candles = CandleTally()

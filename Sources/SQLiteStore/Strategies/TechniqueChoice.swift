@@ -26,7 +26,7 @@ struct TechniqueChoice {
 
         fileprivate var part: Double { rowCount > 0 ? Double(expiredCount) / Double(rowCount) : 0 }
         fileprivate var isAll: Bool { expiredCount == rowCount }
-        /// Whether so much goes that one transaction for all of it is cheaper than batches.
+        /// Whether so many rows are deleted that one transaction for all of them is cheaper than batches.
         fileprivate var isMost: Bool { isAll || part >= (isInFileOrder ? orderedRebuildPart : randomRebuildPart) }
         /// Whether the number of all rows can change the choice. Counting them takes as long as deleting a few per cent, so
         /// the likely part decides first.

@@ -5,11 +5,11 @@ struct Findings: EngineFindings {
     var survey = Survey()
     /// The state of the store in which they were found.
     var mark: ChangeMark?
-    /// How the engine goes about the delete.
+    /// How the engine deletes the rows.
     var technique = Technique.whole
     /// Why, as a phrase; nil: it is the ordinary way.
     var reason: String?
-    /// How the engine goes about it in batches, where ``technique`` turns out not to fit.
+    /// How the engine deletes the rows in batches, if ``technique`` turns out not to fit.
     var batches = Technique.whole
     /// Whether other rows may be deleted or changed with each row, so that the cost of a batch is still unknown.
     var followsRelationships = false

@@ -77,7 +77,7 @@ struct SurveyRows {
     var byDate: String { scope.from(indexedBy: access?.index) }
     /// The rows for a FROM clause in the order of the date column, where nothing but the way to them says so.
     var walked: String { access?.index == nil ? scope.fromTable : byDate }
-    /// The rows that are expired as far as date and filter tell.
+    /// The rows that are expired by date and filter.
     var expired: SQLFragment { .all([date.readable(before: cutoff, in: DateSQL.Stretch(from: oldest)), filter]) }
 }
 

@@ -194,7 +194,7 @@ struct SurveyTally {
         others.newestExpired.raise(to: key)
     }
 
-    /// Tells what was counted.
+    /// Returns what was counted.
     func fill(_ survey: inout Findings) {
         var counts = others
         var newestValue = newestValue
