@@ -1,8 +1,8 @@
 package import PriceStore
 
-/// Who else is at work, and whether batches should wait for them.
+/// Which other sessions are active, and whether batches should wait for them.
 extension PostgresConnection {
-    /// Whether another session of this database was at work within the last second. Of sessions of other users a plain
+    /// Whether another session of this database was active within the last second. Of sessions of other users a plain
     /// user sees only that they are there: they count. The sessions of a Citus cluster among its own servers do not.
     package func isInUseByOthers() throws(StoreError) -> Bool {
         try run("looking for other processes on the store") {
@@ -19,7 +19,7 @@ extension PostgresConnection {
     /// How long a batch should wait, and why; nil: it need not.
     ///
     /// A standby that is further behind than is allowed catches up first. While another transaction is older than
-    /// five minutes, what is deleted cannot be cleaned up: batches go on, but not at full speed.
+    /// five minutes, what is deleted cannot be cleaned up: batches continue, but not at full speed.
     package func wantedPause() throws(StoreError) -> WantedPause? {
         try run("asking for the state of the server") {
             if let limit = options.maxReplicationLag, try replicationLag() > limit {
@@ -48,7 +48,7 @@ extension PostgresConnection {
         return answer
     }
 
-    /// How far the slowest standby is behind; zero without one. Only members of `pg_monitor` are told.
+    /// How far the slowest standby is behind; zero without one. Only members of `pg_monitor` can see it.
     private func replicationLag() throws -> Duration {
         let query = SQLFragment(
             """
@@ -65,13 +65,13 @@ extension PostgresConnection {
 
 /// How long a standby has not replayed what was written, by what was seen of both.
 ///
-/// The server's own `replay_lag` is the delay of what was replayed last: of a standby that stands still it says nothing.
-/// Source: PostgreSQL manual, "pg_stat_replication".
+/// The server's own `replay_lag` is the delay of what was replayed last: it says nothing about a standby that has stopped
+/// replaying. Source: PostgreSQL manual, "pg_stat_replication".
 struct StandbyDelay {
     /// Ends of the log that the standby had not replayed yet, and when they were seen first.
     private var positions: [(seen: ContinuousClock.Instant, written: Int64)] = []
 
-    /// Tells what is written and what is replayed now, and returns since when that is behind.
+    /// Records what is written and what is replayed now, and returns since when the replay is behind.
     mutating func delay(at now: ContinuousClock.Instant, written: Int64, replayed: Int64) -> Duration {
         positions.removeAll { $0.written <= replayed }
         if written > positions.last?.written ?? replayed { positions.append((now, written)) }

@@ -13,7 +13,7 @@ public final class PostgresReader: PostgresDatabase, StoreInserter, RetentionRea
     ///   - zone: the zone of columns and texts that name none.
     ///   - lockTimeout: how long a locked table is waited for.
     ///   - rehearsing: the entities that new rows will be given to.
-    /// - Throws: ``StoreError`` if the server cannot be reached, or does not let us in.
+    /// - Throws: ``StoreError`` if the server cannot be reached, or refuses the connection.
     public init(
         _ address: PostgresAddress, zone: CalendarZone = .utc, lockTimeout: Duration = .seconds(5),
         rehearsing entities: [String] = []

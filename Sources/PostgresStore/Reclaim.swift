@@ -8,7 +8,7 @@ extension PostgresWriter {
         let before = try sizeBytes()
         guard request.mode == .vacuum else { return ReclaimResult(sizeBytesBefore: before, sizeBytesAfter: before) }
         var warning: String?
-        try run("giving room back") {
+        try run("returning free space") {
             for table in changedTables.sorted() {
                 guard request.mayContinue() else {
                     warning = "stopped before all tables were vacuumed"

@@ -6,8 +6,8 @@ struct ShadowTable {
     let table: String
     /// The temporary table of the places of real rows that new ones replace, in SQL.
     let replaced: String
-    /// Both together as they would be, for a FROM clause. Places and table numbers go with the rows, so that they can be
-    /// told apart as in a real table.
+    /// Both together as they would be, for a FROM clause. Places and table numbers are columns of the rows, so the
+    /// rows can be identified as in a real table.
     let source: String
 }
 
@@ -17,7 +17,7 @@ extension PostgresConnection {
         do {
             try execute("BEGIN READ WRITE")
             for entity in entities {
-                // What is not there, or no table, is told by whoever checks the policy.
+                // The check of the policy reports what does not exist or is not a table.
                 guard let table = try table(entity), table.entity.kind == .table, shadows[table.number] == nil,
                     try !isSharded(table)
                 else { continue }
@@ -67,7 +67,7 @@ extension PostgresConnection {
 }
 
 extension PostgresReader {
-    /// Adds a row to the rehearsal and tells what a writer would do with it.
+    /// Adds a row to the rehearsal and returns what a writer would do with it.
     public func insert(
         entity: String, values: [String: StoreValue], onConflict: ConflictPolicy
     ) throws(StoreError) -> InsertOutcome {

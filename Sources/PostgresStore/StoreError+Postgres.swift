@@ -1,7 +1,7 @@
 import PriceStore
 
 extension StoreError {
-    /// Gives an error of the server its kind, its SQLSTATE and a hint. Errors that are told already pass unchanged.
+    /// Gives an error of the server its kind, its SQLSTATE and a hint. Errors that already have these are not changed.
     init(_ error: any Error, store: String, doing what: String) {
         if let error = error as? StoreError {
             self = error
@@ -31,7 +31,7 @@ extension StoreError {
         case "53400": return .unsupported
         case "53100", "53200", "XX001", "XX002": return .inputOutput
         case "42P01", "42703", "3F000": return .unknownName
-        // A coordinator tells a worker that it cannot reach as an internal error.
+        // A coordinator reports a worker that it cannot reach as an internal error.
         case "XX000" where fault.message.contains("connection"): return .unreachable
         default: break
         }
@@ -49,8 +49,8 @@ extension StoreError {
         case (.unreachable, nil): "is the server running, and is the address right?"
         case (.unreachable, _): "the server is starting or stopping; try again later"
         case (_, "28P01"): "give the password in `password_file`, in PGPASSWORD or in ~/.pgpass"
-        case (_, "3D000"): "name a database that is there in `store`, or create it"
-        case (_, "28000"): "the server's pg_hba.conf does not let this user in from here"
+        case (_, "3D000"): "name an existing database in `store`, or create it"
+        case (_, "28000"): "the server's pg_hba.conf does not allow this user to connect from this host"
         case (_, "25006"): "this server is a standby, or set to read only: name the primary in `store`"
         case (_, "42501"): "give this user SELECT and DELETE on the table"
         case (_, "55P03"): "another session holds a lock on the table; try again later, or raise store.busy_timeout"
@@ -64,7 +64,7 @@ extension StoreError {
 }
 
 extension StoreError {
-    /// Whether the same transaction may go well if it is tried again at once: a deadlock or a serialization failure, a
+    /// Whether the same transaction may succeed if it is tried again at once: a deadlock or a serialization failure, a
     /// lock that was not available, or a key that another session has just inserted.
     var isWorthRepeating: Bool {
         ["SQLSTATE 40001", "SQLSTATE 40P01", "SQLSTATE 55P03", "SQLSTATE 23505"].contains(engineCode)

@@ -8,7 +8,7 @@ public protocol BatchRequest {
     static var phrase: String { get }
     /// The entities of which the request changes rows that are there already; empty: it only adds rows.
     var changedEntities: Set<String> { get }
-    /// What the result tells.
+    /// What the result contains.
     var resultType: BatchResultType { get set }
 
     /// Carries the request out, in a transaction of its own.
@@ -96,7 +96,7 @@ extension BatchUpdateRequest: BatchRequest {
     public func needsObjectIDs(for context: StoreContext) -> Bool { !context.heldObjects(of: changedEntities).isEmpty }
 
     /// Merges the changes. Where an attribute of the key was set, rows have other IDs, and all objects of the entity are
-    /// read anew, so that those whose row is now another say that they are deleted.
+    /// read again, so that those whose row is now another say that they are deleted.
     public func merge(_ result: BatchUpdateResult, into contexts: [StoreContext]) throws {
         if let entity = try contexts.first?.shape(entity).entity {
             let key = Set(entity.primaryKey.map { $0.folded })

@@ -46,7 +46,7 @@ struct SaveWork {
         if !conflicts.isEmpty { throw MergeConflictError(store: writer.name, conflicts: conflicts) }
     }
 
-    /// Compares objects with their rows and decides what becomes of them. The transaction holds the write lock already:
+    /// Compares objects with their rows and decides what to do with them. The transaction holds the write lock already:
     /// what is read here is so until it ends.
     private mutating func decide(_ objects: [ManagedObject]) throws {
         var byEntity: [String: [ManagedObject]] = [:]

@@ -98,7 +98,7 @@ extension StoreContext {
 
 extension BatchInsertRequest {
     /// Makes a request that saves typed rows, one after the other. Each execution goes through the rows from the beginning,
-    /// so a sequence that can be gone through only once is for one execution.
+    /// so a sequence that can be read only once is for one execution.
     @inlinable
     public init<Rows: Sequence>(
         _ rows: Rows, onConflict: ConflictPolicy = .fail, resultType: BatchResultType = .statusOnly

@@ -8,7 +8,7 @@ package struct ArchiveSettings: Hashable, Sendable {
         case schema(String)
     }
     package var place: Place
-    /// How long after the end of its run an archive is kept; nil: for ever.
+    /// How long after the end of its run an archive is kept; nil: forever.
     package var keep: MaxAge? = Self.defaultKeep
 
     package init(place: Place) { self.place = place }

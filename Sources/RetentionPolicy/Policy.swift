@@ -20,7 +20,7 @@ package struct Policy: Sendable {
     package var maxRuntime: Duration?
     /// Where rows are archived before they are deleted; nil: they are not.
     package var archive: ArchiveSettings?
-    /// How long the ledger keeps its records; nil: for ever.
+    /// How long the ledger keeps its records; nil: forever.
     package var ledgerKeep: MaxAge? = Policy.defaultLedgerKeep
     /// How often a run is expected; nil: not set.
     package var expectedEvery: MaxAge?

@@ -34,13 +34,13 @@ extension PolicyBuilder {
         guard group["from"] == nil else {
             for key in ["price", "volume"] {
                 guard let mark = group[key]?.keyMark else { continue }
-                reader.report(mark, "'\(key)' is for rows with one price; with 'from: candles' leave it out")
+                reader.report(mark, "'\(key)' is for rows with one price; remove it, or remove 'from: candles'")
             }
             return
         }
         guard group["price"] == nil, !group.misspelt.contains("price"), !group.misspelt.contains("from") else { return }
         reader.report(
-            group.mark, "'rollup' needs the attribute of the price, as 'price: close', or 'from: candles'")
+            group.mark, "'rollup' needs the attribute of the price, such as 'price: close', or 'from: candles'")
     }
 
     private mutating func checkColumns(_ columns: SettingGroup, _ setting: Rule.RollupSetting) {
@@ -50,7 +50,7 @@ extension PolicyBuilder {
             guard let mark = columns[key]?.keyMark else { continue }
             let hint = NearestName.suggestion(
                 for: key, in: parts, otherwise: "; expected one of \(SettingReader.list(parts))")
-            reader.report(mark, "'\(key)' is no part of a candle\(hint)")
+            reader.report(mark, "'\(key)' is not a part of a candle\(hint)")
         }
     }
 
@@ -81,17 +81,18 @@ extension PolicyBuilder {
             guard let setting = rule.rollup else { continue }
             if rule.thin != nil {
                 reader.report(
-                    rule.marks.key("rollup"), "a rule has 'thin' or 'rollup': rows that become candles are not thinned")
+                    rule.marks.key("rollup"),
+                    "a rule cannot have both 'thin' and 'rollup': rows that become candles are not thinned")
             }
             if setting.target.folded == rule.entity.folded {
-                reader.report(rule.marks.value("rollup.into"), "'into' must be another entity than that of the rule")
+                reader.report(rule.marks.value("rollup.into"), "'into' must not be the entity of the rule")
                 continue
             }
             if rule.dateFormat == .julianDay {
                 reader.report(
                     rule.marks.value("date_format"),
                     "rows with julian_day cannot become candles: its doubles are 40 µs apart, so a row at the start of a "
-                        + "candle may be read as before it")
+                        + "candle may be read as earlier than the candle")
             }
             checkNames(of: rule, setting)
             for other in policy.rules[..<index] { checkTarget(of: rule, setting, after: other) }
@@ -107,7 +108,7 @@ extension PolicyBuilder {
         if other.dateFormat != rule.dateFormat {
             reader.report(
                 rule.marks.value("date_format"),
-                "the rule '\(other.name)' makes candles in \(setting.target) too: both rules must have one 'date_format'"
+                "the rule '\(other.name)' makes candles in \(setting.target) too: both must have the same 'date_format'"
             )
         }
         guard others.buckets != setting.buckets || others.names != setting.names || others.groups != setting.groups
@@ -144,12 +145,12 @@ extension PolicyBuilder {
         } else if Set(longer.per.map(\.folded)) != Set(setting.groups) {
             reader.report(
                 other.marks.value("rollup.per"),
-                "the candles of the rule '\(rule.name)' have other groups; leave 'per' out")
+                "the candles of the rule '\(rule.name)' have other groups; remove 'per'")
         }
         if other.dateAttribute.folded != setting.names[.time].folded {
             reader.report(
                 other.marks.value("date_attribute"),
-                "candles become longer ones by their start; write \(setting.names[.time])")
+                "candles are merged by their start; 'date_attribute' must be \(setting.names[.time])")
         }
         if let format = rule.dateFormat, other.dateFormat != format {
             reader.report(
@@ -160,9 +161,9 @@ extension PolicyBuilder {
             let isSameSession = setting.zone == longer.zone && setting.sessionStart == longer.sessionStart
             reader.report(
                 other.marks.value("rollup.every"),
-                "candles of \(longer.length.written) cannot be made of those of the rule '\(rule.name)': "
+                "candles of \(longer.length.written) cannot be made from those of the rule '\(rule.name)': "
                     + (setting.length.divides(longer.length) && !isSameSession
-                        ? "their sessions do not begin together" : "\(setting.length.written) does not divide it"))
+                        ? "their sessions begin at different times" : "\(setting.length.written) does not divide it"))
         }
     }
 }

@@ -106,7 +106,7 @@ extension PolicyBuilder {
             return operators.keys.reduce(StorePredicate.all) { predicate, name in
                 predicate && comparison(of: attribute, name, operators[name]?.value)
             }
-        // A value that could not be read: there is a diagnostic, and no policy comes of it.
+        // A value that could not be read: there is a diagnostic, and no policy is made.
         default: return .all
         }
     }

@@ -99,7 +99,7 @@ struct PolicyBuilder {
             else { continue }
             if let first = places[name] {
                 reader.report(
-                    mark, "another \(kind) is named '\(name)' already, at line \(first.line); names are unique")
+                    mark, "another \(kind) is already named '\(name)', at line \(first.line); names are unique")
             } else {
                 places[name] = mark
             }
@@ -182,7 +182,7 @@ struct PolicyBuilder {
             if let first = filled[attribute.folded] {
                 reader.report(
                     mark,
-                    "'\(attribute)' is filled by another column already, at line \(first.line), "
+                    "'\(attribute)' is already filled by another column, at line \(first.line), "
                         + "column \(first.column)")
             }
             filled[attribute.folded] = mark
@@ -194,7 +194,7 @@ struct PolicyBuilder {
             }
             reader.report(
                 mark,
-                "'\(attribute)' is filled by a column already, at line \(first.line), "
+                "'\(attribute)' is already filled by a column, at line \(first.line), "
                     + "column \(first.column)")
         }
     }

@@ -32,7 +32,7 @@ package enum PolicyFile {
         var diagnostics = mistakes + builder.reader.diagnostics
         if diagnostics.isEmpty, let policy { return policy }
         if diagnostics.isEmpty {
-            diagnostics = [Diagnostic(at: Mark(line: 1, column: 1), "the file gives no store and no rule")]
+            diagnostics = [Diagnostic(at: Mark(line: 1, column: 1), "the file has no store and no rules")]
         }
         diagnostics.sort { a, b in a.mark < b.mark || (!(b.mark < a.mark) && a.message < b.message) }
         throw .invalid(diagnostics, text.source)

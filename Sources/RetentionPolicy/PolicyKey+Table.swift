@@ -26,7 +26,7 @@ extension PolicyKey {
         PolicyKey("limits", .group(fileLimits), "Limits of a whole run"),
         PolicyKey("defaults", .group(inheritable), "Keys that all rules inherit"),
         PolicyKey("rules", .list(.group(rule), atLeast: 1), required: true, "What is deleted, in this order"),
-        PolicyKey("holds", .list(.group(hold), atLeast: 0), "Rows that no rule deletes, in whatever way"),
+        PolicyKey("holds", .list(.group(hold), atLeast: 0), "Rows that no rule deletes, directly or indirectly"),
         PolicyKey("expected_every", .age, "How often a run is expected; retention log --missed looks for gaps"),
         PolicyKey("on_failure", .command, "A command that gets the report of a run whose exit code is not 0"),
         PolicyKey("on_success", .command, "A command that gets the report of a run whose exit code is 0"),
@@ -162,7 +162,7 @@ extension PolicyKey {
         PolicyKey("session", .group(session), "When a day begins; default: at 00:00 in timezone"),
         PolicyKey(
             "allow_non_positive", .flag,
-            "Whether a price may be 0 or less, as a spread or a yield; default false"),
+            "Whether a price may be 0 or less, such as a spread or a yield; default false"),
         PolicyKey(
             "columns", .named(.text),
             "Parts of a candle, and attributes of per, whose column has another name; default: same names"),

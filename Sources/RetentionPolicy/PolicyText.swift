@@ -98,7 +98,7 @@ struct PolicyText {
         case 0x09, 0x0A, 0x0D, 0x85: return nil
         case 0x01..<0x20, 0x7F..<0xA0:
             return "a control character (U+\(hexadecimal(scalar))) cannot be used in a policy"
-        case 0xFEFF: return "a byte order mark can stand only at the beginning of the file"
+        case 0xFEFF: return "a byte order mark is allowed only at the beginning of the file"
         case 0xFFFE, 0xFFFF: return "the character U+\(hexadecimal(scalar)) cannot be used in a policy"
         default: return nil
         }

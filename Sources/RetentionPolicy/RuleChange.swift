@@ -10,7 +10,7 @@ package struct RuleChange: Hashable, Sendable {
     /// Whether the change alone can make more rows expire, or takes a limit or an archive away.
     package var isWider: Bool
 
-    /// All differences, in the order of the keys in a policy. A name is no difference.
+    /// All differences, in the order of the keys in a policy. A name is not a difference.
     ///
     /// Where it is not plain that a change makes no more rows expire, it is wider.
     package static func changes(from old: RecordedRule, to new: RecordedRule) -> [RuleChange] {

@@ -194,7 +194,7 @@ extension SettingReader {
         return absolutePath(path)
     }
 
-    /// Nobody means a folder that is named `~`.
+    /// A folder that is named `~` is never meant.
     private func refuseHome(_ path: String) throws(Complaint) {
         if path == "~" || path.hasPrefix("~/") {
             throw Complaint(message: "'~' is not expanded in '\(path)'; write the folder in full")

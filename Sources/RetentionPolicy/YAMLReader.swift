@@ -155,7 +155,7 @@ struct YAMLReader {
     /// The node of an alias, at the position of the alias. Its size counts as if it were written out, so that aliases
     /// of aliases cannot exceed the limit.
     private mutating func alias(_ name: String, _ mark: Mark, level: Int) throws(Stop) -> YAMLNode {
-        if openAnchors.contains(name) { throw stop(mark, "the alias '*\(name)' is inside the value it stands for") }
+        if openAnchors.contains(name) { throw stop(mark, "the alias '*\(name)' is inside its own value") }
         guard var node = anchors[name] else {
             let hint = NearestName.suggestion(for: name, in: anchors.keys.sorted())
             throw stop(mark, "the alias '*\(name)' has no anchor '&\(name)' before it\(hint)")
@@ -184,7 +184,7 @@ struct YAMLReader {
         diagnostics.append(Diagnostic(at: mark, "the tag '\(tag)' is not supported; leave it out"))
     }
 
-    private static let tooMany = "the file has more than 100,000 values, the most that are read"
+    private static let tooMany = "the file has more than 100,000 values, which is the limit"
 
     private func stop(_ mark: Mark, _ message: String) -> Stop { Stop(diagnostic: Diagnostic(at: mark, message)) }
 

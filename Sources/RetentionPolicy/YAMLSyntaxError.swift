@@ -94,7 +94,7 @@ struct YAMLSyntaxError {
         let text = Self.content(of: lines[contextPlace.line - 1]).text
         return Diagnostic(
             at: Mark(line: contextPlace.line, column: contextPlace.column, length: max(1, text.unicodeScalars.count)),
-            "this line has no key with a colon and a space behind it, as in 'entity: Gold'")
+            "this line has no key with a colon and a space after it, as in 'entity: Gold'")
     }
 
     private var misplacedColon: Diagnostic? {

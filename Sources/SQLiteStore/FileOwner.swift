@@ -27,7 +27,7 @@ extension SQLiteFileConnection {
     /// - Returns: whether it is empty.
     @discardableResult
     func check(_ owner: FileOwner) throws(StoreError) -> Bool {
-        try run("looking at whose file it is") { db in
+        try run("checking which program the file belongs to") { db in
             try snapshot(db) {
                 let isEmpty = try Int64.fetchOne(db, sql: "PRAGMA main.page_count") == 0
                 if !isEmpty { try check(owner, db) }
@@ -63,7 +63,7 @@ extension SQLiteFileConnection {
         guard applicationID == owner.applicationID else {
             throw StoreError(
                 .inputOutput, store: name, message: "the file is a database of another program, not a \(owner.title)",
-                hint: "nothing was written to it; give a path where there is no file, and it is created")
+                hint: "nothing was written to it; name a path without a file, and the file is created")
         }
         guard let tables = owner.tables else { return }
         for entry in entries {

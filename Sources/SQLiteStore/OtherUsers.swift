@@ -4,8 +4,8 @@ package import PriceStore
 
 /// How others who use a store are noticed.
 ///
-/// In rollback-journal mode others leave no trace: nothing tells that somebody has the store open or waits for its lock. In
-/// WAL mode `data_version` tells that somebody else has written. Whoever has a WAL store open holds a shared lock on its
+/// In rollback-journal mode others leave no trace: nothing shows that another program has the store open or waits for its lock. In
+/// WAL mode `data_version` shows that another program has written. A program that has a WAL store open has a shared lock on its
 /// `-shm` file. The kernel is asked for that lock by the descriptor that SQLite itself has open: closing another one would
 /// drop the locks of this process (sqlite.org/howtocorrupt.html, section 2.2). The kernel's list of locks does not show
 /// those of processes outside of a container.

@@ -23,7 +23,7 @@ extension SQLiteFile {
 extension SQLiteWriter {
     /// Gives unused pages back, as asked and as the file and the disk allow.
     public func reclaim(_ request: ReclaimRequest) throws(StoreError) -> ReclaimResult {
-        try run("giving room back") { db in
+        try run("returning free space") { db in
             let before = try sizeBytes()
             var warning: String?
             switch request.mode {
@@ -52,22 +52,22 @@ extension SQLiteWriter {
             try db.execute(sql: "PRAGMA main.incremental_vacuum(\(Self.slicePageCount))")
             request.didFree(ContinuousClock.now - began)
             let left = try pragma("freelist_count", db)
-            guard left < free else { return "\(left) free pages could not be given back" }
+            guard left < free else { return "\(left) free pages could not be returned" }
             free = left
         }
         return nil
     }
 
-    /// Writes the file anew if the disk has room: a copy of the live pages in the temporary folder, and as much again
+    /// Rewrites the file if the disk has room: a copy of the live pages in the temporary folder, and as much again
     /// in the journal or WAL beside the store.
     private func vacuum(sizeBytes: Int64, _ db: Database) throws -> String? {
         guard try pragma("freelist_count", db) > 0 else { return nil }
         let needed = 2 * sizeBytes
         guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: name)) else {
-            return "the free disk room is unknown: no vacuum"
+            return "the free disk space is unknown: no vacuum"
         }
         guard free > needed else {
-            return "no vacuum: it may need \(needed) bytes of disk and \(free) are free"
+            return "no vacuum: it may need \(needed) bytes of disk space, and \(free) are free"
         }
         try db.execute(sql: "VACUUM main")
         // In WAL mode the smaller file is in the WAL until a checkpoint has moved it.

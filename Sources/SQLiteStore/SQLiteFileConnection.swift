@@ -16,7 +16,7 @@ public class SQLiteFileConnection {
     private var transactionDepth = 0
     private var runDepth = 0
 
-    /// Told each different statement before its first execution, with its query plan.
+    /// Called with each different statement before its first execution, with its query plan.
     package var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
 
@@ -260,7 +260,7 @@ public class SQLiteFileConnection {
             .map { $0["detail"] as String }
     }
 
-    /// The number that a pragma of the store tells.
+    /// The number that a pragma of the store returns.
     func pragma(_ name: String, _ db: Database) throws -> Int {
         try Int.fetchOne(db, sql: "PRAGMA main.\(name)") ?? 0
     }

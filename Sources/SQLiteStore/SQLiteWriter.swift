@@ -54,7 +54,7 @@ public final class SQLiteWriter: SQLiteFile, ObjectStore, RetentionWriter {
     private func noteIdentity() throws(StoreError) {
         identity = try run("looking at the store's file") { db in
             do {
-                // Under a read lock nobody is in the midst of writing the header, which a rollback would take back.
+                // Under a read lock no program is writing the header, which a rollback would undo.
                 return try snapshot(db) {
                     _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM main.sqlite_schema")
                     return try StoreIdentity(path: name, db)

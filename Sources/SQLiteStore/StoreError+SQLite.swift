@@ -48,13 +48,13 @@ extension StoreError {
     private static func hint(of error: DatabaseError, store: String) -> String? {
         if error.extendedResultCode == .SQLITE_READONLY_ROLLBACK {
             return
-                "a program stopped partway through a change and left \(store)-journal. A reader leaves it; whatever "
-                + "opens the store for writing rolls the change back: its application, retention run, or "
+                "a program stopped during a change and left \(store)-journal. A reader cannot roll the change back; open the "
+                + "store for writing, with its application, retention run, or "
                 + "sqlite3 \(store) 'SELECT count(*) FROM sqlite_master'"
         }
         return switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:
-            "another program holds the store; try again later, or wait longer for it (busy timeout)"
+            "another program has locked the store; try again later, or raise the busy timeout"
         case .SQLITE_CANTOPEN where !StoreFile.isForbidden(store):
             "a file beside the store could not be made or opened: the disk may be full"
         case .SQLITE_CANTOPEN, .SQLITE_READONLY:

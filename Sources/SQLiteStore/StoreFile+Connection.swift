@@ -13,7 +13,7 @@ extension StoreFile {
         var status = stat()
         guard code == SQLITE_OK, hasMoved == 0, stat(path, &status) == 0, Number(status) == checked else {
             throw StoreError(
-                .replaced, store: path, message: "another file took the store's place while it was opened",
+                .replaced, store: path, message: "another file replaced the store while it was being opened",
                 hint: "nothing was changed; run again when the store is in its place")
         }
     }

@@ -56,7 +56,7 @@ enum StoreFile {
     }
 
     /// Throws if the file has a second name. SQLite makes a WAL or a journal for each name, and the job a lock: two
-    /// programs that come by different names know nothing of each other, and damage the store.
+    /// programs that use different names do not see each other's changes, and damage the store.
     /// Source: sqlite.org/howtocorrupt.html, section 2.5.
     private static func requireOneName(_ path: String, _ status: stat) throws(StoreError) {
         guard status.st_nlink > 1 else { return }
@@ -121,7 +121,7 @@ enum StoreFile {
                     message: "the archive cannot be accessed: \(text(of: code))")
             }
             throw StoreError(
-                .missing, store: path, message: "the archive is not there",
+                .missing, store: path, message: "the archive does not exist",
                 hint: "nothing was changed; if it was moved, move it back")
         }
         let found: String? =
@@ -133,8 +133,8 @@ enum StoreFile {
             }
         if let found {
             throw StoreError(
-                .inputOutput, store: path, message: "the archive is \(found), and a run makes it as a file",
-                hint: "nothing was changed; put the file of the run back in its place")
+                .inputOutput, store: path, message: "the archive is \(found), but an archive is always a regular file",
+                hint: "nothing was changed; put the archive file back in its place")
         }
     }
 

@@ -3,7 +3,7 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// What tells a store's file from another one that has taken its name or its place since the store was opened.
+/// What distinguishes a store's file from another file that has taken its name or its place since the store was opened.
 ///
 /// The name is looked up with `stat`. The header is read by SQLite's own handle of the file: a second handle would drop
 /// the locks of this process when it is closed (sqlite.org/howtocorrupt.html, section 2.2). Both together take some
@@ -27,7 +27,7 @@ struct StoreIdentity {
     init(path: String, _ db: Database, readsHeader: Bool = true) throws {
         var status = stat()
         guard stat(path, &status) == 0 else {
-            throw Self.replaced(path, "nothing is at its path any more: \(String(cString: strerror(errno)))")
+            throw Self.replaced(path, "its path no longer exists: \(String(cString: strerror(errno)))")
         }
         number = StoreFile.Number(status)
         isLinked = status.st_nlink > 1
@@ -36,8 +36,9 @@ struct StoreIdentity {
 
     /// Throws, with kind `replaced`, unless the file is still the one that was opened.
     ///
-    /// In place, another database is told by what does not change in the life of one, and by two counters that never
-    /// go back. To be called under a lock. What a page of the WAL holds of the header is in the file after a checkpoint, and then no older.
+    /// In place, another database is recognised by what does not change in the life of a database, and by two counters that never
+    /// go back. To be called under a lock. What a page of the WAL holds of the header is in the file after a checkpoint, and
+    /// then no older.
     mutating func check(path: String, _ db: Database) throws {
         let now = try StoreIdentity(path: path, db)
         guard now.number == number else {
@@ -64,7 +65,7 @@ struct StoreIdentity {
         }
         for (name, offset) in [("change counter", 24), ("schema version", 40)]
         where Int32(truncatingIfNeeded: now.number(at: offset)) &- Int32(truncatingIfNeeded: number(at: offset)) < 0 {
-            throw Self.replaced(path, "the \(name) of its file went back")
+            throw Self.replaced(path, "the \(name) of its file has decreased")
         }
         header = now.header
     }

@@ -1,4 +1,4 @@
-/// What a connection knows of its temporary tables and triggers, and of the transaction at work. A rollback takes it back.
+/// What a connection knows of its temporary tables and triggers, and of the current transaction. A rollback takes it back.
 struct Temporaries {
     var keptRows: [KeptRows.Key: KeptRows] = [:]
     var thinnedRows: [ThinnedRows.Key: ThinnedRows] = [:]
@@ -9,19 +9,19 @@ struct Temporaries {
     var sparingRows: [SparingRows.Key: SparingRows] = [:]
     /// The state of the store in which a survey looked for them last.
     var sparingMark: ChangeMark?
-    /// The table of the rows that the batch at work deletes, of each entity, by lower-cased name.
+    /// The table of the rows that the current batch deletes, of each entity, by lower-cased name.
     var chosenRows: [String: String] = [:]
     /// The table of all rows that a pass is to delete in the order of their dates.
     var dateList: String?
-    /// Tables of keys that the statements at work refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
+    /// Tables of keys that the current statements refer to; see ``SQLiteFileConnection/keyCondition(_:_:_:)``.
     var keyLists: [String] = []
-    /// What goes or changes with the rows that the batches of one request delete.
+    /// What is deleted or changed with the rows that the batches of one request delete.
     var counters: DeleteCounters?
     /// What batches of one request on the objects of a Core Data store share.
     var objects: BatchObjects?
-    /// What continues the history of a Core Data store in the transaction at work.
+    /// What continues the history of a Core Data store in the current transaction.
     var recorder: CoreDataHistory.Recorder?
-    /// Whether the store keeps its history; nil: nobody has looked.
+    /// Whether the store keeps its history; nil: unknown.
     var history: HistoryState?
 
     fileprivate var nameCount = 0
@@ -33,7 +33,7 @@ struct Temporaries {
         self.nameCount = nameCount
         // Triggers that the transaction made are gone; what others counted in it did not happen.
         if atWork === counters { counters?.forget() } else { counters = nil }
-        // Their tables may be gone, and are made anew when they are needed.
+        // Their tables may be gone, and are made again when they are needed.
         removedRows = nil
         sparingRows = [:]
         objects?.unusedFiles = []

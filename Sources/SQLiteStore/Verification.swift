@@ -19,12 +19,13 @@ extension SQLiteFile {
             guard let damage = found.first(where: { $0 != "ok" && !Self.isMatterOfContents($0) }) else { return }
             throw StoreError(
                 .inputOutput, store: name, message: "\(entity) is damaged: \(damage)", engineCode: "SQLITE_CORRUPT",
-                hint: "nothing is deleted from a damaged store; if only an index is damaged, REINDEX cures it, else "
+                hint:
+                    "nothing is deleted from a damaged store; if only an index is damaged, REINDEX repairs it; otherwise "
                     + "restore the store from a backup")
         }
     }
 
-    /// Whether a finding is about rows that break a constraint, which is no damage of the file.
+    /// Whether a finding is about rows that break a constraint, which is not damage to the file.
     private static func isMatterOfContents(_ finding: String) -> Bool {
         finding.hasPrefix("NULL value in ") || finding.hasPrefix("CHECK constraint failed in ")
             || finding.contains(" value in ")

@@ -93,7 +93,7 @@ extension SQLiteWriter {
         wal.nextBytes = 2 * sizeBytes
         let readers = Self.readers(of: storeIdentifier + "-shm")
         let who = readers.isEmpty ? "a reader" : readers.joined(separator: " and ") + " as a reader"
-        let text = "\(who) keeps the WAL from being emptied, which has grown to \(sizeBytes) bytes"
+        let text = "\(who) prevents the WAL from being emptied; the WAL has grown to \(sizeBytes) bytes"
         guard sizeBytes <= wal.limitBytes else {
             throw StoreError(
                 .busy, store: name, message: text, engineCode: "SQLITE_BUSY",

@@ -10,9 +10,9 @@ struct CheckCommand: ConsoleCommand {
         commandName: "check",
         abstract: "Shows every mistake in the policy file, and where it does not match the store.",
         discussion: """
-            Opens the store read-only and changes nothing. Advice is not a mistake: missing indexes, rules that \
-            another rule covers, ages that the schedule cannot keep. Warns of each rule that a run would refuse now, or at \
-            the instant of --as-of. Past runs are not considered.
+            Opens the store read-only and changes nothing. Advice is not a mistake: it is about missing indexes, \
+            rules that another rule covers, and ages shorter than the time between runs. Warns of each rule that a run \
+            would refuse now, or at the instant of --as-of. Past runs are not considered.
 
             EXAMPLES
               retention check
@@ -77,7 +77,7 @@ struct CheckCommand: ConsoleCommand {
         guard !offline else { return advice.sorted { $0.mark < $1.mark } }
         let reader = try opening.reader()
         try opening.checkLock()
-        // The ledger's place may be a file that is no ledger.
+        // The ledger's place may be a file that is not a ledger.
         if outputs.isEmpty { _ = try opening.ledgerReader() }
         let completed = try policy.completed(from: reader)
         let asOf = try asOfOption.instant(for: policy, clock: clock)

@@ -65,7 +65,7 @@ final class Console: Sendable {
         try report(text + "\n")
     }
 
-    /// The columns of standard error: what lines there are wrapped to. Nil: it is no terminal.
+    /// The columns of standard error: what lines there are wrapped to. Nil: it is not a terminal.
     var errorWidth: Int? { isErrorTerminal ? Self.columns(of: STDERR_FILENO) ?? 80 : nil }
 
     /// Whether the reader of standard output has closed it. Only a pipe can be closed.

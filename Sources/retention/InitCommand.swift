@@ -21,7 +21,7 @@ struct InitCommand: ConsoleCommand {
 
     @OptionGroup var source: StoreOption
 
-    @Flag(help: "Adds to each rule, as comments, how rows can become fewer instead of none, or candles.")
+    @Flag(help: "Add examples of tiers and candles to each rule, as comments.")
     var tiers = false
 
     func run(_ console: Console) throws -> Int32 {

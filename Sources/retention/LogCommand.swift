@@ -10,7 +10,7 @@ struct LogCommand: ConsoleCommand {
         commandName: "log",
         abstract: "Shows past runs, the newest last.",
         discussion: """
-            A run whose process died is shown as crashed. Nothing needs to be done: the next run continues where it \
+            A run whose process was killed is shown as crashed. Nothing needs to be done: the next run continues where it \
             stopped. Dry runs are not recorded. With expected_every in the policy, missed runs are shown too.
 
             EXAMPLES

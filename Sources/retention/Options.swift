@@ -39,7 +39,7 @@ struct AsOfOption: ParsableArguments {
     @Option(help: ArgumentHelp("Compute ages at this instant (ISO 8601) instead of now.", valueName: "instant"))
     var asOf: String?
 
-    /// Throws if the option's value is no instant at all.
+    /// Throws if the option's value is not an instant at all.
     func check() throws(CommandFailure) {
         if let asOf { _ = try OptionValue.instant(asOf, option: "--as-of") }
     }

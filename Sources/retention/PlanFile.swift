@@ -10,21 +10,22 @@ struct PlanFile {
     let plan: SavedPlan
     let sha256: String
 
-    /// How long a plan is valid where nobody says.
+    /// How long a plan is valid by default.
     static let validity = Duration.seconds(86_400)
 
     /// Reads a plan and checks everything that needs no store.
     init(reading path: String, for policy: Policy, clock: Instant) throws {
         self.path = path
         guard let text = try Self.contents(of: path), let plan = SavedPlan(text: text) else {
-            throw Self.failure(path, "is no plan, or was changed or cut off after it was saved")
+            throw Self.failure(path, "is not a plan, or was changed or truncated after it was saved")
         }
         sha256 = SavedPlan.hash(text)
         self.plan = plan
         guard plan.policySHA256 == policy.file.sha256 else {
-            throw Self.failure(path, "is of another policy: \(policy.file.path) has changed since, or is another file")
+            throw Self.failure(
+                path, "was made for another policy: \(policy.file.path) has changed since, or is another file")
         }
-        guard plan.asOf <= clock else { throw Self.failure(path, "is of a later time than the clock says") }
+        guard plan.asOf <= clock else { throw Self.failure(path, "has a later time than the clock") }
         guard clock < plan.validUntil else {
             throw Self.failure(path, "was valid until \(Figures.instant(plan.validUntil))")
         }
@@ -38,7 +39,7 @@ struct PlanFile {
     /// Throws if the plan is of another store, was used, or was made after a record that the ledger does not have.
     func check(_ reader: any RetentionReader, _ ledger: LedgerHistory?) throws {
         guard plan.store.utf8.elementsEqual(reader.storeIdentifier.utf8) else {
-            throw Self.failure(path, "is of another store, \(SafeText.line(plan.store))")
+            throw Self.failure(path, "was made for another store, \(SafeText.line(plan.store))")
         }
         if let run = try ledger?.run(ofPlan: sha256) { throw Self.failure(path, "was used by run \(run)") }
         if let hash = plan.ledgerHash, try ledger?.hasLink(hash) != true {
@@ -60,7 +61,7 @@ struct PlanFile {
             hint: "make a new one: retention run --dry-run --save-plan FILE")
     }
 
-    /// The text of a file; nil: it is no text.
+    /// The text of a file; nil: it is not text.
     private static func contents(of path: String) throws -> String? {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
         guard descriptor >= 0 else {

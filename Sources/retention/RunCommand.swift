@@ -29,7 +29,7 @@ struct RunCommand: ConsoleCommand {
             valueName: "rows"))
     var sample: Int?
     @Option(
-        help: ArgumentHelp("With --dry-run: save what was seen, so that --plan can carry it out.", valueName: "file"),
+        help: ArgumentHelp("With --dry-run: save a plan, which --plan carries out.", valueName: "file"),
         completion: .file())
     var savePlan: String?
     @Option(help: ArgumentHelp("How long a saved plan is valid (default: 24h).", valueName: "duration"))
@@ -125,7 +125,8 @@ struct RunCommand: ConsoleCommand {
             ("--accept", !accept.isEmpty),
         ] where isGiven {
             throw .usage(
-                "--plan and \(name) are mutually exclusive", hint: "the plan contains what the dry run was told")
+                "--plan and \(name) are mutually exclusive",
+                hint: "the plan already contains the options of the dry run")
         }
     }
 

@@ -53,12 +53,14 @@ struct RunSession {
         } catch let rule as UnplannableRule {
             throw CommandFailure(
                 exitCode: 65,
-                message: "no plan is saved: the rule \(rule.name) cannot be in one, because \(rule.reason)",
-                hint: "plan the other rules only, with --rule NAME for each of them; rows without a key need one")
+                message: "no plan is saved: the rule \(rule.name) cannot be planned, because \(rule.reason)",
+                hint:
+                    "plan only the other rules, with --rule NAME for each of them; a table without a primary key needs one"
+            )
         }
         if planValidity != nil, report.pending.saved > 0 {
             throw CommandFailure(
-                exitCode: 65, message: "a plan cannot be saved while pending files wait: a run imports them first",
+                exitCode: 65, message: "a plan cannot be saved while there are pending files: a run imports them first",
                 hint: "run without --save-plan first, or move the files away")
         }
         plan?.ledgerHash = try ledger?.chainHead()
@@ -87,7 +89,7 @@ struct RunSession {
         }
     }
 
-    /// - Parameter hasBegun: set once the run itself records what becomes of it.
+    /// - Parameter hasBegun: set once the run itself records its outcome.
     private func runLocked(_ hasBegun: inout Bool) throws -> RunReport {
         let opening = opening
         try opening.requireDatabase()

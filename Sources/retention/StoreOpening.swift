@@ -118,7 +118,7 @@ struct StoreOpening {
             guard error.kind == .permission || error.kind == .missing else { throw error }
             throw StoreError(
                 .cannotCreate, store: path, message: "the ledger cannot be created: \(error.message)",
-                engineCode: error.engineCode, hint: "give `ledger` a path that can be written, or `none`")
+                engineCode: error.engineCode, hint: "set `ledger` to a writable path or to `none`")
         }
     }
 

@@ -10,8 +10,8 @@ struct UndoCommand: ConsoleCommand {
         commandName: "undo",
         abstract: "Restores the rows that a run deleted, from its archive.",
         discussion: """
-            Needs `archive` in the policy at the time of the run. Rows that are in the store already stay as they are, and \
-            a row whose key another row uses is skipped and listed. The rules whose rows are restored are held afterwards: \
+            Needs `archive` in the policy at the time of the run. Rows that are already in the store are not changed. \
+            A row whose key another row uses is skipped and listed. The rules whose rows are restored are held afterwards: \
             they delete nothing until the policy changes, or a run with --accept held.
 
             EXAMPLES
@@ -43,7 +43,8 @@ struct UndoCommand: ConsoleCommand {
         let policy = try policyOption.read()
         guard policy.ledger != .none else {
             throw CommandFailure(
-                exitCode: 66, message: "\(policy.file.path) keeps no ledger (ledger: none), which knows the archives",
+                exitCode: 66,
+                message: "\(policy.file.path) has no ledger (ledger: none), and only the ledger records the archives",
                 hint: "read the archive with any program for SQLite")
         }
         let store = StoreOpening(policy)
@@ -111,7 +112,8 @@ struct UndoCommand: ConsoleCommand {
             throw refused(
                 "run \(id) " + (hasDeleted ? "made no archive of the rows that it deleted" : "deleted nothing"),
                 hint: hasDeleted
-                    ? "with archive in the policy the next runs can be undone" : "retention undo --list shows others")
+                    ? "set archive in the policy, so that later runs can be undone"
+                    : "retention undo --list shows others")
         }
         if run.isArchiveThere == false, let until = archive.until, until < SystemClock.now() {
             throw CommandFailure(

@@ -39,7 +39,7 @@ struct WriteAheadLogTests {
         try reader.inDatabase { try $0.execute(sql: "BEGIN; SELECT count(*) FROM t") }
         try change(writer)
         let warning = try #require(try writer.boundSideFiles())
-        #expect(warning.contains("keeps the WAL from being emptied"))
+        #expect(warning.contains("prevents the WAL from being emptied"))
         #expect(try writer.boundSideFiles() == nil)
         writer.wal.limitBytes = 10_000
         #expect { try writer.boundSideFiles() } throws: { ($0 as? StoreError)?.kind == .busy }

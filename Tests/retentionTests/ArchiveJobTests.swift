@@ -111,7 +111,7 @@ struct ArchiveJobTests {
         ("archive: { folder: in }\npending: [{ files: in/*.csv, entity: Price }]", "is a folder of pending files"),
         (
             "archive: { folder: in }\npending: [{ files: in/a/*.csv, entity: Price }]",
-            "holds the folder of pending files"
+            "contains the folder of pending files"
         ),
     ])
     func aFolderInTheWrongPlaceIsAMistakeOfThePolicy(head: String, says: String) throws {

@@ -60,7 +60,8 @@ struct HoldJobTests {
         #expect(dry.releasedHolds == [.init(name: "tax", rows: 3), .init(name: "notes", rows: 1)])
         #expect(
             dry.warnings?.contains {
-                $0.contains("the hold 'tax', which was in force in the last run on this store, is not in this policy")
+                $0.contains(
+                    "the hold 'tax', which was in force in the last run on this store, was removed from the policy")
             } == true)
         #expect(dry.rules[0].refusal == "policy_widened" && dry.rules[0].widened?.rows == 4)
         let run = try job.report("--accept", "policy_widened")

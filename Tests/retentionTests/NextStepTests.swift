@@ -69,7 +69,7 @@ struct NextStepTests {
         for arguments in [["run", "--dry-run"], ["check"], ["inspect", "prices.sqlite"]] {
             let end = try job.launch(arguments)
             #expect(end.status == 77 && end.errors.contains("prices.sqlite-journal"), "\(end)")
-            #expect(end.errors.contains("rolls the change back") && end.errors.contains("sqlite3 "), "\(end)")
+            #expect(end.errors.contains("roll the change back") && end.errors.contains("sqlite3 "), "\(end)")
         }
         #expect(try job.retention("run").status == 0)
         #expect(try job.retention("run", "--dry-run").status == 0)

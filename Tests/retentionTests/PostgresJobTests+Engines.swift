@@ -49,7 +49,7 @@ extension PostgresJobTests {
             #expect(rules[0].digest == rules[1].digest && (rules[1].digest != nil) == hasDigest)
             let reason =
                 hasDigest
-                ? "nothing is dropped as a whole, since a digest needs the key of every row"
+                ? "nothing is dropped as a whole, because a digest needs the key of every row"
                 : "2 chunks are dropped, and 144 rows are deleted one by one"
             #expect(rules[1].methodReason == reason)
             #expect(try server.run("SELECT count(*) FROM show_chunks('chunked')", url: url) == (hasDigest ? "5" : "3"))

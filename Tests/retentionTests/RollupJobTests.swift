@@ -272,7 +272,7 @@ struct RollupJobTests {
             """)
         let check = try job.retention("check")
         let words = (check.output + check.errors).split(whereSeparator: \.isWhitespace).joined(separator: " ")
-        #expect(words.contains("rows of Quote that go with rows of Sym become no candles"), "\(check)")
+        #expect(words.contains("rows of Quote that are deleted with rows of Sym do not become candles"), "\(check)")
     }
 
     @Test func aDryRunKnowsPendingCandles() throws {

@@ -46,7 +46,7 @@ extension PostgresDatabase {
                 + .tables(cleared.map(\.number))
                 + ") ORDER BY 1"
         ).first.map {
-            "the rule \($0[0] ?? "") of \($0[1] ?? "") says what \($0[2] == "t" ? "a delete" : "a change") does"
+            "the rule \($0[0] ?? "") of \($0[1] ?? "") replaces what \($0[2] == "t" ? "a delete" : "a change") does"
         }
     }
 
@@ -102,7 +102,8 @@ extension PostgresDatabase {
             let keys = Dictionary(grouping: reach.nullifying, by: \.source)
             let losing = Set(reach.losing.map(\.name))
             return keys.keys.sorted().first { losing.contains($0) || (keys[$0]?.count ?? 0) > 1 }.map {
-                "triggers fire, and rows of \($0) may lose several references, or one before they go: what triggers change there cannot be seen"
+                "triggers fire, and rows of \($0) may lose several references, or one before they are deleted: what triggers "
+                    + "change there cannot be detected"
             }
         }
         return "the trigger \(found[0] ?? "") of \(found[1] ?? "") "
@@ -129,7 +130,7 @@ extension PostgresConnection {
                 """
         ).first
         return found.map {
-            "the \($0[0] ?? "") \($0[1] ?? "") of \(table.name) changes what writing and deleting candles does"
+            "the \($0[0] ?? "") \($0[1] ?? "") of \(table.name) changes how candles are written and deleted"
         }
     }
 }

@@ -26,7 +26,7 @@ final class ArchivePart {
         archiver.tables.filter { $0.kind == .rows }.reduce(0) { $0 + (portions[$1.number]?.count ?? 0) }
     }
 
-    /// Deletes rows of the rule's table and copies them, with all that goes or changes with them, to the archive.
+    /// Deletes rows of the rule's table and copies them, with all that is deleted or changed with them, to the archive.
     ///
     /// - Parameters:
     ///   - source: the table that is deleted from, in SQL.
@@ -112,10 +112,10 @@ final class ArchivePart {
 
     // MARK: Rows of others
 
-    /// Copies the rows that go with those of a condition, and the references that are cleared.
+    /// Copies the rows that are deleted with those of a condition, and the references that are cleared.
     ///
     /// The transaction sees one state of the database: the server then refuses to delete or change a row that is not in it, and
-    /// the batch is repeated. So what is copied is what goes.
+    /// the batch is repeated. So the copied rows are the deleted rows.
     ///
     /// - Parameter includingOwn: whether the rows of the condition are copied, too.
     func copyOthers(
@@ -187,8 +187,9 @@ final class ArchivePart {
         }
     }
 
-    /// What the transaction has changed, as far as the server counts it: rows deleted from each of the tables that cascades reach. Where
-    /// triggers may act, also rows deleted from all tables, rows changed in those that lose rows, and in each whose references are cleared.
+    /// What the transaction has changed, as far as the server counts it: rows deleted from each of the tables that cascades
+    /// reach. Where triggers may act, also rows deleted from all tables, rows changed in those that lose rows, and in each
+    /// whose references are cleared.
     func changes(firesTriggers: Bool) throws -> [Int] {
         var counts = counted(firesTriggers).map { connection.changeCount("deleted", [$0]) }
         if firesTriggers {

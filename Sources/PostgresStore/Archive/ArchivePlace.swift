@@ -1,6 +1,6 @@
 import PriceStore
 
-/// The schema of a database that holds archives: four tables that say what they are, and the tables of each run.
+/// The schema of a database that holds archives: four tables that describe them, and the tables of each run.
 ///
 /// Every table has a comment that marks it as one of an archive.
 struct ArchivePlace: Hashable {
@@ -8,12 +8,12 @@ struct ArchivePlace: Hashable {
 
     /// The format of the archives that this version makes and reads.
     static let format = 1
-    /// The comment on the tables that say what the archives are.
+    /// The comment on the tables that describe the archives.
     static let mark = "retention archives, format \(format)"
     /// The comment on a table of an archive.
     static func mark(of run: String) -> String { "retention archive of run \(run)" }
 
-    /// The tables that say what the archives are, with their columns.
+    /// The tables that describe the archives, with their columns.
     static let catalog = [
         (
             "retention_archives",
@@ -46,7 +46,7 @@ struct ArchivePlace: Hashable {
 extension PostgresConnection {
     /// Throws unless the schema is this user's alone, and its tables are ours.
     ///
-    /// - Returns: whether the tables that say what the archives are exist.
+    /// - Returns: whether the tables that describe the archives exist.
     @discardableResult
     func check(_ place: ArchivePlace) throws -> Bool {
         func refused(_ kind: StoreError.Kind, _ problem: String, hint: String) -> StoreError {
@@ -85,14 +85,14 @@ extension PostgresConnection {
             guard let isOurs = try isOurs(place.table(table), ArchivePlace.mark) else { continue }
             guard isOurs else {
                 throw refused(
-                    .cannotCreate, "has a table \(table) that no run has made",
+                    .cannotCreate, "has a table \(table) that no run created",
                     hint: "name another schema, or rename it")
             }
             known += 1
         }
         guard known == 0 || known == ArchivePlace.catalog.count else {
             throw refused(
-                .inputOutput, "lacks some of the tables that say what the archives are",
+                .inputOutput, "lacks some of the tables that describe the archives",
                 hint: "restore them from a backup, or name another schema")
         }
         return known > 0
@@ -107,7 +107,7 @@ extension PostgresConnection {
         ).first.map { $0[0] == "t" }
     }
 
-    /// Makes a table that is this user's alone, whatever others are given by default.
+    /// Creates a table that only this user can use, whatever the default privileges are.
     func makeTable(_ table: String, _ definition: String, mark: String) throws {
         try execute("CREATE TABLE \(table) \(definition)")
         let grantees = try rows(

@@ -1,7 +1,7 @@
 import PriceStore
 
 extension CandleStates {
-    /// So many candles are held at a time.
+    /// How many candles are in memory at once.
     private static let rowsAtATime = 10_000
 
     init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresConnection) throws {
@@ -31,7 +31,7 @@ extension CandleStates {
             let left = Array(parts.prefix(states.partCount))
             for number in Set(left.joined().map(\.table)) where archive.tables[number].holdsRows {
                 let table = archive.tables[number]
-                // Nothing tells which row of a table without a key uses the place of another.
+                // It is unknown which row of a table without a key uses the place of another.
                 guard !table.key.isEmpty else { continue }
                 let freed = archive.tables.enumerated().filter {
                     $1.holdsCandles && $1.target.number == table.target.number

@@ -2,7 +2,7 @@ package import PriceStore
 
 /// Inserts the rows of an archive into the store again; see docs/undo.md.
 ///
-/// Rows are inserted by one statement where that is possible. Where something is in the way, the rows are compared with the
+/// Rows are inserted by one statement where that is possible. If that fails, the rows are compared with the
 /// store first, and if that is not enough, they are inserted one by one.
 final class PostgresRestoration: Restoration {
     let rules: [String]
@@ -85,7 +85,7 @@ final class PostgresRestoration: Restoration {
 
     // MARK: Tables without a key
 
-    /// The rows of a table without a key that an undo has restored before: nothing else tells them from equal ones.
+    /// The rows of a table without a key that an undo has restored before: nothing else distinguishes them from equal ones.
     private func restoredBefore(_ portion: ArchivedRows, _ part: inout RestorationPart) throws -> Set<Int64> {
         let table = archive.tables[portion.table]
         guard table.key.isEmpty else { return [] }
@@ -112,7 +112,7 @@ final class PostgresRestoration: Restoration {
 
     // MARK: All rows at once
 
-    /// Inserts all rows of some portions but those that are known; false: something was in the way, and none is inserted.
+    /// Inserts all rows of some portions except known ones; false: a row prevented it, and none is inserted.
     private func insertAll(_ portions: [ArchivedRows], _ known: [Set<Int64>]) throws -> Bool {
         let insertions = zip(portions, known).map {
             archive.tables[$0.table].insertion($0.rows, besides: $1.sorted(), isPart: portions.count > 1)
@@ -176,7 +176,7 @@ final class PostgresRestoration: Restoration {
         while try skipChildren(portions, &known, &part) {}
     }
 
-    /// Skips the rows whose parents were skipped, and tells whether there were any.
+    /// Skips the rows whose parents were skipped, and returns whether there were any.
     private func skipChildren(
         _ portions: [ArchivedRows], _ known: inout [Set<Int64>], _ part: inout RestorationPart
     ) throws -> Bool {
@@ -386,8 +386,8 @@ final class PostgresRestoration: Restoration {
 }
 
 extension ServerFault {
-    /// Whether the server refuses a row, so that others may be taken. A trigger may give it a state of its own: only what is about the
-    /// connection, resources, locks, rights of the session, and the statement itself is not about a row.
+    /// Whether the server refuses a row, so that others may be taken. A trigger may give it a state of its own: only what is
+    /// about the connection, resources, locks, rights of the session, and the statement itself is not about a row.
     fileprivate var isAboutRow: Bool {
         guard let code, !isConnectionLost else { return false }
         return code == "42501"
@@ -395,7 +395,7 @@ extension ServerFault {
                 .contains(code.prefix(2))
     }
 
-    /// Whether a worker has refused a row: the coordinator tells it as an internal error.
+    /// Whether a worker has refused a row: the coordinator reports this as an internal error.
     fileprivate var isOfWorker: Bool { code == "XX000" && !isConnectionLost && !message.contains("connection") }
 
     /// Whether the row may be taken later, when others are there.
@@ -436,7 +436,8 @@ extension ServerArchive {
         return counts
     }
 
-    /// Counts the rows whose references can be restored, and those that are nowhere, with archived rows in the place of those that are not in the store.
+    /// Counts the rows whose references can be restored, and those that are nowhere, with archived rows in the place of
+    /// those that are not in the store.
     private func references(_ table: RestorationTable, _ rows: ClosedRange<Int64>) -> SQLFragment {
         let first = (table.key.first ?? "").quotedIdentifier
         let own = tables.filter { $0.holdsRows && $0.target.number == table.target.number }.map { rows in
@@ -456,8 +457,8 @@ extension ServerArchive {
     }
 }
 
-/// The rows of tables without a key that an undo has restored before, and that the store still has: nothing else tells them from equal
-/// ones.
+/// The rows of tables without a key that an undo has restored before, and that the store still has: nothing else
+/// distinguishes them from equal ones.
 final class RestoredRows {
     private let archive: ServerArchive
     private let connection: PostgresConnection

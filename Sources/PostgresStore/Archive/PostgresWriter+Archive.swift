@@ -71,7 +71,7 @@ extension PostgresWriter {
                     throw StoreError(
                         .constraint, store: name,
                         message:
-                            "the archive of this run was changed by others: a table of it has not the rows that were copied"
+                            "the archive of this run was changed by others: one of its tables does not have the rows that were copied"
                     )
                 }
                 switch table.kind {
@@ -87,7 +87,7 @@ extension PostgresWriter {
         }
     }
 
-    /// Removes the tables of an archive and what is said of it. A table in the place of one of them stays, with all of it.
+    /// Removes the tables of an archive and its description. If another table has the place of one of them, nothing is removed.
     package func removeArchive(of run: String, in place: String) throws(StoreError) {
         let place = ArchivePlace(schema: place)
         try batch("removing the archive of run \(run)") {
@@ -99,7 +99,7 @@ extension PostgresWriter {
                 guard isOurs else {
                     throw StoreError(
                         .unsupported, store: name,
-                        message: "\(table) is not the table that run \(run) has made, and stays")
+                        message: "\(table) is not the table that run \(run) created, and is not removed")
                 }
                 try execute("DROP TABLE \(table)")
             }

@@ -67,7 +67,7 @@ struct ServerArchive {
         }
         let places = Dictionary(uniqueKeysWithValues: tables.enumerated().map { ($1.number, $0) })
         guard used.allSatisfy({ places[$0] != nil }) else {
-            throw connection.damaged(run, "a part of it is about a table that it does not name")
+            throw connection.damaged(run, "a part of it belongs to a table that is not in its list")
         }
         parts = found.sorted { $0.key < $1.key }.map { _, part in
             part.map { ArchivedRows(table: places[$0.table] ?? 0, rows: $0.rows) }
@@ -98,7 +98,7 @@ struct ServerArchive {
             let (name, named) = (place.table(row[0] ?? ""), row[2].flatMap { Int($0) } ?? 0)
             guard try connection.isOurs(name, ArchivePlace.mark(of: run)) == true,
                 try connection.count(SQLFragment("SELECT count(*) FROM \(name)")) == named
-            else { throw connection.damaged(run, "the table \(name) has not the rows that the run copied") }
+            else { throw connection.damaged(run, "the table \(name) does not have the rows that the run copied") }
             if row[1] == ArchiveTable.Kind.rows.rawValue { rowCount += named }
         }
         let facts = try connection.rows(
@@ -124,14 +124,14 @@ extension PostgresConnection {
 
     /// A table of an archive, as a row of `retention_tables` says.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table has not what the archive has.
+    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archive has.
     fileprivate func restorationTable(
         _ row: [String?], _ place: ArchivePlace, _ run: String
     ) throws -> RestorationTable {
         func refused(_ message: String) -> StoreError {
             StoreError(
                 .unsupported, store: name, message: message,
-                hint: "nothing was changed; bring the table back to what it was, and run undo again")
+                hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
         let source = place.table(row[4] ?? "")
         guard let kind = ArchiveTable.Kind(rawValue: row[1] ?? ""), let number = row[0].flatMap({ Int($0) }),
@@ -204,7 +204,7 @@ extension PostgresConnection {
         ).first
         if let rule {
             throw refused(
-                "the rule \(rule[0] ?? "") of \(target.name) says what \(kind == .rows ? "an insert" : "a change") does"
+                "the rule \(rule[0] ?? "") of \(target.name) replaces what \(kind == .rows ? "an insert" : "a change") does"
             )
         }
         var newTypes: [String: String] = [:]
@@ -228,7 +228,8 @@ extension PostgresConnection {
             relationships: try relationshipsOfWholes(target), mayDiffer: !newTypes.isEmpty || !triggers.isEmpty)
     }
 
-    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were deleted.
+    /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were
+    /// deleted.
     private func relationshipsOfWholes(_ table: PostgresTable) throws -> [Relationship] {
         try table.entity.relationships.flatMap { key in
             guard let part = try self.table(key.destination), part.isPartition else { return [key] }

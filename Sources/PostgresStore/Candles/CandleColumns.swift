@@ -6,7 +6,7 @@ struct CandleColumns {
         let name: String
         /// The type in a CREATE TABLE.
         var type: String
-        /// Of a sum of decimals: so many digits are behind its point at most; nil: any number, or it is no such sum.
+        /// Of a sum of decimals: the largest number of digits after the decimal point; nil: any number, or it is no such sum.
         var scale: Int?
         var isSum = false
         var mayBeNull = false
@@ -46,7 +46,7 @@ struct CandleColumns {
         }
     }
 
-    /// The digits behind the point of a type, by its name; nil: any number.
+    /// The digits after the point of a type, by its name; nil: any number.
     static func scale(_ type: String) -> Int? {
         if ["smallint", "integer", "bigint"].contains(type) { return 0 }
         guard type.hasPrefix("numeric("), let comma = type.firstIndex(of: ",") else { return nil }
@@ -79,7 +79,7 @@ extension CandleColumns.Column {
 }
 
 extension PostgresDatabase {
-    /// Why rows cannot become candles: types that would round them, keys that would not tell candles apart, tables on several
+    /// Why rows cannot become candles: types that would round them, keys that would not identify candles, tables on several
     /// servers, and rights that the user lacks.
     package func candleObstacle(
         _ rollup: Rollup, of entity: Entity, into target: Entity?
@@ -111,7 +111,7 @@ extension PostgresDatabase {
 
     /// Why rows cannot become candles because some of them, or candles of their buckets, are in compressed chunks.
     ///
-    /// A request for which nothing can be expired is that of a check: then the oldest row tells.
+    /// A request for which nothing can be expired is that of a check: then the oldest row decides.
     func compressedObstacle(_ rows: SurveyRows, _ survey: Findings) throws -> String? {
         let (table, request) = (rows.scope.table, rows.request)
         guard let rollup = request.rollup, let oldest = survey.oldest,
@@ -154,7 +154,7 @@ extension PostgresDatabase {
                     + " AND (a.atttypid = to_regtype('citext') OR NOT coalesce(c.collisdeterministic, true))")
             if joins {
                 return
-                    "\(scope.table.name).\(attribute.name) takes different texts for equal, so groups could not be told apart"
+                    "\(scope.table.name).\(attribute.name) treats different texts as equal, so groups cannot be distinguished"
             }
         }
         guard case .prices(let price, let volume) = rollup.source else { return nil }
@@ -180,7 +180,8 @@ extension PostgresDatabase {
             }
             if column.mayBeNull, found.isRequired {
                 return
-                    "\(table.name).\(found.name) may not be NULL, and a group of \(source.name) may; make its column NOT NULL"
+                    "\(table.name).\(found.name) is NOT NULL, but the column of \(source.name) may be NULL; make that column "
+                    + "NOT NULL too"
             }
         }
         return nil
@@ -214,24 +215,24 @@ extension PostgresDatabase {
                 + ", current_schema())"
         ).first
         guard let row, let user = row[0], let schema = row[1] else {
-            return "the search path names no schema in which \(rollup.target) could be made"
+            return "the search path has no schema in which \(rollup.target) can be created"
         }
         if row[2] != "t" {
-            return "the user \(user) may not make the table \(rollup.target): GRANT CREATE ON SCHEMA "
-                + "\(schema.quotedIdentifier) TO \(user.quotedIdentifier), or make it yourself"
+            return "the user \(user) may not create the table \(rollup.target): GRANT CREATE ON SCHEMA "
+                + "\(schema.quotedIdentifier) TO \(user.quotedIdentifier), or create it yourself"
         }
         if let name = rollup.target.split(separator: ".").last, name.utf8.count > Self.longestName {
-            return "the name \(rollup.target) is longer than the \(Self.longestName) bytes that a server keeps"
+            return "the name \(rollup.target) is longer than \(Self.longestName) bytes, the limit of the server"
         }
         if let column = wanted.columns.first(where: \.mayBeNull), row[3].flatMap({ Int($0) }) ?? 0 < 150_000 {
             return
-                "\(column.name) may be NULL, and before PostgreSQL 15 no key tells such candles apart: make the column of "
+                "\(column.name) may be NULL, and before PostgreSQL 15 no key distinguishes such candles: make the column of "
                 + "\(source.name) NOT NULL"
         }
         return nil
     }
 
-    /// So many bytes of a name are kept. Source: PostgreSQL manual, "Identifiers and Key Words".
+    /// The maximum length of a name in bytes. Source: PostgreSQL manual, "Identifiers and Key Words".
     private static var longestName: Int { 63 }
 
     /// The schema that the name of a table begins with, as a value; NULL: none.

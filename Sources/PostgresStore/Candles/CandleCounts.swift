@@ -1,7 +1,7 @@
 package import PriceStore
 
 extension PostgresDatabase {
-    /// So many rows are held at a time.
+    /// How many rows are in memory at once.
     private static let rowsAtATime = 10_000
 
     /// How many candles the rows of requests would make, and how many that are there they would change.

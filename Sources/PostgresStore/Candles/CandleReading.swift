@@ -12,7 +12,7 @@ struct CandleNumberSQL {
         sql = scope.column(attribute.name) + (type == .real ? "::float8" : "")
     }
 
-    /// The number that the server sent; nil: it is none.
+    /// The number that the server sent; nil: it is not a number.
     func number(_ text: String?) -> CandleNumber? {
         guard let text else { return nil }
         return switch type {
@@ -69,7 +69,7 @@ struct CandleSQL {
         columns = numbers.map { SQLFragment($0.sql) } + times.flatMap(\.columns)
     }
 
-    /// The candle in the columns of a row; nil: it is none.
+    /// The candle in the columns of a row; nil: it is not a candle.
     func candle(_ row: ArraySlice<String?>, types: ArraySlice<Int>) -> Candle? {
         Candle { place in
             let text = row[row.startIndex + place]
@@ -154,7 +154,7 @@ struct CandleRows {
             let group = groups.enumerated().map { place, type in
                 let value = row[first + place]
                 guard let value else { return StoreValue.null }
-                // NaN is no number that is equal to itself, and one group.
+                // NaN is not equal to itself, but it is one group.
                 if value == "NaN" { return .text(value) }
                 if type == .numeric { return Int64(value).map(StoreValue.integer) ?? .text(value) }
                 return [.integer, .real].contains(type)

@@ -17,7 +17,8 @@ struct CandleTable {
         let type: ColumnType
         let typeName: String
 
-        /// A value that came as text, in the column's type. A date without a zone gets the session's, as in ``PostgresConnection/newValue(_:_:_:)``.
+        /// A value that came as text, in the column's type. A date without a zone gets the session's, as in
+        /// ``PostgresConnection/newValue(_:_:_:)``.
         func value(_ text: String, isInstant: Bool) -> String {
             isInstant && [.timestamp, .date].contains(type)
                 ? "\(text)::timestamptz::\(typeName)" : "\(text)::\(typeName)"
@@ -112,11 +113,11 @@ struct CandleTable {
             for row in result.rows {
                 guard row[1] == "t" else {
                     throw failure(
-                        "\(rollup.target) has the candle of another group in the place of one of these rows")
+                        "\(rollup.target) has a candle of another group with the same key as one of these rows")
                 }
                 guard let place = row[0].flatMap({ Int($0) }),
                     let candle = candle.candle(row[2...], types: result.types[2...])
-                else { throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it") }
+                else { throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it") }
                 found[keys[place - 1]] = candle
             }
         }
@@ -186,9 +187,9 @@ struct CandleTable {
 }
 
 extension BatchDelete {
-    /// Deletes the rows of a condition and makes them parts of candles, in the transaction at work.
+    /// Deletes the rows of a condition and makes them parts of candles, in the current transaction.
     ///
-    /// The rows that the DELETE returns are those that are gone, as they were at last: others may have changed or deleted
+    /// The DELETE returns the deleted rows with their last values: others may have changed or deleted
     /// some since a SELECT saw them, and a trigger may keep some.
     mutating func delete(_ condition: SQLFragment, becoming rollup: Rollup) throws -> Int {
         let isListed = request.resultType == .objectIDs
@@ -220,8 +221,8 @@ extension BatchDelete {
         return gone.rows.count
     }
 
-    /// Throws if triggers have deleted other rows, or changed other candles, than the batch itself: each row that goes becomes a
-    /// part of a candle, and a candle is what its rows are.
+    /// Throws if triggers have deleted other rows, or changed other candles, than the batch itself: each row that is deleted
+    /// becomes a part of a candle, and a candle is what its rows are.
     ///
     /// - Parameter body: the batch.
     mutating func withoutOtherChanges(
@@ -252,7 +253,7 @@ extension BatchDelete {
 }
 
 extension PostgresConnection {
-    /// Carries out what rows become; what they cannot become is an error of the store.
+    /// Runs the work of candles; its errors become errors of the store.
     func refusingCandles<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch let error as CandleError {
             throw StoreError(.constraint, store: name, message: error.description)

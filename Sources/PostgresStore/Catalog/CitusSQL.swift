@@ -1,6 +1,6 @@
 import PriceStore
 
-/// What is said to a Citus coordinator.
+/// The SQL for a Citus coordinator.
 enum CitusSQL {
     /// Finds a row if a table is spread over several servers.
     static func isDistributed(_ number: Int) -> SQLFragment {
@@ -25,8 +25,8 @@ enum CitusSQL {
     /// connections left for others.
     static let sessionsPerWorker = "SET LOCAL citus.max_adaptive_executor_pool_size = 2"
 
-    /// Ends what sessions that were lost have prepared on the workers. Until then its rows stay locked: the coordinator's own
-    /// daemon does it once a minute.
+    /// Ends the transactions that lost sessions have prepared on the workers. Until then its rows stay locked: the
+    /// coordinator's own daemon does it once a minute.
     static let recoverPrepared = "SELECT recover_prepared_transactions()"
 
     /// The bytes of a table's rows, of its shards if it is distributed.

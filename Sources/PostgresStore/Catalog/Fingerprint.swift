@@ -3,10 +3,10 @@ import PriceStore
 /// Batches delete only while the schema is the one that the plan was made with: keys that cascade, triggers, columns that are
 /// archived.
 extension PostgresConnection {
-    /// What the schema says of deletes from tables, by table: which table has the name, its columns, the foreign keys that refer to it,
-    /// triggers with their functions, rules, row security, and tables that inherit from it.
+    /// What the schema says of deletes from tables, by table: which table has the name, its columns, the foreign keys that
+    /// refer to it, triggers with their functions, rules, row security, and tables that inherit from it.
     ///
-    /// New partitions and chunks are no change: what they have of their own is.
+    /// New partitions and chunks are not a change: what they have of their own is.
     func fingerprints(of tables: [String]) throws -> [(table: String, fingerprint: String)] {
         let isNoChunk =
             try schema(ofExtension: "timescaledb") == nil ? "" : " AND \(TimescaleSQL.isNoChunk("i.inhrelid"))"
@@ -42,8 +42,8 @@ extension PostgresConnection {
         return try reach.losing + others.sorted().compactMap { try table($0) }
     }
 
-    /// Throws if a table that a delete reaches is not what it was when the plan was made. The transaction has locks on the tables, so
-    /// that none changes before it ends.
+    /// Throws if a table that a delete reaches is not what it was when the plan was made. The transaction has locks on the
+    /// tables, so that none changes before it ends.
     func refuseChangedSchema(_ reach: ReachOfDelete) throws {
         try refuseChangedSchema(
             of: changed(reach), since: "the plan was made: nothing of this batch is deleted")
@@ -65,8 +65,8 @@ extension PostgresConnection {
         }
     }
 
-    /// The statement that locks the tables of a delete before the transaction sees a state of them: no column, key or trigger changes
-    /// behind it.
+    /// The statement that locks the tables of a delete before the transaction sees a state of them: no column, key or
+    /// trigger changes after it.
     func locks(_ reach: ReachOfDelete) throws -> String {
         let tables = Dictionary(grouping: try changed(reach).filter { !$0.isDistributed && $0.lockMode != nil }) {
             $0.lockMode ?? ""

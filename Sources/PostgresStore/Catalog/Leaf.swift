@@ -6,7 +6,7 @@ struct Leaf: Hashable {
     /// The table in SQL.
     let sql: String
     let name: String
-    /// Whether its rows are another server's.
+    /// Whether its rows are on another server.
     var isForeign = false
     /// Whether its rows are stored by columns, so that the server cannot delete single ones.
     var isColumnar = false

@@ -42,7 +42,8 @@ struct PostgresTable {
         let nullsAreEqual: Bool
     }
 
-    /// The columns that tell its rows apart: the primary key, or else those of a unique index that holds each row; empty: nothing does.
+    /// The columns that identify its rows: the primary key, or else those of a unique index that holds each row; empty:
+    /// nothing does.
     var rowKey: [String] {
         guard entity.primaryKey.isEmpty else { return entity.primaryKey }
         let keys = indexes.filter { $0.isUnique && $0.isOrdered }.compactMap { index -> [String]? in
@@ -54,7 +55,7 @@ struct PostgresTable {
         return keys.min { $0.count < $1.count } ?? []
     }
 
-    /// Whether columns still tell its rows apart; none do where there is no primary key.
+    /// Whether columns still identify its rows; without a primary key none do.
     func isKey(_ columns: [String]) -> Bool {
         if Set(columns) == Set(entity.primaryKey) { return true }
         return entity.primaryKey.isEmpty
@@ -68,7 +69,7 @@ struct PostgresTable {
     /// Whether all rows are in this one table, so that a `ctid` says which row is meant.
     var isSingle: Bool { !isPartitioned && !hasChildren && !isDistributed && !isHypertable }
 
-    /// Why its rows cannot be gone through by their places, as a phrase; nil: they can, one real table after another.
+    /// Why its rows cannot be read by their places, as a phrase; nil: they can, one real table after another.
     var windowObstacle: String? {
         if isDistributed { return "\(name) is distributed" }
         if isHypertable { return "\(name) is a hypertable" }

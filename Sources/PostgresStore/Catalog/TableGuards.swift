@@ -76,7 +76,7 @@ struct TableGuards {
                 """
     }
 
-    /// Tables of a query, and the publications that tell subscribers of their deletes: `oid` and `publication`. A publication may
+    /// Tables of a query, and the publications that publish their deletes: `oid` and `publication`. A publication may
     /// have the whole of which a table is a part.
     static func publications(_ tables: String) -> String {
         """
@@ -112,8 +112,8 @@ extension PostgresConnection {
                 """)
         ).first
         return row.map { row in
-            "the publication \(row[0] ?? "") tells subscribers of deletes, and \(row[1] ?? "") has no replica identity by which to name "
-                + "the rows: give it one (ALTER TABLE … REPLICA IDENTITY), or publish no deletes"
+            "the publication \(row[0] ?? "") publishes deletes, and \(row[1] ?? "") has no replica identity, which identifies "
+                + "the rows: set one (ALTER TABLE … REPLICA IDENTITY), or stop publishing deletes"
         }
     }
 

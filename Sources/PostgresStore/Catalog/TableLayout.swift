@@ -8,7 +8,7 @@ extension PostgresDatabase {
         }
     }
 
-    /// The room that a table, its indexes and all of its parts take, in bytes, on all servers; nil for a view.
+    /// The space that a table, its indexes and all of its parts take, in bytes, on all servers; nil for a view.
     package func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? {
         try run("reading the size of \(entity)") {
             guard let table = try table(entity), table.entity.kind == .table else { return nil }

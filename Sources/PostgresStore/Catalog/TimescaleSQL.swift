@@ -1,6 +1,6 @@
 import PriceStore
 
-/// What is said to a database with TimescaleDB. The names are the extension's own views and functions.
+/// The SQL for a database with TimescaleDB. The names are the extension's own views and functions.
 ///
 /// Source: docs/postgresql.md, "TimescaleDB", which says on which version it was run.
 enum TimescaleSQL {
@@ -19,7 +19,8 @@ enum TimescaleSQL {
     }
 
     /// Finds the chunks of a hypertable by their ranges: number, schema, name, first value, end, whether it is a table of
-    /// this server that can be changed, bytes of its rows, whether it is frozen, and whether rows were added to what is compressed of it.
+    /// this server that can be changed, bytes of its rows, whether it is frozen, and whether rows were added to what is
+    /// compressed of it.
     static func chunks(_ table: PostgresTable, type: ColumnType) -> SQLFragment {
         // Local times and days are shown as if they were of UTC.
         func value(_ end: String) -> String {
@@ -40,7 +41,7 @@ enum TimescaleSQL {
             + .bound(table.relation, "name") + " ORDER BY i.range_start, i.range_start_integer, c.oid"
     }
 
-    /// Drops the chunks of a hypertable that begin at a value or behind it and end at another or before it, and counts them.
+    /// Drops the chunks of a hypertable that begin at a value or after it and end at another or before it, and counts them.
     ///
     /// - Parameter schema: where the extension has its functions; the search path need not lead there.
     static func dropChunks(

@@ -11,7 +11,7 @@ public class PostgresConnection {
         var zone = CalendarZone.utc
         /// How long a lock is waited for.
         var lockTimeout = Duration.seconds(5)
-        /// How long a server that is gone is waited for.
+        /// How long the job waits for a lost server.
         var patience = Duration.seconds(20)
         /// How far a standby may fall behind before batches wait; nil: it does not matter.
         var maxReplicationLag: Duration?
@@ -28,7 +28,7 @@ public class PostgresConnection {
     private var link: ServerLink
     private(set) var transactionDepth = 0
 
-    /// Told each different statement before its first execution, with its query plan; not those that only read the
+    /// Called with each different statement before its first execution, with its query plan; not those that only read the
     /// server's catalog.
     public var trace: ((_ statement: String, _ plan: [String]) -> Void)?
     private var traced: Set<String> = []
@@ -39,9 +39,9 @@ public class PostgresConnection {
     var keptRows: [KeptRows.Key: KeptRows] = [:]
     /// The picks of rules that thin, found when first asked for.
     var thinnedRows: [ThinnedRows.Key: ThinnedRows] = [:]
-    /// The same, listed for the batches of the deletion at work.
+    /// The same, listed for the batches of the current deletion.
     var pickTables: [ThinnedRows.Key: PickTables] = [:]
-    /// Whether the batch at work spares the listed picks.
+    /// Whether the current batch spares the listed picks.
     var usesPickTables = false
     /// Tables that stand beside real ones for a rehearsal, by the real one's number.
     var shadows: [Int: ShadowTable] = [:]
@@ -51,7 +51,7 @@ public class PostgresConnection {
     var slices: [Int: DateSlices] = [:]
     /// The parts of compressed chunks that a delete goes through first, by table number.
     var segments: [Int: [SegmentPart]] = [:]
-    /// The numbers of transactions whose changes of a hypertable the server has noted over rows that stay.
+    /// The numbers of transactions whose changes of a hypertable the server has noted over remaining rows.
     private(set) var notedNumbers: [String] = []
     private var batchNumber: String?
     /// How many chunks the next drop takes.
@@ -127,7 +127,7 @@ public class PostgresConnection {
 
     /// Carries out a statement.
     ///
-    /// - Parameter isRepeated: whether it comes again with other values, and one plan will do for all. To plan a range of an
+    /// - Parameter isRepeated: whether it is repeated with other values, and one plan is enough for all. To plan a range of an
     ///   index the server looks for its first entry, and has to step over all that were deleted there a moment ago.
     @discardableResult
     func execute(_ fragment: SQLFragment, isRepeated: Bool = false) throws -> ServerResult {
@@ -262,10 +262,10 @@ public class PostgresConnection {
     }
 
     /// Carries out a batch in one transaction, whose statements take no more than minutes. What it leaves undone by a
-    /// deadlock, a serialization failure or a lock that is not to be had is tried again.
+    /// deadlock, a serialization failure or a lock that is not available is tried again.
     ///
     /// - Parameters:
-    ///   - usesOnePlan: whether statements that come again are planned once, whatever their values are.
+    ///   - usesOnePlan: whether repeated statements are planned once, whatever their values are.
     ///   - locks: a statement that is carried out before the transaction sees a state of the database; empty: none.
     ///   - isExclusive: whether it locks out others. A session that waits for such a lock blocks all later ones, so each
     ///     attempt waits for 50 ms only and is repeated with growing pauses.
@@ -315,7 +315,7 @@ public class PostgresConnection {
         }
     }
 
-    /// Keeps the number of the batch at work: what the server notes of it is no change of anybody else.
+    /// Keeps the number of the current batch: what the server records for it is not a change of another session.
     func noteChanges() {
         // What the server shows of a row are the lower 32 bits.
         guard let number = batchNumber.flatMap({ UInt64($0) }).map({ "\($0 & 0xFFFF_FFFF)" }),
@@ -334,7 +334,7 @@ public class PostgresConnection {
             // A number still to come: a standby took over that never heard of the batch.
             return false
         } catch {
-            throw StoreError(error, store: name, doing: "asking what became of a batch")
+            throw StoreError(error, store: name, doing: "checking whether a batch was committed")
         }
     }
 

@@ -74,7 +74,7 @@ import PriceStore
             try sending(values) { PQexecParams(handle, text, $0, nil, $1, nil, nil, 0) }
         }
 
-        /// Carries out one statement that is to come again, with a plan that the server makes once.
+        /// Carries out one statement that will be repeated, with a plan that the server makes once.
         func execute(repeated text: String, _ values: [String?]) throws(ServerFault) -> ServerResult {
             let name = prepared[text] ?? "retention_\(prepared.count)"
             if prepared[text] == nil {
@@ -104,7 +104,7 @@ import PriceStore
             let begun = PQexec(handle, statement)
             guard PQresultStatus(begun) == PGRES_COPY_IN else {
                 _ = try result(begun)
-                throw ServerFault(code: nil, message: "the server takes no COPY", isConnectionLost: false)
+                throw ServerFault(code: nil, message: "the server does not accept COPY", isConnectionLost: false)
             }
             PQclear(begun)
             while var portion = lines() {

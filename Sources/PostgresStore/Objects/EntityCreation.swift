@@ -10,7 +10,7 @@ extension PostgresWriter {
                 if let existing = try table(entity.name) {
                     if let difference = entity.difference(from: existing.entity) {
                         throw StoreError(
-                            .unsupported, store: name, message: "\(entity.name) is there already, with \(difference)")
+                            .unsupported, store: name, message: "\(entity.name) already exists, with \(difference)")
                     }
                     for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
                         let isRequired = attribute.isRequired && attribute.hasDefault

@@ -78,7 +78,7 @@ extension PostgresWriter {
         }
     }
 
-    /// The server's words without what we were about.
+    /// The server's message without the name of the operation.
     private static func reason(_ error: StoreError) -> String {
         guard let colon = error.message.firstRange(of: ": ") else { return error.message }
         var text = String(error.message[colon.upperBound...])

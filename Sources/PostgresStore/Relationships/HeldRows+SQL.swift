@@ -1,8 +1,8 @@
 package import PriceStore
 
-/// The rows that must stay for the sake of holds: held ones, and those with which a held one would go by a cascade.
+/// The rows that must stay because of holds: held rows, and rows whose delete would cascade to one.
 extension PostgresConnection {
-    /// The condition that a row is not held, and that no held row goes with it.
+    /// The condition that a row is not held, and that no held row is deleted with it.
     func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope
     ) throws -> SQLFragment {
@@ -59,7 +59,7 @@ extension PostgresConnection {
         ).compactMap { $0[0].flatMap { Int($0) } }
     }
 
-    /// A query for the places of rows with which a held row would go; nil: no relationship leads to a held entity.
+    /// A query for the places of rows with which a held row would be deleted; nil: no relationship leads to a held entity.
     ///
     /// It is found the other way round: from the held rows to all that lead to them. One statement asks it once. A row stays as
     /// well for a held one that would lose the reference by which it is held.
@@ -166,8 +166,8 @@ extension PostgresConnection {
         }
     }
 
-    /// Whether the server counts the rows of a table that it deletes and changes: not those on other servers or in compressed chunks, and
-    /// none with `track_counts = off`.
+    /// Whether the server counts the rows of a table that it deletes and changes: not those on other servers or in
+    /// compressed chunks, and none with `track_counts = off`.
     private func countsChanges(of table: PostgresTable) throws -> Bool {
         if table.isDistributed { return false }
         if try table.isHypertable && !rows(TimescaleSQL.compressedChunks(table)).isEmpty { return false }
@@ -180,8 +180,8 @@ extension PostgresConnection {
             + "ON i.inhparent = tree.oid) SELECT sum(c.relfilenode::int8) FROM pg_class c JOIN tree ON tree.oid = c.oid)"
     }
 
-    /// Throws if a hold has not the rows that it had before: a trigger of the store has deleted or changed some, or put others in their
-    /// place. Rows that a trigger adds do no harm. The caller undoes the batch.
+    /// Throws if a hold does not have the rows that it had before: a trigger of the store has deleted or changed some, or put
+    /// others in their place. Rows that a trigger adds do no harm. The caller undoes the batch.
     func checkHeld(_ request: DeleteWork, _ reach: ReachOfDelete, _ before: [HeldMark]) throws {
         guard !before.isEmpty else { return }
         for (hold, (before, after)) in zip(
@@ -213,7 +213,7 @@ extension PostgresDatabase {
             let isReached = try reach.losing.contains {
                 if case .none = try kinship(of: table, to: $0) { false } else { true }
             }
-            // What a key changes behind a cleared reference is not followed.
+            // The rows that a key changes after a reference was cleared are not followed.
             return try isReached || changes(table, attributes, reach) || changeBehind(reach) != nil
         }
     }

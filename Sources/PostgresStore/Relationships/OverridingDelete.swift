@@ -33,7 +33,7 @@ extension PostgresConnection {
         guard counts[0] == predicted.named else {
             throw StoreError(
                 .constraint, store: name,
-                message: "a trigger kept rows of \(reach.losing[0].name) while those that point at them were to go: "
+                message: "a trigger kept rows of \(reach.losing[0].name), but not the rows that refer to them: "
                     + "nothing of this batch is deleted")
         }
         return BatchDeleteResult(

@@ -11,7 +11,7 @@ struct ReachOfDelete {
     /// Whether a chain of cascades leads back to the table itself.
     var leadsBack = false
 
-    /// The keys that take rows along.
+    /// The keys by which more rows are deleted.
     var cascading: [Relationship] { keys.filter { $0.deleteRule == .cascade } }
     /// The keys whose reference is cleared.
     var nullifying: [Relationship] { keys.filter { [.nullify, .setDefault].contains($0.deleteRule) } }
@@ -58,7 +58,8 @@ extension PostgresConnection {
         return reach
     }
 
-    /// A key that changes rows when a reference is cleared, as a clause; nil: there is none. The rows behind it are not followed.
+    /// A key that changes rows when a reference is cleared, as a clause; nil: there is none. The rows that it changes are
+    /// not followed.
     func changeBehind(_ reach: ReachOfDelete) throws -> String? {
         for cleared in try clearedReferences(reach) {
             let found = try rows(

@@ -2,7 +2,7 @@ import PriceStore
 
 /// The rows that a sequence of deletes would remove, with everything that cascades, as common table expressions.
 ///
-/// A dry run cannot try the delete; it follows the foreign keys instead. Rows are told apart by the number of their
+/// A dry run cannot try the delete; it follows the foreign keys instead. Rows are identified by the number of their
 /// table and their place in it, which stay the same within one state of the database. Each delete is a step: `gone_0`
 /// holds all rows of the first, `gone_1` those of the second that are not in the first, and so on.
 struct RemovedRows {
@@ -65,17 +65,17 @@ struct RemovedRows {
         stepCount += 1
     }
 
-    /// A condition that a row is gone by steps before one; nil: there are none.
+    /// A condition that an earlier step deletes a row; nil: there is no earlier step.
     func isGone(_ alias: String, before step: Int) -> String? { isGone(alias, in: 0..<step) }
 
-    /// A condition that a row is gone in some steps; nil: there are none.
+    /// A condition that some steps delete a row; nil: there are none.
     func isGone(_ alias: String, in steps: some Collection<Int>) -> String? {
         guard !steps.isEmpty else { return nil }
         let parts = steps.map { "(\(alias).tableoid, \(alias).ctid) IN (SELECT t, c FROM gone_\($0))" }
         return "(" + parts.joined(separator: " OR ") + ")"
     }
 
-    /// `FROM … WHERE …` of the rows of a key's source (as `child`) that point at rows gone in some steps.
+    /// `FROM … WHERE …` of the rows of a key's source (as `child`) that refer to rows that some steps delete.
     func references(_ key: Relationship, in steps: some Collection<Int>) throws -> String {
         let (parent, child) = (
             try connection.scope(key.destination), try connection.scope(key.source)
@@ -92,7 +92,7 @@ struct RemovedRows {
             + (areFew && scope.table.isSingle ? " OFFSET 0" : "") + ") AS \(alias)"
     }
 
-    /// The condition that `child` points at `parent`.
+    /// The condition that `child` refers to `parent`.
     static func refers(_ key: Relationship) -> String {
         zip(key.sourceAttributes, key.destinationAttributes).map {
             "child.\($0.quotedIdentifier) = parent.\($1.quotedIdentifier)"
@@ -131,7 +131,8 @@ extension PostgresConnection {
             }
         }
         if survey.obstacles.isEmpty, reach.isEntangled || reach.overridesRules || counts.crossesBatches {
-            // Rows that point at each other can only go in one statement; so does what a rule's override takes along.
+            // Rows that refer to each other can only be deleted in one statement, and so can the rows that a rule's override
+            // deletes with them.
             survey.technique = .whole
             survey.possibleTechniques = [.whole]
         } else if survey.possibleTechniques.first == .partitions {
@@ -153,7 +154,7 @@ extension PostgresConnection {
     }
 
     /// Counts what the last step does, in one statement. `rows` are those of the step's entity; nil: the date and the
-    /// rows that stay are of no interest.
+    /// remaining rows are of no interest.
     func counts(
         of removed: RemovedRows, _ rule: BatchDeleteRequest.RelationshipRule, _ rows: SurveyRows?
     ) throws -> RemovedCounts {
@@ -189,7 +190,7 @@ extension PostgresConnection {
         } else {
             columns += [SQLFragment("NULL::int8"), SQLFragment("TRUE")]
         }
-        // Rows that point, without a cascade, at others that go in the same step: which goes first is not known.
+        // Rows that refer, without a cascade, to others that are deleted in the same step: which goes first is not known.
         let crossing = try reach.keys.filter { [.noAction, .restrict].contains($0.deleteRule) }.map {
             let goes = removed.isGone("child", in: step..<step + 1) ?? "FALSE"
             return "EXISTS (SELECT 1\(try removed.references($0, in: step..<step + 1)) AND \(goes))"
@@ -257,7 +258,7 @@ extension PostgresConnection {
         return !names.isEmpty && Set(names).isDisjoint(with: required)
     }
 
-    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
+    /// Whether the defaults of a key refer to no row, as a NULL does, or to a remaining row.
     private func hasDefault(_ key: Relationship, _ removed: RemovedRows) throws -> Bool {
         guard let child = try table(key.source) else { return true }
         let query =
@@ -283,7 +284,7 @@ extension PostgresConnection {
     }
 
     /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
-    /// for a rule before, the very attributes by which the rule chooses. Nil: none does.
+    /// for a rule before, an attribute by which the rule chooses. Nil: none does.
     private func changingChoice(
         _ request: SurveyRequest, _ table: PostgresTable, _ removed: RemovedRows
     ) throws -> String? {
@@ -304,7 +305,7 @@ extension PostgresConnection {
         where key.deleteRule == .setDefault && lostBefore.contains(key.destination) {
             return
                 "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to its default, "
-                + "and what points at the rows that this rule deletes is not known then"
+                + "so it is unknown which rows refer to the rows that this rule deletes"
         }
         return nil
     }

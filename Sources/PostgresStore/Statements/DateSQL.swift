@@ -145,7 +145,7 @@ struct DateSQL {
         }
     }
 
-    /// Values in the range of believed dates that are no dates: 0, distant past and future.
+    /// Values in the range of believed dates that are not dates: 0, distant past and future.
     var untrusted: [SQLFragment] {
         guard date.encoding.isNumeric else { return [] }
         let values = (date.trustsZero ? [] : [StoreValue.integer(0)]) + date.encoding.sentinels

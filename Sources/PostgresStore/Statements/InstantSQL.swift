@@ -24,7 +24,7 @@ extension CivilDateTime {
 }
 
 extension CivilDate {
-    /// The day as the server reads it, with a time behind it.
+    /// The day as the server reads it, with a time after it.
     func serverText(time: String = "") -> String {
         func padded(_ number: Int, _ digits: Int) -> String {
             let text = String(number)

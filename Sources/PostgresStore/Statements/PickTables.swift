@@ -2,15 +2,15 @@ import PriceStore
 
 /// The picks of a rule in temporary tables, for the batches of one deletion.
 ///
-/// After a commit of another session a pick may be gone, and a late row may be the only one of its bucket. To find the picks
-/// again in each batch would take longer than the deletes. So the rows of a bucket then go only if its pick is still there,
-/// and those behind it with the next deletion.
+/// After a commit of another session a pick may be deleted, and a late row may be the only one of its bucket. To find the picks
+/// again in each batch would take longer than the deletes. So the rows of a bucket are then deleted only if its pick still exists,
+/// and the others with the next deletion.
 struct PickTables {
     /// Nil: no row was before the cutoff.
     fileprivate let query: ThinningQuery?
     /// The table of the keys of the picks before the cutoff.
     fileprivate let kept: String
-    /// The table of the pick of each bucket that its tier has not let go of.
+    /// The table of the pick of each bucket that is still within the age of its tier.
     fileprivate let picks: String
     /// Whether another session may have written since the picks were found.
     fileprivate var isOutdated: Bool
@@ -22,8 +22,8 @@ struct PickTables {
 }
 
 extension PostgresConnection {
-    /// Whether the batches of a deletion can have tables of picks. A role may have no right to make them: then the picks are found
-    /// again in each batch.
+    /// Whether the batches of a deletion can have tables of picks. A role may have no privilege to create them: then the
+    /// picks are found again in each batch.
     func canListPicks() throws -> Bool {
         try rows(SQLFragment("SELECT has_database_privilege(current_database(), 'TEMP')")).first?[0] == "t"
     }

@@ -53,7 +53,7 @@ extension PostgresConnection {
 
     /// A value as it is compared with a column, in a type that neither changes the column's nor loses digits.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if a column of numbers is compared with what is no number.
+    /// - Throws: ``StoreError`` of kind `unsupported` if a column of numbers is compared with what is not a number.
     func bound(_ value: StoreValue, _ attribute: Attribute, _ scope: RowScope) throws(StoreError) -> SQLFragment {
         let type = scope.table.type(attribute)
         switch (type, value) {

@@ -3,7 +3,7 @@ import PriceStore
 /// The picks that a rule keeps of the rows before its cutoff, by their keys.
 ///
 /// They are found before the first delete and hold for the run's own deletes. If somebody else may have written since, they
-/// are found again in the state of the database that is at work: a pick may be gone, and a late row may be the only one of
+/// are found again in the current state of the database: a pick may be gone, and a late row may be the only one of
 /// its bucket. They are bound as lists, because a dry run can make no temporary table. Batches have ``PickTables``.
 struct ThinnedRows {
     /// Whose rows are kept, as in ``KeptRows/Key``.

@@ -34,7 +34,7 @@ struct ThinningQuery {
         guard !cells.starts.isEmpty else { return nil }
     }
 
-    /// A query for the pick of each bucket that its tier has not let go of: `tier`, `bucket`, the group with its hash
+    /// A query for the pick of each bucket that is still within the age of its tier: `tier`, `bucket`, the group with its hash
     /// `h`, `value` (its date), the key, and whether it is `expired`.
     var picks: SQLFragment {
         let direction = thinning.pick == .last ? "DESC" : "ASC"

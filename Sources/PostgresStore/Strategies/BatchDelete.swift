@@ -68,7 +68,7 @@ struct BatchDelete {
         return result.changedCount
     }
 
-    /// Carries out the request by its strategy and returns where the next batch goes on.
+    /// Carries out the request by its strategy and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         guard request.technique == .whole || request.fetchRequest.fetchOffset == 0 else {
             throw StoreError(
@@ -113,7 +113,7 @@ struct BatchDelete {
     /// The condition that a row is one of the first of a condition.
     ///
     /// A `ctid` says which row is meant in one table only: on a table with partitions or children the same place exists in
-    /// each of them, so that the table's own number goes with it. On a distributed table neither can be used. The
+    /// each of them, so the table's own number is used with it. On a distributed table neither can be used. The
     /// condition stands outside too: a row that others change meanwhile is judged again.
     func rows(_ condition: SQLFragment, order: String, limit: SQLFragment) throws -> SQLFragment {
         let sorted = order.isEmpty ? "" : " ORDER BY \(order)"
@@ -127,7 +127,7 @@ struct BatchDelete {
         return .all([condition, "(\(place)) IN (" + chosen + ")"])
     }
 
-    /// What tells rows of a table apart that is not a single one.
+    /// What identifies rows of a table that consists of several.
     static func place(_ scope: RowScope) -> String {
         scope.table.isDistributed
             ? scope.key.joined(separator: ", ") : "\(RowScope.alias).tableoid, \(RowScope.alias).ctid"

@@ -108,7 +108,7 @@ extension PostgresWriter {
         if let rule = request.archiveRule {
             guard let archiver else {
                 throw StoreError(
-                    .unsupported, store: name, message: "rows are to be archived, but no archive was begun")
+                    .unsupported, store: name, message: "rows must be archived, but no archive was started")
             }
             // Rows that are reported as archived are on disk. The servers of a cluster commit one after the other, so each commit
             // is synchronous.

@@ -62,9 +62,9 @@ extension PostgresConnection {
     }
 
     /// Drops the oldest chunks of a hypertable that are wholly expired, as a batch of their own; nil: there are none, or
-    /// their rows must go one by one.
+    /// their rows must be deleted one by one.
     ///
-    /// The lock on the hypertable lets others read and write. Nobody can make a chunk, a trigger or a policy until
+    /// Under the lock on the hypertable other sessions can read and write. Nobody can create a chunk, a trigger or a policy until
     /// the transaction ends, and nobody else can use the chunks that are counted.
     func dropChunks(
         _ table: PostgresTable, _ range: DateRange, _ request: DeleteWork
@@ -102,7 +102,7 @@ extension PostgresConnection {
                 throw StoreError(
                     .defect, store: name,
                     message:
-                        "TimescaleDB drops \(droppedCount) chunks of \(table.name) where \(chunks.count) were counted: "
+                        "TimescaleDB would drop \(droppedCount) chunks of \(table.name), but \(chunks.count) were counted: "
                         + "nothing is dropped")
             }
             return (leaves, rowCount)
@@ -123,7 +123,7 @@ extension PostgresConnection {
         return BatchDeleteResult(deletedCount: rowCount, continuation: .behindPartition(first.number))
     }
 
-    /// The bytes of chunks that a batch takes: whoever reads a range with these chunks waits while they are counted.
+    /// The bytes of chunks that a batch takes: a session that reads a range with these chunks waits while they are counted.
     private static let mostChunkBytes = 256 << 20
 
     /// The oldest expired chunks, as many as one batch takes. No other chunk is between them.

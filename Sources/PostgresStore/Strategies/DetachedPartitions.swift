@@ -1,10 +1,10 @@
 import PriceStore
 
-/// Partitions between their detaching and their drop. A mark, the comment of the table, tells what to do with one that a
+/// Partitions between their detaching and their drop. A mark, the comment of the table, says what to do with one that a
 /// run left behind: its rows are not deleted, so that it is attached again.
 extension PostgresConnection {
     /// What marks a partition that is to be detached and dropped. Its own number is in it, so that a copy of the database
-    /// made from a dump, with other numbers, has no mark that means anything. Behind it come the parent's number and the bounds.
+    /// made from a dump, with other numbers, has no valid mark. The parent's number and the bounds follow it.
     private static func mark(_ number: Int, of table: PostgresTable) -> String {
         "retention: expired partition \(number) of \(table.number), "
     }
@@ -27,7 +27,7 @@ extension PostgresConnection {
                 try execute("ALTER TABLE \(parent) DETACH PARTITION \(leaf.sql) CONCURRENTLY")
                 detached.append(leaf)
             } catch let fault as ServerFault where !fault.isConnectionLost && !detached.isEmpty {
-                // What is detached is dropped; the next batch meets the same trouble and tells it.
+                // What is detached is dropped; the next batch has the same trouble and reports it.
                 break
             }
         }
@@ -73,7 +73,7 @@ extension PostgresConnection {
             hint: "its rows are still there: attach it to \(table.name) or drop it")
     }
 
-    /// The tables that a run has detached and that hold rows of a table nobody sees there.
+    /// The tables that a run has detached, whose rows are no longer visible in their table.
     func abandonedPartitions(of table: PostgresTable) throws -> [Leaf] {
         try markedPartitions(of: table).filter { $0.state != .attached }.map(\.leaf)
     }
@@ -101,7 +101,7 @@ extension PostgresConnection {
             guard let number = row[0].flatMap({ Int($0) }), let state = row[4].flatMap(DetachState.init) else {
                 return nil
             }
-            // Whoever owns the table may have written the comment: nothing of it is taken but numbers and bounds.
+            // Any owner of the table can write the comment: only numbers and bounds are read from it.
             let words = (row[3] ?? "").dropFirst(Self.mark(number, of: table).count).split(separator: " ", maxSplits: 1)
             guard words.count == 2, let parent = parents.first(where: { "\($0.number)" == words[0] }),
                 PartitionBounds(String(words[1])) != nil

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// The bounds of a range partition of one column, as the catalog tells them.
+/// The bounds of a range partition of one column, as the catalog has them.
 struct PartitionBounds: Hashable {
     /// The least value, inclusive, as the server writes it.
     let lower: String

@@ -1,6 +1,6 @@
 import PriceStore
 
-/// Partitions that are wholly expired are taken away as a whole; rows go where a partition holds others too.
+/// Partitions that are wholly expired are taken away as a whole; rows are deleted where a partition holds others too.
 extension PostgresConnection {
     /// Why a rule's rows cannot go by whole partitions or chunks, as a phrase; nil: they can. Nothing but their date may
     /// decide about them, and nothing may happen for each of them.
@@ -80,7 +80,7 @@ extension PostgresConnection {
                     ? dropChunks(table, range, request) : dropPartitions(table, range, request)
             } catch let error as StoreError where error.engineCode == "SQLSTATE 55P03" {
                 guard try abandonedPartitions(of: table).isEmpty else { throw error }
-                dropTrouble = try "nothing is dropped as a whole, since \(lockHolder(of: table))"
+                dropTrouble = try "nothing is dropped as a whole, because \(lockHolder(of: table))"
                 return BatchDeleteResult(deletedCount: 0, continuation: .behindPartitions)
             }
         }
@@ -100,7 +100,7 @@ extension PostgresConnection {
         return "another session (\(program)server process \(holder[0] ?? "")) uses parts of \(table.name)"
     }
 
-    /// Drops the oldest partitions, as far as one batch goes.
+    /// Drops the oldest partitions, as many as one batch may.
     private func dropPartitions(
         _ table: PostgresTable, _ range: DateRange, _ request: DeleteWork
     ) throws -> BatchDeleteResult? {
@@ -138,7 +138,7 @@ extension PostgresConnection {
     }
 
     /// The oldest expired partitions, as many as one batch takes: each drop is one wait for the server's disk, so that
-    /// small ones go together. Beside a default partition none can be detached while others use the table.
+    /// small ones are deleted together. Beside a default partition none can be detached while others use the table.
     private func nextPartitions(_ table: PostgresTable, _ range: DateRange) throws -> NextPartitions {
         let expired = try expiredPartitions(table, range)
         guard let first = expired.first?.leaf else {
@@ -175,12 +175,12 @@ extension PostgresConnection {
         known?.note(rowCount, deletedFrom: table, request, before)
     }
 
-    /// Counts the rows of partitions and drops them, in one transaction; nil: by now their rows must go one by one, and
+    /// Counts the rows of partitions and drops them, in one transaction; nil: by now their rows must be deleted one by one, and
     /// those that were detached are attached again. What was known before need not be counted if it still holds once nobody
     /// can write to them any more.
     ///
-    /// The lock on the whole table lets others read and write; nobody can make a trigger or a policy until the transaction
-    /// ends. A partition that is not detached needs its parent for itself alone.
+    /// Under the lock on the whole table other sessions can read and write; nobody can create a trigger or a policy until
+    /// the transaction ends. A partition that is not detached needs its parent for itself alone.
     private func drop(
         _ leaves: [Leaf], of table: PostgresTable, areDetached: Bool, knowing before: KnownCounts?
     ) throws -> Int? {
@@ -221,7 +221,7 @@ extension PostgresConnection {
 }
 
 extension BatchContinuation {
-    /// What a batch leads on from that dropped partitions, told apart by the number of the first one.
+    /// Where the deletion continues after a batch that dropped partitions, identified by the number of the first one.
     static func behindPartition(_ number: Int) -> BatchContinuation {
         BatchContinuation(position: [.text("partition"), .integer(Int64(number))])
     }
@@ -236,7 +236,7 @@ extension BatchContinuation {
 extension BatchDelete {
     /// The rows of partitions that hold others too, once all wholly expired ones are gone.
     mutating func partitions() throws -> BatchContinuation? {
-        // Behind a dropped partition the range begins anew.
+        // After a dropped partition the range begins again.
         if let place = request.continuation, place.isBehindPartition || place == .behindPartitions {
             request.continuation = nil
         }

@@ -3,7 +3,7 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the oldest rows up to the limit, by a range of the date.
     ///
-    /// The date of the row behind the last one to go is found by walking the index; everything before it goes in one
+    /// The date of the row after the last one to delete is found by walking the index; everything before it is deleted in one
     /// range, which is right for any kind of table, and rows of that very date by their places, as many as the limit
     /// leaves. So the limit is met exactly and every row left is at least as new as every row gone. On a hypertable all rows
     /// of that date go: a compressed chunk has no places. So they do where rows become candles.
@@ -11,11 +11,11 @@ extension BatchDelete {
         guard let date, date.reading == .ordered else {
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "the rows of \(scope.table.name) cannot be taken in the order of their date")
+                message: "the rows of \(scope.table.name) cannot be read in the order of their date")
         }
         if scope.table.isHypertable {
             if let next = try inSegments(date) { return next }
-            // Behind the compressed chunks the range begins anew.
+            // After the compressed chunks the range begins again.
             if request.continuation?.segment != nil { request.continuation = nil }
         }
         let attribute = try scope.attribute(date.date.name, store: connection.name)
@@ -26,7 +26,7 @@ extension BatchDelete {
         }
     }
 
-    /// The oldest rows of a condition, up to the limit. Returns the place behind them; nil: there are no more.
+    /// The oldest rows of a condition, up to the limit. Returns the place after them; nil: there are no more.
     private mutating func inDateOrder(
         _ condition: SQLFragment, _ date: DateSQL, from place: [StoreValue]
     ) throws -> [StoreValue]? {

@@ -56,7 +56,7 @@ extension BatchContinuation {
 }
 
 extension PostgresConnection {
-    /// So many rows are decompressed at a time where the server allows more.
+    /// The largest number of rows that one statement decompresses, if the server allows more.
     private static let mostDecompressed = 100_000
 
     /// The parts of all compressed chunks that hold rows before an instant. A part has one segment's rows, or those of the

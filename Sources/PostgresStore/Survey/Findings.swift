@@ -1,15 +1,15 @@
 import PriceStore
 
-/// What a survey has found: the facts that it tells, and what the choice of a technique hangs on.
+/// What a survey has found: the facts that it returns, and those that decide the technique.
 struct Findings: EngineFindings {
     var survey = Survey()
-    /// How the engine goes about the delete.
+    /// How the engine deletes the rows.
     var technique = Technique.whole
     /// Why, as a phrase; nil: it is the ordinary way.
     var reason: String?
-    /// Whether other rows may go or change with each row, so that nobody knows yet what a batch costs.
+    /// Whether other rows may be deleted or changed with each row, so that the cost of a batch is still unknown.
     var followsRelationships = false
-    /// The first and the last date of the rows that the rule deletes; nil: there are none, or nobody looked.
+    /// The first and the last date of the rows that the rule deletes; nil: there are none, or they were not read.
     var ends: DateEnds?
     /// Whether continuous aggregates are made of the rows.
     var hasRollups = false

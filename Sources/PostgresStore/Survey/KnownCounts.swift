@@ -13,7 +13,7 @@ struct KnownCounts: Hashable {
         let predicate: StorePredicate
     }
 
-    /// The number that the next transaction takes which changes anything, whoever's it is.
+    /// The number of the next transaction, of any session, that changes anything.
     var next: Int
     /// The rows of partitions, by the tables' numbers.
     var ofPartitions: [Int: Int] = [:]
@@ -44,7 +44,7 @@ extension PostgresConnection {
         let table = rows.scope.table
         let deletion = KnownCounts.Rows(table: table.number, predicate: rows.request.expired)
         if known != nil, table.isHypertable {
-            // TimescaleDB's own triggers delete nothing; how many rows go of a compressed segment, nobody but the server knows.
+            // TimescaleDB's own triggers delete nothing; how many rows of a compressed segment are deleted, only the server knows.
             guard rows.scope.isTable, guards?.dropObstacle == nil,
                 try self.rows(TimescaleSQL.compressedChunks(table)).isEmpty
             else { return }
@@ -99,7 +99,7 @@ extension PostgresConnection {
         known = areOurs ? KnownCounts(next: first + 2 * leaves.count) : nil
     }
 
-    /// Whether nobody else has written since the last survey, as far as the transaction at work sees. It may have taken its own
+    /// Whether nobody else has written since the last survey, as far as the current transaction sees. It may have taken its own
     /// number already.
     func isAsKnown() throws -> Bool {
         guard let next = known?.next, let quiet = try quietNumber() else { return false }

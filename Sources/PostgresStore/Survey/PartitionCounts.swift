@@ -4,7 +4,7 @@ extension PostgresConnection {
     /// The groups of a partitioned table; nil: its rows must be looked at one by one.
     ///
     /// Where the bounds of partitions prove that all of their rows are expired, or that none is, they need only be counted,
-    /// and those that stay not even that unless somebody asks for a share of all.
+    /// and the remaining ones not even that unless somebody asks for a share of all.
     ///
     /// Partitions that an earlier run has detached and not dropped belong to it: a run attaches them again.
     func readGroupsByPartition(_ rows: SurveyRows) throws -> [SurveyGroup]? {

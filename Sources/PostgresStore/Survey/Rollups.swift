@@ -87,10 +87,10 @@ extension PostgresConnection {
             let reason =
                 isByChunks
                 ? "its numbers are not in the order of their dates"
-                : "the aggregate goes by \(try chunkColumn(rows.scope.table) ?? "")"
+                : "the aggregate uses \(try chunkColumn(rows.scope.table) ?? "")"
             return
-                "the rule goes by \(rows.request.date.name), and it is not known which of the \(expiredCount) expired rows the "
-                + "continuous aggregate \(first.name) has, since \(reason)"
+                "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount) expired rows the "
+                + "continuous aggregate \(first.name) has, because \(reason)"
         }
         let deletion = try condition(rows.request.expired, rows.scope)
         let deletedTo = rows.request.deletedBefore.map { [date.beginsBefore($0)] } ?? []
@@ -98,7 +98,8 @@ extension PostgresConnection {
             if let missing = try missing(rollup, rows.scope, date, deletion, deletedTo: deletedTo) {
                 return
                     "\(missing.rowCount) of \(expiredCount) expired rows are not materialized in the continuous aggregate "
-                    + "\(rollup.name), which would never have them. If no row of that time was deleted before: \(missing.refresh)"
+                    + "\(rollup.name), which would never contain them. If no row of that time was deleted before: "
+                    + missing.refresh
             }
             if let reason = try refreshObstacle(rollup, rows) { return reason }
         }
@@ -124,7 +125,7 @@ extension PostgresConnection {
                 message:
                     "\(missing.rowCount) of the rows to delete from \(scope.table.name) changed after the plan, and the continuous "
                     + "aggregate \(rollup.name) does not have them yet: nothing of this batch is deleted",
-                hint: "a dry run tells whether they can be materialized")
+                hint: "a dry run shows whether they can be materialized")
         }
     }
 
@@ -139,7 +140,7 @@ extension PostgresConnection {
     /// The rows of a condition that an aggregate does not have; nil: it has all.
     ///
     /// The server notes the ranges that were never materialized, and those that changed since. A delete is such a change, and
-    /// the note grows to whole buckets, so that rows that stay in the last one look changed: the bucket that holds the end of
+    /// the note grows to whole buckets, so that remaining rows in the last one look changed: the bucket that holds the end of
     /// the job's own deletes is left out, if the aggregate has it.
     ///
     /// - Parameter deletedTo: conditions on `bucket`, each of the buckets that begin before an end of what was deleted.
@@ -159,7 +160,7 @@ extension PostgresConnection {
         var left = deletedTo
         let first = try rows(TimescaleSQL.firstChunkStart(scope.table)).first?[0].flatMap { Int64($0) }
         if let start = first, start > .min {
-            // The note of a drop reaches the first value behind the chunk.
+            // The note of a drop reaches the first value after the chunk.
             let end = Self.value(start, date)
             let bucket =
                 "bucket <= " + end + " AND (SELECT " + rollup.end(date)
@@ -286,10 +287,10 @@ extension PostgresConnection {
                 shorter.map {
                     ": SELECT alter_job(\(job[0] ?? ""), config => config || '{\"start_offset\": \($0)}') "
                         + "FROM timescaledb_information.jobs WHERE job_id = \(job[0] ?? "")"
-                } ?? ": give it a start_offset that ends at the cutoff"
+                } ?? ": set a start_offset that ends at the cutoff"
             return
-                "the refresh policy of the continuous aggregate \(rollup.name) \(reach), beyond the cutoff, so that its next "
-                + "refresh would erase there what is deleted here" + change
+                "the refresh policy of the continuous aggregate \(rollup.name) \(reach), beyond the cutoff, so its next "
+                + "refresh would erase from the aggregate what this rule deletes" + change
         }
         return nil
     }

@@ -10,7 +10,7 @@ extension PostgresConnection {
         let keys = try reach(of: table, rows.request.relationships).keys
         for source in Set(keys.map(\.source)).sorted() {
             if let child = try self.table(source), try isRowSecurityActive(child) {
-                return "row security of \(source) hides rows from this user that point at rows of \(table.name): "
+                return "row security of \(source) hides rows from this user that refer to rows of \(table.name): "
                     + "what happens to them cannot be predicted"
             }
         }

@@ -7,7 +7,7 @@ extension PostgresConnection {
     /// rule's. With a date index and where not all rows must be counted, only rows that are expired or unreadable are
     /// looked at.
     ///
-    /// - Parameter guards: what stands in the way of looking at partitions by their own names; nil: there are none.
+    /// - Parameter guards: what prevents partitions from being read by their own names; nil: there are none.
     func count(_ rows: SurveyRows, _ guards: TableGuards?, into survey: inout Findings) throws {
         let request = rows.request
         let notKept = try request.notSpared.map { try condition($0, rows.scope) } ?? .always
@@ -54,7 +54,7 @@ extension PostgresConnection {
             })
     }
 
-    /// Local times that clocks skip are later than those behind them. Where an end of the rows is among these, it is looked for
+    /// Local times that clocks skip are later than those after them. Where an end of the rows is among these, it is looked for
     /// again.
     func correctEnds(_ rows: SurveyRows, into survey: inout Findings) throws {
         guard rows.date.type == .timestamp, !rows.date.date.zone.isUTC else { return }
@@ -126,7 +126,7 @@ extension PostgresConnection {
         return try expiredGroup(rows, counting: outside(places, of: chunks, rows.date), besides: whole)
     }
 
-    /// The rows that are in none of some chunks. Where these are one behind another, an index finds them; where they are the
+    /// The rows that are in none of some chunks. Where these are one after another, an index finds them; where they are the
     /// oldest of all, so do the bounds of the others.
     func outside(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) -> SQLFragment {
         guard let first = places.first, let last = places.last else { return .always }
@@ -311,7 +311,7 @@ struct SurveyGroup {
     var isExpired: Bool { code == 7 }
     /// Whether no row is in it.
     var isEmpty: Bool { rowCount.map { $0 == 0 } ?? least.isNull }
-    /// Whether its values are none of the format's.
+    /// Whether its values are not in the format.
     var isDoubtful: Bool { code == 2 || code == 3 }
 }
 
@@ -354,7 +354,7 @@ extension DateSQL {
     /// columns only.
     func mayMatter(before cutoff: Instant) -> SQLFragment {
         var parts = [SQLFragment("\(column) IS NULL"), wideBefore(cutoff)]
-        // An `earliest` behind the cutoff leaves rows between the two unbelieved.
+        // If `earliest` is after the cutoff, rows between the two are not valid.
         if date.earliest > cutoff { parts.append(bound(.less, .earliest)) }
         if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
         if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }

@@ -52,7 +52,7 @@ extension PostgresDatabase {
     private func unsupported(_ table: PostgresTable, _ request: SurveyRequest) throws -> String? {
         switch table.entity.kind {
         case .view: return "\(table.name) is a view: name the table that holds its rows"
-        case .virtual: return "\(table.name) is a foreign table: its rows are another server's"
+        case .virtual: return "\(table.name) is a foreign table: its rows are on another server"
         case .table: break
         }
         let attribute = try RowScope(table).attribute(request.date.name, store: name)
@@ -96,7 +96,7 @@ extension PostgresDatabase {
             let reason = try changeBehind(
                 reach(of: table, request.relationships == .deny ? .asDeclared : request.relationships))
         {
-            return "rows under a hold may not change unseen: " + reason
+            return "rows under a hold could change unnoticed: " + reason
         }
         return try hypertableObstacle(table, request) ?? identityObstacle(table)
     }
@@ -109,7 +109,7 @@ extension PostgresDatabase {
             guard [.noAction, .restrict].contains(key.deleteRule) else {
                 return
                     "\(source.name), a hypertable, refers to \(key.destination): what its foreign key deletes or changes there "
-                    + "cannot be counted, and continuous aggregates may not have it. Declare the key without an action, and "
+                    + "cannot be counted, and continuous aggregates may miss it. Declare the key without an action, and "
                     + "give \(source.name) a rule of its own"
             }
         }
@@ -119,14 +119,14 @@ extension PostgresDatabase {
                 try !rows(TimescaleSQL.compressedChunks(part)).isEmpty
             else { continue }
             return
-                "\(name) has compressed chunks, and the server does not say which of their rows foreign keys bind to rows of "
+                "\(name) has compressed chunks, and the server does not say which of their rows refer to rows of "
                 + "\(name == table.name ? "other tables" : table.name)"
         }
         return nil
     }
 
     private static func columnar(_ name: String) -> String {
-        "\(name) is stored by columns (columnar), and the server deletes no single rows of it: divide it into partitions by "
+        "\(name) is stored by columns (columnar), and the server cannot delete single rows of it: divide it into partitions by "
             + "date, which can be dropped"
     }
 
@@ -262,7 +262,7 @@ extension PostgresDatabase {
         survey.technique = possible[0]
         guard survey.expiredAloneCount > 0 else { return }
         if guards != nil, let obstacle = survey.techniqueObstacles[.partitions] {
-            survey.reason = "nothing is dropped as a whole, since \(obstacle)"
+            survey.reason = "nothing is dropped as a whole, because \(obstacle)"
         }
     }
 }

@@ -41,7 +41,7 @@ package struct RestorableTable: Hashable, Sendable {
     package var restoredCandleCount = 0
     /// Candles that would be deleted, because the run made them.
     package var deletedCandleCount = 0
-    /// Candles that are neither as the run has left them nor as they were before: then nothing can be restored.
+    /// Candles that are neither as the run left them nor as they were before it: then nothing can be restored.
     package var changedCandleCount = 0
     /// Rows that have become candles and cannot be restored, because other rows use their keys: then nothing can be restored.
     package var blockedCount = 0
@@ -126,7 +126,7 @@ package protocol Restoration: AnyObject {
     var rules: [String] { get }
 
     /// The tables of the store that get rows, references or candles back; of their counts only the archived rows are known, and
-    /// those that stand against the restoration.
+    /// those that prevent the restoration.
     var tables: [RestorableTable] { get }
 
     /// Whether restored rows can differ from the archived ones: the store has triggers, or columns of other types.

@@ -84,10 +84,10 @@ package struct RestorationSteps {
         self.steps = steps
     }
 
-    /// Whether a place is behind the last step.
+    /// Whether a place is after the last step.
     package func isEnd(_ place: (step: Int, rows: Int64)) -> Bool { place.step >= steps.count }
 
-    /// The steps, or pieces of steps, of the next transaction, and the place behind them.
+    /// The steps, or pieces of steps, of the next transaction, and the place after them.
     package func next(rows: Int) -> (steps: [RestorationStep], place: (step: Int, rows: Int64)) {
         var batch: [RestorationStep] = []
         var next = place

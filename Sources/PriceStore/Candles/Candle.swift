@@ -52,7 +52,7 @@ package struct Candle: Hashable, Sendable {
         ]
     }
 
-    /// The candle that a table has; nil: it is none.
+    /// The candle that a table has; nil: it is not a candle.
     ///
     /// - Parameters:
     ///   - number: reads one of ``fields``, by its place.
@@ -67,7 +67,7 @@ package struct Candle: Hashable, Sendable {
             openTime: openTime, closeTime: closeTime)
     }
 
-    /// Takes another candle of the bucket in. The open is its only if it is earlier, the close only if it is later.
+    /// Merges another candle of the bucket. The open changes only if the other is earlier, the close only if it is later.
     ///
     /// - Parameter isLaterInTie: whether the other one is the later one if both close at the same time.
     package mutating func merge(_ other: Candle, isLaterInTie: Bool = false) throws(CandleError) {
@@ -105,7 +105,7 @@ package struct CandleTime: Hashable, Sendable {
         return a < b
     }
 
-    /// The date as a number; nil: it is none.
+    /// The date as a number; nil: it is not a number.
     private var number: CandleNumber? {
         if case .text(let text) = value { DecimalNumber(text).map(CandleNumber.decimal) } else { CandleNumber(value) }
     }

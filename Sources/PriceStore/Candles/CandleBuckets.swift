@@ -6,7 +6,7 @@
 package struct CandleBuckets: Hashable, Sendable {
     /// How long a bucket is.
     package enum Length: Hashable, Sendable {
-        /// So many minutes, which divide a day, counted from the start of each session.
+        /// A number of minutes that divides a day, counted from the start of each session.
         case minutes(Int)
         /// Whole sessions: those of a day, a week, a month.
         case unit(CalendarUnit)

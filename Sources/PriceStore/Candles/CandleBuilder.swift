@@ -4,7 +4,7 @@
 /// the store has it, one after the other, so that sums of doubles do not depend on where batches end. Rows of one date come
 /// in one batch: then the close is that of the highest key, and a late row changes it only if it is later.
 package struct CandleBuilder: Sendable {
-    /// What tells candles of one table apart.
+    /// What identifies a candle of a table.
     package struct Key: Hashable, Sendable {
         /// The values of the group.
         package let group: [StoreValue]

@@ -4,7 +4,7 @@ package enum CandleNumber: Sendable {
     case real(Double)
     case decimal(DecimalNumber)
 
-    /// The number that a store holds; nil: the value is none.
+    /// The number that a store holds; nil: the value is not a number.
     package init?(_ value: StoreValue) {
         switch value {
         case .integer(let number): self = .integer(number)
@@ -22,7 +22,7 @@ package enum CandleNumber: Sendable {
         }
     }
 
-    /// The number as a double, rounded if it is none.
+    /// The number as a double, rounded if necessary.
     package var asDouble: Double {
         switch self {
         case .integer(let number): Double(number)
@@ -40,7 +40,7 @@ package enum CandleNumber: Sendable {
         }
     }
 
-    /// The sum: exactly, but of doubles.
+    /// The sum; exact, except for doubles.
     ///
     /// - Throws: ``CandleError/overflow`` if it is too large to be held.
     package static func + (a: CandleNumber, b: CandleNumber) throws(CandleError) -> CandleNumber {
@@ -100,9 +100,9 @@ package enum CandleError: Error, Hashable, Sendable {
     case overflow
     /// What was written is not what was deleted; the figure that differs.
     case disagreement(String)
-    /// As many rows became candles, and as many were deleted.
+    /// How many rows became candles, and how many were deleted.
     case miscount(rolledUp: Int, deleted: Int)
-    /// A candle does not read as it was written.
+    /// A candle is read as other values than were written.
     case notAsWritten
     /// A candle that begins at the instant is not within one bucket of the longer ones.
     case straddle(Instant)
@@ -117,9 +117,9 @@ extension CandleError: CustomStringConvertible {
         case .overflow: "a sum of a candle is too large to be stored"
         case .disagreement(let figure): "the candles do not agree with the rows: \(figure)"
         case .miscount(let rolledUp, let deleted): "\(rolledUp) rows became candles, and \(deleted) were deleted"
-        case .notAsWritten: "a candle is not what was written"
+        case .notAsWritten: "a candle differs from what was written"
         case .straddle(let start):
-            "a candle of \(start.rfc3339) is not within one bucket of the longer candles: their sessions do not begin together"
+            "a candle of \(start.rfc3339) is not within one bucket of the longer candles: their sessions begin at different times"
         case .unwritable(let start, let format):
             "the start of a candle, \(start.rfc3339), cannot be written as \(format.rawValue): it is read as another instant"
         }

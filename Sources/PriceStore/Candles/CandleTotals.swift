@@ -33,7 +33,7 @@ package struct CandleTotals: Sendable {
         if decimalVolume == nil { magnitude += abs(candle.volume.asDouble) / Self.unit }
     }
 
-    /// The volume where no double is in it.
+    /// The volume, if it contains no double.
     private var exactVolume: DecimalNumber {
         let whole = DecimalNumber(wholeVolume)
         return decimalVolume.map { $0 + whole } ?? whole

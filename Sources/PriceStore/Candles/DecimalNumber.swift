@@ -2,9 +2,9 @@
 package struct DecimalNumber: Sendable {
     /// Groups of nine digits, the lowest first.
     private var groups: [UInt32]
-    /// How many of the groups are behind the point.
+    /// How many of the groups are after the point.
     private var fraction: Int
-    /// How many digits are behind the point as it is written.
+    /// How many digits are after the point as it is written.
     private var scale: Int
     private var isNegative: Bool
 
@@ -18,7 +18,7 @@ package struct DecimalNumber: Sendable {
         self.isNegative = isNegative && groups.contains { $0 != 0 }
     }
 
-    /// The number of a text: digits with a point and a sign, and nothing else; nil: it is none.
+    /// The number of a text: digits with a point and a sign, and nothing else; nil: it is not a number.
     package init?(_ text: String) {
         let digits = Array(text.utf8)
         let start = digits.first == UInt8(ascii: "-") ? 1 : 0
@@ -64,7 +64,7 @@ package struct DecimalNumber: Sendable {
         self.init(groups: groups, fraction: 0, scale: 0, isNegative: number < 0)
     }
 
-    /// The sum, with as many digits behind the point as the longer of the two.
+    /// The sum, with as many digits after the point as the longer of the two.
     package static func + (a: DecimalNumber, b: DecimalNumber) -> DecimalNumber {
         let (a, b) = (a.aligned(with: b), b.aligned(with: a))
         let scale = max(a.scale, b.scale)
@@ -95,7 +95,7 @@ package struct DecimalNumber: Sendable {
             isNegative: a.isNegative != b.isNegative)
     }
 
-    /// The same number with as many groups behind the point as another one at least.
+    /// The same number with as many groups after the point as another one at least.
     private func aligned(with other: DecimalNumber) -> DecimalNumber {
         guard fraction < other.fraction else { return self }
         var result = self
@@ -144,7 +144,7 @@ package struct DecimalNumber: Sendable {
 }
 
 extension DecimalNumber: Comparable {
-    /// Whether both are the same number, however many zeros are behind it.
+    /// Whether both are the same number, however many zeros are after it.
     package static func == (a: DecimalNumber, b: DecimalNumber) -> Bool { !(a < b) && !(b < a) }
 
     /// Compares exactly.

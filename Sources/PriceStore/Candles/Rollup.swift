@@ -18,7 +18,7 @@ package struct Rollup: Hashable, Sendable {
     package var names: CandleNames
     /// How the dates of the rows are read; the candles' times are written so.
     package var date: DateAttribute
-    /// Whether a price may be 0 or less, as a spread or a yield.
+    /// Whether a price may be 0 or less, such as a spread or a yield.
     package var allowsNonPositive: Bool
 
     /// Makes a description.
@@ -37,7 +37,7 @@ package struct Rollup: Hashable, Sendable {
 
     /// Why rows cannot be added to a candle that is looked up by the text of its time.
     package func otherSpelling(of start: Instant) -> String {
-        "\(target) has a candle of \(start.rfc3339) whose time is not spelt as a run writes it, so that rows cannot be added to it"
+        "\(target) has a candle of \(start.rfc3339) whose time is not written as a run writes it, so rows cannot be added to it"
     }
 
     /// The rows that have a price: a positive, finite number, or any finite number; and a volume that is one, or none. Of
@@ -110,7 +110,7 @@ extension DateAttribute {
 extension Rollup {
     /// The table of the candles of a source, as a run creates it; nil: the source lacks an attribute.
     ///
-    /// A column can hold what the column can that it is made of. A sum of products can be a double if one of the two can.
+    /// A column can store what its source column can store. A sum of products can be a double if one of the two columns can.
     package func table(for entity: Entity) -> Entity? {
         func attribute(_ name: String, as field: String, isRequired: Bool = false) -> Attribute? {
             entity.attribute(named: name).map {
@@ -145,12 +145,12 @@ extension Rollup {
         return Entity(name: target, attributes: attributes, primaryKey: key)
     }
 
-    /// The attributes of the target that tell candles apart.
+    /// The attributes of the target that identify a candle.
     package var key: [String] { groupedBy.map { names[group: $0] } + [names[.time]] }
 }
 
 extension SurveyRequest {
-    /// Lets the rows that have a price become candles; nil: nothing changes.
+    /// Makes the rows that have a price become candles; nil: nothing changes.
     package mutating func take(_ rollup: Rollup?) {
         guard let rollup else { return }
         self.rollup = rollup

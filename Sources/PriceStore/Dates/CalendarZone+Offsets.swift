@@ -30,7 +30,7 @@ extension CalendarZone {
         return pieces
     }
 
-    /// The local times, in seconds, that clocks skip when they are set forward, if as many behind them are the same instants and
+    /// The local times, in seconds, that clocks skip when they are set forward, if as many after them are the same instants and
     /// this one is among these; nil: it is not.
     package func skip(at instant: Instant) -> Range<Int64>? {
         let day: Int64 = 86_400_000_000

@@ -1,6 +1,6 @@
 extension DateEncoding {
     /// Reads UTF-8 text as a date of `iso8601`, `yyyymmdd` or `yyyymmddhhmmss`: microseconds since
-    /// 1970-01-01T00:00:00Z, start inclusive, end exclusive. Nil: it is no date, or the format has no text.
+    /// 1970-01-01T00:00:00Z, start inclusive, end exclusive. Nil: it is not a date, or the format has no text.
     ///
     /// Allocates nothing; in UTC it costs some tens of nanoseconds.
     package func readText(

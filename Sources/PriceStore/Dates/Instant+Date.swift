@@ -7,7 +7,7 @@ extension Instant {
     /// The instant of a Foundation date, to the nearest microsecond, saturating at the ends of the range.
     public init(_ date: Date) {
         let microseconds = (date.timeIntervalSinceReferenceDate * 1_000_000).rounded()
-        // Nothing is before the distant past, so a date that is no number deletes nothing.
+        // Nothing is before the distant past, so a date that is not a number deletes nothing.
         guard !microseconds.isNaN else {
             self = .distantPast
             return
@@ -31,7 +31,7 @@ extension StorePredicate {
         .date(attribute, before: Instant(date))
     }
 
-    /// The date attribute, in the given format, is wholly before a date. A stored 0 is no date.
+    /// The date attribute, in the given format, is wholly before a date. A stored 0 is not a date.
     public static func date(_ attribute: String, _ encoding: DateEncoding, before date: Date) -> StorePredicate {
         .date(attribute, encoding, before: Instant(date))
     }

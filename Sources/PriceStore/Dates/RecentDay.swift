@@ -19,7 +19,7 @@ package struct RecentDay {
     }
 
     /// The instant of a text, in microseconds since 1970-01-01T00:00:00Z, and a microsecond long; nil: the text has
-    /// another shape, or is no date: ``DateEncoding/readText(_:zone:)`` knows.
+    /// another shape, or is not a date: ``DateEncoding/readText(_:zone:)`` knows.
     package mutating func read(_ utf8: UnsafeBufferPointer<UInt8>) -> Int64? {
         guard utf8.count == 20 ? utf8[19] | 0x20 == 0x7A : utf8.count == 19 && isUTC,
             utf8[10] | 0x20 == 0x74 || utf8[10] == 0x20, utf8[13] == 0x3A, utf8[16] == 0x3A

@@ -18,7 +18,7 @@ public struct Entity: Hashable, Sendable {
     public let attributes: [Attribute]
     /// The names of the attributes of the primary key, in key order; empty if none is declared.
     public let primaryKey: [String]
-    /// The relationships of other entities, and of itself, that point at this entity.
+    /// The relationships of other entities, and of itself, that refer to this entity.
     public let incomingRelationships: [Relationship]
     /// The relationships from this entity to others.
     public let relationships: [Relationship]
@@ -69,7 +69,7 @@ public struct Entity: Hashable, Sendable {
 public struct UpdateTrigger: Hashable, Sendable {
     /// The trigger's name.
     public let name: String
-    /// The names of the attributes whose change sets it off, in lower case; empty: any.
+    /// The names of the attributes whose change fires it, in lower case; empty: any.
     public let attributes: [String]
 
     /// Makes a description of a trigger.
@@ -150,7 +150,7 @@ public struct Relationship: Hashable, Sendable {
         case setDefault
         /// The delete fails at once.
         case restrict
-        /// The delete fails at the end of the statement if they still point there.
+        /// The delete fails at the end of the statement if they still refer to it.
         case noAction
     }
 
@@ -158,9 +158,9 @@ public struct Relationship: Hashable, Sendable {
     public let source: String
     /// The attributes that hold the reference, in key order.
     public let sourceAttributes: [String]
-    /// The entity that is pointed at.
+    /// The entity that it refers to.
     public let destination: String
-    /// The attributes that are pointed at, in key order.
+    /// The attributes that it refers to, in key order.
     public let destinationAttributes: [String]
     /// What a delete of the destination does.
     public let deleteRule: DeleteRule

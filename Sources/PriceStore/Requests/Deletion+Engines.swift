@@ -47,7 +47,7 @@ extension EngineDelete {
     }
 }
 
-/// What an engine's survey has found: the facts that it tells, and what the choice of a technique hangs on.
+/// What an engine's survey has found: the facts that it returns, and those that decide the technique.
 @dynamicMemberLookup
 package protocol EngineFindings {
     associatedtype Kind: DeletionTechnique

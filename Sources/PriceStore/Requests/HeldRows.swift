@@ -1,6 +1,6 @@
-/// Rows that no delete may take, whatever names them: a rule, or a cascade from the rows of a rule.
+/// Rows that must not be deleted, neither by a rule nor by a cascade from the rows of a rule.
 ///
-/// A row for which the condition is unknown is held too: what cannot be ruled out stays.
+/// A row for which the condition is unknown is held too.
 public struct HeldRows: Hashable, Sendable {
     /// The hold's name, for messages and counts.
     public let name: String
@@ -43,9 +43,9 @@ extension SurveyRequest {
     /// The condition that ``holds`` add; nil without them.
     package var notHeld: StorePredicate? { holds.isEmpty ? nil : notHeld(by: holds) }
 
-    /// The condition that a row is not held by some holds, nor goes with it a row that is.
+    /// The condition that a row is not held by some holds, and that no row that they hold is deleted with it.
     ///
-    /// - Parameter followsCascades: whether rows are meant that would go with it; false: only the row itself.
+    /// - Parameter followsCascades: whether rows are meant that would be deleted with it; false: only the row itself.
     package func notHeld(by holds: [HeldRows], followsCascades: Bool = true) -> StorePredicate {
         // Rows that arrive after `deny` was checked follow the schema.
         .notHeld(holds, by: followsCascades ? (relationships == .deny ? .asDeclared : relationships) : nil)
@@ -66,7 +66,7 @@ extension Survey {
         package var hold: String
         /// Rows that the rule would delete if there were no hold, and that this one keeps. A row under two holds counts for both.
         package var rowCount: Int
-        /// Those of them that are kept because a row under the hold would go with them.
+        /// Those of them that are kept because a row under the hold would be deleted with them.
         package var relatedCount: Int
 
         /// Makes a count; engines do.

@@ -52,7 +52,7 @@ extension StorePredicate {
         .declaredDate(attribute, before: instant)
     }
 
-    /// The date attribute, in the given format, is wholly before an instant. A stored 0 is no date.
+    /// The date attribute, in the given format, is wholly before an instant. A stored 0 is not a date.
     public static func date(_ attribute: String, _ encoding: DateEncoding, before instant: Instant) -> StorePredicate {
         .date(DateRange(DateAttribute(name: attribute, encoding: encoding), before: instant))
     }

@@ -30,7 +30,7 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case between(String, StoreValue, StoreValue)
     /// The attribute is a text that begins with this one. Texts are compared scalar by scalar, whatever the column's
     /// collation: upper and lower case differ, and no character is a wildcard. Unknown for NULL, false for any other
-    /// value that is no text.
+    /// value that is not text.
     case begins(String, with: String)
     /// The attribute is a text that contains this one; compared as in ``begins(_:with:)``.
     case contains(String, String)
@@ -60,8 +60,8 @@ public indirect enum StorePredicate: Hashable, Sendable {
     case notKept(KeepLast)
     /// The row is not one of the picks that ``Thinning`` keeps.
     case notPicked(Thinning)
-    /// The row is not held, and no row is that a delete of it with this rule of relationships would take by a cascade. Nil:
-    /// rows that would go with it do not matter. Never unknown.
+    /// The row is not held, and neither is a row that a cascade would delete with it under this rule of relationships. Nil:
+    /// rows that would be deleted with it do not matter. Never unknown.
     case notHeld([HeldRows], by: BatchDeleteRequest.RelationshipRule?)
     /// The key of the row is in a range; see ``KeyRange``.
     case key(KeyRange)

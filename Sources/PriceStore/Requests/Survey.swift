@@ -16,7 +16,7 @@ package struct SurveyRequest: Hashable, Sendable {
     package var thinning: Thinning?
     /// What the rows become in the transaction that deletes them; nil: nothing. The filter leaves rows without a price out.
     package var rollup: Rollup?
-    /// Rows that must stay: no row goes that one of these holds, nor one with which such a row would go.
+    /// Rows that must stay: no row is deleted that one of these holds, nor one with which such a row would be deleted.
     package var holds: [HeldRows] = []
     /// What the rules before this one delete, in order: their rows are counted there and not here.
     package var preceding: [BatchDeleteRequest]
@@ -26,7 +26,8 @@ package struct SurveyRequest: Hashable, Sendable {
     package var maxLock = Self.defaultMaxLock
     /// The engine's name of a technique to use, for tests and measurements. Nil: the engine chooses.
     package var technique: String?
-    /// The most rows that the deletion deletes, all parts together; nil: no limit. A method that cannot keep to it is not used.
+    /// The largest number of rows that the deletion deletes, all parts together; nil: no limit. A method that could exceed
+    /// it is not used.
     package var maxRows: Int?
     /// Whether a history of a Core Data store that cannot be continued is left unchanged; see
     /// ``BatchDeleteRequest/ignoresUnknownHistory``.
@@ -107,7 +108,7 @@ package struct Survey: Hashable, Sendable {
         case null
         /// A value of a kind that the format does not have, as text among numbers.
         case wrongType
-        /// A value of the right kind that is no date.
+        /// A value of the right kind that is not a date.
         case notADate
         /// A value that programs use for "no date": 0, Core Data's distant past or future.
         case sentinel
@@ -152,7 +153,7 @@ package struct Survey: Hashable, Sendable {
     package struct Obstacle: Hashable, Sendable {
         /// What makes a relationship an obstacle.
         package enum Objection: Hashable, Sendable {
-            /// The source rows point at rows that would be deleted, and their key, or the request, forbids it.
+            /// The source rows refer to rows that would be deleted, and their key, or the request, forbids it.
             case pointing
             /// The source rows would lose a reference, and a constraint, an index or another reference does not allow
             /// that.
@@ -161,7 +162,7 @@ package struct Survey: Hashable, Sendable {
             case denyRule
             /// The rows at the other end require the row that would be deleted.
             case mandatoryInverse
-            /// The source rows point at rows that would be deleted, and the model has no inverse that would clear it.
+            /// The source rows refer to rows that would be deleted, and the model has no inverse that would clear it.
             case noInverse
             /// The source rows hold numbers that may refer to deleted rows, and the store has no model to decide it.
             case unproven
@@ -252,7 +253,7 @@ package struct Survey: Hashable, Sendable {
     /// Makes an empty survey; engines fill it.
     package init() {}
 
-    /// The rows of a table that go by a cascade.
+    /// The rows of a table that a cascade deletes.
     package func cascadedCount(of table: String) -> Int {
         cascadedCounts[table] ?? cascadedCounts[table.folded] ?? 0
     }

@@ -150,13 +150,13 @@ package protocol RetentionWriter: RetentionReader, StoreWriter {
     /// - Returns: the archive; nil: there is none, because nothing was archived.
     func completeArchive() throws(StoreError) -> ArchiveResult?
 
-    /// Removes an archive that the store itself holds, and nothing that is no part of it.
+    /// Removes an archive that the store itself holds, and nothing that is not part of it.
     func removeArchive(of run: String, in place: String) throws(StoreError)
 
     /// The restoration of what a run deleted.
     ///
-    /// - Throws: ``StoreError`` if the archive is missing, damaged, incomplete and perhaps wrong, not the one that is meant, or of another
-    ///   store; or if the store lacks a table or column of it.
+    /// - Throws: ``StoreError`` if the archive is missing, damaged, incomplete and perhaps wrong, not the one that is meant,
+    ///   or of another store; or if the store lacks a table or column of it.
     func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration
 }
 

@@ -16,8 +16,8 @@ package struct ArchiveFolder {
 
     /// Throws unless archives can be written there, and only this user and root can change them.
     ///
-    /// - Throws: ``StoreError`` of kind `cannotCreate` if it is no folder, of kind `permission` if it is someone else's, others can
-    ///   write it, or this user cannot.
+    /// - Throws: ``StoreError`` of kind `cannotCreate` if it is not a folder, of kind `permission` if it is someone else's,
+    ///   others can write it, or this user cannot.
     package func check() throws(StoreError) {
         var facts = stat()
         guard stat(named, &facts) == 0 else {
@@ -42,7 +42,7 @@ package struct ArchiveFolder {
         }
     }
 
-    /// Whether an archive is at a path as it was recorded; nil: the path is no file's, but the name of a schema.
+    /// Whether an archive is at a path as it was recorded; nil: the path is not a file's, but the name of a schema.
     package static func hasFile(_ path: String) -> Bool? {
         path.hasPrefix("/") ? FilePlace(path).facts?.isRegularFile ?? false : nil
     }
@@ -100,7 +100,7 @@ package struct ArchiveFolder {
         if case .path(let store) = policy.store.address {
             let folders = [FilePlace(store, followsLink: true).folder, FilePlace(store).folder]
             if folders.contains(where: { isSame(as: $0) }) {
-                return "is the folder of the store; name a folder of its own"
+                return "is the folder of the store; use a separate folder"
             }
         }
         for source in policy.pending {
@@ -108,7 +108,7 @@ package struct ArchiveFolder {
             for folder in pattern.searchedFolders {
                 if isSame(as: folder) { return "is a folder of pending files" }
                 if ArchiveFolder(folder).holds(path) { return "is inside the folder of pending files \(folder)" }
-                if holds(folder) { return "holds the folder of pending files \(folder)" }
+                if holds(folder) { return "contains the folder of pending files \(folder)" }
             }
         }
         return nil
@@ -136,9 +136,9 @@ package struct ArchiveFolder {
 
     /// Throws unless there is room for what the archived rules of a plan delete.
     ///
-    /// Copies are written twice: one after the other, and then to their places. So twice their size is needed for a while, or that of
-    /// a few batches more. The size is estimated only if the whole store would not fit twice, because that may read all pages of an
-    /// entity. Rows that triggers delete are not counted before the run.
+    /// Copies are written twice: one after the other, and then to their places. So twice their size is needed for a while,
+    /// or that of a few batches more. The size is estimated only if the whole store would not fit twice, because that may
+    /// read all pages of an entity. Rows that triggers delete are not counted before the run.
     ///
     /// - Throws: ``StoreError`` of kind `inputOutput` if there is not enough room.
     package func requireSpace(for plan: Plan, in reader: any RetentionReader) throws(StoreError) {
@@ -162,7 +162,7 @@ package struct ArchiveFolder {
     /// What a deletion in batches has written once and not yet to its place.
     private static let mostWaitingBytes: Int64 = 64 << 20
 
-    /// The space that the rows of a step take, and those that go with them, in bytes.
+    /// The space that the rows of a step take, and those that are deleted with them, in bytes.
     private static func estimate(_ step: Plan.Step, _ reader: any RetentionReader) throws(StoreError) -> Int64 {
         let entity = step.surveyRequest?.entity ?? step.rule.entity
         var size = try estimate(step.survey.expiredCount, of: entity, reader)
@@ -172,7 +172,7 @@ package struct ArchiveFolder {
         return size
     }
 
-    /// The part of an entity's space that some of its rows take. Tables that are no entities count as the whole store.
+    /// The part of an entity's space that some of its rows take. Tables that are not entities count as the whole store.
     private static func estimate(_ count: Int, of entity: String, _ reader: any RetentionReader) throws(StoreError)
         -> Int64
     {

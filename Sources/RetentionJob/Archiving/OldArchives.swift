@@ -22,7 +22,7 @@ package struct RecordedRun: Hashable, Sendable {
 struct OldArchive {
     /// What messages call it.
     var name: String
-    /// Removes it, and tells why it could not be removed, as a sentence; nil: it is removed.
+    /// Removes it, and returns why it could not be removed, as a sentence; nil: it is removed.
     var remove: () -> String?
 }
 
@@ -32,7 +32,7 @@ package struct ArchiveAge: Sendable {
     private let zone: CalendarZone
 
     /// - Parameters:
-    ///   - keep: how long after the end of its run an archive is kept; nil: for ever.
+    ///   - keep: how long after the end of its run an archive is kept; nil: forever.
     ///   - zone: the zone of that age.
     package init(keep: MaxAge?, zone: CalendarZone) {
         self.keep = keep
@@ -41,7 +41,7 @@ package struct ArchiveAge: Sendable {
 
     /// Whether the time of a run's archive is over.
     ///
-    /// It counts from the recorded end of the run; if none is recorded, from its start, which its identifier tells. The archive
+    /// It counts from the recorded end of the run; if none is recorded, from its start, which its identifier contains. The archive
     /// is kept until the date that its run recorded, even if it would be kept for less time now. Without a record that date is
     /// not known: the run may be of another ledger.
     func isPast(_ run: String, _ record: RecordedRun?, now: Instant) -> Bool {
@@ -146,7 +146,7 @@ package struct OldArchives {
             // A file that no run of this store is known to have made is someone else's.
             if isKnown {
                 findings.warnings.append(
-                    "\(path) cannot be read, and stays: \((error as? StoreError)?.message ?? "\(error)")")
+                    "\(path) cannot be read and is not removed: \((error as? StoreError)?.message ?? "\(error)")")
             }
             return
         }
@@ -158,13 +158,13 @@ package struct OldArchives {
         }
         if !isComplete {
             findings.warnings.append(
-                "\(path) is not complete, because its run did not end by itself: it has copies of rows that the run deleted, "
+                "\(path) is not complete, because its run did not end normally: it has copies of rows that the run deleted, "
                     + "and perhaps of some that it did not; "
-                    + (isPast ? "it is removed now" : "undo restores it until its time is over"))
+                    + (isPast ? "it is removed now" : "it can be undone until archive.keep is over"))
         }
     }
 
-    /// Whether a file is a complete archive of a run of this store; nil: it is no archive, or of another run or store.
+    /// Whether a file is a complete archive of a run of this store; nil: it is not an archive, or of another run or store.
     private func isComplete(_ run: String, _ path: String) throws -> Bool? {
         let reader = try open(path)
         guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }

@@ -50,7 +50,7 @@ struct FormatJudge {
         }
     }
 
-    /// Whether nearly all values are consecutive whole numbers, as those of a counter. Days that are written as numbers
+    /// Whether nearly all values are consecutive whole numbers, like those of a counter. Days that are written as numbers
     /// jump at the end of a month.
     private var isDense: Bool {
         let numbers = values.compactMap { value -> Int64? in
@@ -132,7 +132,7 @@ struct FormatJudge {
         if best.encoding != .iso8601, best.plausibleCount < 3 {
             parts.append("there are too few different values to be sure")
         }
-        if best.encoding != .iso8601, isDense { parts.append("they are consecutive numbers, as those of a counter") }
+        if best.encoding != .iso8601, isDense { parts.append("they are consecutive numbers, like those of a counter") }
         if best.encoding == .unixNanoseconds, !areRoundNanoseconds {
             parts.append("identifiers that begin with a time look the same")
         }
@@ -172,7 +172,7 @@ extension DateRecognition {
         let speaks = "its \(hint) suggests a date, but "
         guard let first = values.first else { return speaks + "it has no values" }
         guard !regular.isEmpty else {
-            return speaks + "its only values stand for no date, such as \(SafeText.example(first))"
+            return speaks + "its only values are placeholders for no date, such as \(SafeText.example(first))"
         }
         var forms: [(form: String, count: Int, example: StoreValue)] = []
         for value in regular {

@@ -33,7 +33,7 @@ package struct UndeclaredReference: Hashable, Sendable {
                 let values = try reader.sample(entity: source.name, attribute: attribute.name, limit: 30)
                     .filter { !FormatReading.isFiller($0) }
                 guard !values.isEmpty else { continue }
-                // A server may not compare the two types: then it is no reference.
+                // A server may not compare the two types: then it is not a reference.
                 guard
                     let known = try? reader.count(
                         StoreFetchRequest(entity: destination.name, predicate: .isIn(key.name, values))),

@@ -7,7 +7,7 @@ package enum FileHash {
     /// Reads a file to its end.
     ///
     /// - Returns: 64 lower-case hexadecimal digits.
-    /// - Throws: ``StoreError`` of kind `inputOutput` if it cannot be read, or is no regular file. A link is not followed.
+    /// - Throws: ``StoreError`` of kind `inputOutput` if it cannot be read, or is not a regular file. A link is not followed.
     package static func sha256(ofFile path: String) throws(StoreError) -> String {
         let descriptor = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
         guard descriptor >= 0 else { throw failure(path, errno) }

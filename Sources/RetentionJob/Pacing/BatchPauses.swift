@@ -8,7 +8,7 @@ struct BatchPauses {
     var sleep: (Duration) -> Void
     /// Whether another batch may begin.
     var mayContinue: () -> Bool
-    /// Told why the store itself asks to wait, whenever it does.
+    /// Called with the reason whenever the store asks to wait.
     var didBeginWaiting: (String) -> Void = { _ in }
 
     /// Waits for a time.

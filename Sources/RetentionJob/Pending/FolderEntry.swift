@@ -9,7 +9,7 @@ enum FolderEntry {
         defer { close(descriptor) }
         // Some network file systems cannot sync a folder and say EINVAL; they write entries at once.
         guard fsync(descriptor) == 0 || errno == EINVAL else {
-            throw StoreError(file: folder, "cannot be brought to disk", errno)
+            throw StoreError(file: folder, "cannot be synced to disk", errno)
         }
     }
 
@@ -76,7 +76,7 @@ enum FolderEntry {
         return true
     }
 
-    /// Opens a folder that is no symbolic link.
+    /// Opens a folder that is not a symbolic link.
     private static func openFolder(_ folder: String) throws(StoreError) -> Int32 {
         let descriptor = open(folder, O_RDONLY | O_DIRECTORY | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { throw StoreError(file: folder, "cannot be opened as a folder", errno) }

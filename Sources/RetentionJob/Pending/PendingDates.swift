@@ -46,7 +46,7 @@ struct PendingDates {
 
     /// A date of a pending file as the store is to hold it. NULL and an empty text are NULL.
     ///
-    /// - Throws: ``BadLine`` if the value is no date.
+    /// - Throws: ``BadLine`` if the value is not a date.
     func value(_ value: StoreValue, in encoding: DateEncoding, attribute: String) throws(BadLine) -> StoreValue {
         let stored: StoreValue
         switch (value, encoding) {

@@ -59,8 +59,8 @@ extension PendingFolder {
             return [
                 Diagnostic(
                     at: mark,
-                    "no rule is about '\(entity.name)', so nothing says how its dates are written; add a rule with its "
-                        + "date_attribute and date_format (enabled: false will do)")
+                    "no rule has the entity '\(entity.name)', so the format of its dates is unknown; add a rule with its "
+                        + "date_attribute and date_format (enabled: false is enough)")
             ]
         }
         return formats.filter { $0.encodings.count > 1 }.map { format in

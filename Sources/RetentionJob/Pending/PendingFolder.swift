@@ -48,7 +48,7 @@ package struct PendingFolder {
     ) throws -> RunReport.Pending {
         guard !sources.isEmpty else { return RunReport.Pending() }
         let pauses = BatchPauses(uptime: uptime, sleep: sleep, mayContinue: mayContinue) { reason in
-            logger.notice("store asks to wait", metadata: ["reason": "\(reason)"])
+            logger.notice("batches delayed", metadata: ["reason": "\(reason)"])
         }
         let step = PendingStep(
             inserter: inserter, now: now, dates: dates, pauses: pauses, logger: logger, note: note)

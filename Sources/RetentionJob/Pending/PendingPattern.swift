@@ -98,7 +98,7 @@ package struct PendingPattern {
         var found = [(real: realRoot, shown: root)]
         for part in parts.dropLast() {
             guard part != ".." else {
-                problems.append("\(parts.joined(separator: "/")): refusing to go up by '..' behind a wildcard")
+                problems.append("\(parts.joined(separator: "/")): '..' after a wildcard is not allowed")
                 return []
             }
             found = found.flatMap { parent in
@@ -121,7 +121,7 @@ package struct PendingPattern {
         return found.filter { !$0.real.hasSuffix("/" + PendingFile.doneFolder) }
     }
 
-    /// Names that are other programs' unfinished work, this program's own files, and databases are no pending files.
+    /// Names that are other programs' unfinished work, this program's own files, and databases are not pending files.
     private func canBeTaken(_ name: String, in folder: String) -> Bool {
         let endings = [
             ".part", ".tmp", PendingFile.rejectedEnding, ".sqlite", ".sqlite3", ".db", "-wal", "-shm", "-journal",

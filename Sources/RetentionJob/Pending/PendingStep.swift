@@ -205,7 +205,7 @@ final class PendingStep {
             let entries = old.filter { $0.parts.folder == done && pattern.matches(takenName: $0.parts.name) }
             guard !entries.isEmpty else { continue }
             for entry in entries where try FolderEntry.delete(entry, from: done) {
-                logger.info("taken file deleted", metadata: ["file": "\(entry.path)"])
+                logger.info("imported file deleted", metadata: ["file": "\(entry.path)"])
             }
             try FolderEntry.sync(done)
             // What is not there any more, or is another file by now, is not ours to delete.

@@ -240,7 +240,7 @@ package struct LateRows: Sendable {
         let kept = former.keptCount == 0 ? 0 : try former.keptCount(request, entity, reader)
         let released = max(0, former.keptCount - kept)
         rowCount = max(0, found.expiredCount - released)
-        // Which of the related rows go with released rows is not known.
+        // Which of the related rows are deleted with released rows is not known.
         if rowCount > 0, released == 0 { rowCount += found.cascadedCount }
         (oldest, newest) = (found.oldest, found.newestExpired)
         guard rowCount > 0 else { return }

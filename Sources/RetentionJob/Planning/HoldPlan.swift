@@ -3,7 +3,7 @@ package import RetentionPolicy
 
 /// What the holds of a policy are in a store: which of them keep rows, and which cannot be evaluated.
 package struct HoldPlan: Sendable {
-    /// A hold that keeps rows, as the engine is told.
+    /// A hold that keeps rows, as the engine gets it.
     package struct InForce: Sendable {
         package var hold: Hold
         package var rows: HeldRows
@@ -181,7 +181,7 @@ package struct HoldPlan: Sendable {
         return nil
     }
 
-    /// The holds that may keep rows which a rule deletes, or which its deletes take along.
+    /// The holds that may keep rows which a rule deletes, or which are deleted with them.
     ///
     /// - Parameter hasTriggers: whether the store's own triggers fire, which may delete rows of any entity.
     package func holds(

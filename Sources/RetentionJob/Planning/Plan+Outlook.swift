@@ -13,7 +13,8 @@ extension Plan {
             request.keepRows(of: step.rule, asOf: asOf)
             return request
         }
-        // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the counts.
+        // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the
+        // counts.
         let related = steps.enumerated().filter {
             $1.surveyRequest?.entity == request.entity && !request.filter.isDisjoint(from: $1.rule.filter)
         }
@@ -51,7 +52,7 @@ extension Plan.Step {
             return limit > 0 ? try reader.fetch(rows, attributes: sample.columns) : []
         }
         sample.oldest = try rows(request.expired, count)
-        // Rows of one date are in the order of their keys: only a place in the same order tells them apart.
+        // Rows of one date are in the order of their keys: only a place in the same order distinguishes them.
         let left = min(count, survey.expiredCount - sample.oldest.count)
         sample.newest = try rows(request.expired, from: survey.expiredCount - left, left)
         let stays = StorePredicate.date(DateRange(request.date)) && request.filter

@@ -66,7 +66,7 @@ package struct Plan: Sendable {
         /// The request for the deletion; nil unless the step is planned.
         package var request: SurveyRequest? { disposition == .planned ? surveyRequest : nil }
 
-        /// Whether nothing but the date and `where` decides which rows expire: the oldest one is the first to go.
+        /// Whether nothing but the date and `where` decides which rows expire: the oldest one is the first to delete.
         package var isByDateAlone: Bool { rule.keepLast == nil && rule.thin == nil && survey.heldCount == 0 }
 
         /// The rule's delete as one request; nil unless the step is planned.

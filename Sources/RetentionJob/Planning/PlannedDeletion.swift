@@ -84,7 +84,7 @@ final class PlannedDeletion: Deletion {
         // The range leads to the rows, and would include others.
         let only = StorePredicate.key(KeyRange(after: place, through: next.last?.key)) && .objectIDs(next)
         var part = try deletion.deleteNext(DeletionBounds(rows: next.count, only: only))
-        // Otherwise only rows that go with these are gone.
+        // Otherwise only rows that are deleted with these are gone.
         if !part.hasMore {
             rows = rows.dropFirst(next.count)
             place = next.last?.key

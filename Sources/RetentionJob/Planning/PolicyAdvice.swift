@@ -35,7 +35,7 @@ package enum PolicyAdvice {
         }
     }
 
-    /// Whether two names mean one entity: on a server letter case tells tables apart.
+    /// Whether two names mean one entity: on a server letter case distinguishes tables.
     private static func isSame(_ a: String, _ b: String, _ policy: Policy) -> Bool {
         if case .url = policy.store.address { return a == b }
         return a.folded == b.folded

@@ -15,7 +15,7 @@ extension Refusals {
             reason += ", and \(Figures.count(survey.obstacles.count - 1, "other relationship")) too"
         }
         if rule.relationships == .deny {
-            return refusal(.relationshipDenied, reason + ", which relationships: deny forbids")
+            return refusal(.relationshipDenied, reason + ", and relationships: deny does not allow that")
         }
         if rule.relationships == .nullify {
             return Refusal(
@@ -92,7 +92,7 @@ extension Refusals {
         case .denyRule where rule.relationships == .deny && relationship.deleteRule != .restrict:
             return refusal(
                 .relationshipDenied,
-                "\(ends) are at the other end of \(name), which relationships: deny forbids" + more)
+                "\(ends) are at the other end of \(name), and relationships: deny does not allow that" + more)
         case .denyRule:
             return Refusal(
                 .relationshipDenied,
@@ -105,17 +105,18 @@ extension Refusals {
             return Refusal(
                 .relationshipDenied,
                 reason: begin(
-                    "\(ends) must keep what \(name) leads back from: its inverse "
-                        + "\(relationship.destinationAttributes.joined(separator: ", ")) is mandatory" + more),
-                wayPast: "this cannot be accepted, because the store would break its own model; delete those rows "
+                    "\(ends) must keep a reference to rows that would be deleted: "
+                        + "\(relationship.destinationAttributes.joined(separator: ", ")), the inverse of \(name), is mandatory"
+                        + more),
+                wayPast: "this cannot be accepted, because the rows would violate the model of the store; delete them "
                     + "first, with a rule for \(relationship.destination) before this one, or use `relationships: cascade`",
                 isAcceptable: false)
         case .unproven:
             return Refusal(
                 .relationshipDenied,
                 reason: begin(
-                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may refer to rows that would be deleted, and without a "
-                        + "model it is unknown" + more),
+                    "\(Figures.count(obstacle.rowCount, "row")) of \(name) may refer to rows that would be deleted; without a "
+                        + "model this is unknown" + more),
                 wayPast: "this cannot be accepted; give the model's .mom file as `store: { path:, model: }`",
                 isAcceptable: false)
         case .noInverse:

@@ -91,7 +91,7 @@ package struct Refusals {
         return refusal(
             .historyTracking,
             "the store keeps a history that other programs follow, and this version cannot continue it: \(reason). If it is "
-                + "accepted, those programs do not learn of the deletes")
+                + "accepted, those programs do not see the deletes")
     }
 
     private func rollupIncomplete() -> Refusal? {
@@ -122,7 +122,7 @@ package struct Refusals {
             ?? ""
         return Refusal(
             .policyWidened, reason: begin("the policy is wider\(past): \(widened.text); \(widened.rowText)"),
-            wayPast: "if that is meant, pass --accept policy_widened once; otherwise correct the policy")
+            wayPast: "if this is intended, pass --accept policy_widened once; otherwise correct the policy")
     }
 
     private func rowsCameBack() -> Refusal? {
@@ -214,7 +214,7 @@ package struct Refusals {
                 + "clock, \(clock.toSecond.rfc3339). Are date_format and the clock right?")
     }
 
-    /// Only what cannot be read in the format counts: NULL, sentinels and dates out of bounds are no sign of a mixture.
+    /// Only what cannot be read in the format counts: NULL, sentinels and dates out of bounds are not a sign of a mixture.
     private func mixedFormats() -> Refusal? {
         guard let rowCount = survey.rowCount else { return nil }
         let bad = survey.unreadable.reduce(0) {

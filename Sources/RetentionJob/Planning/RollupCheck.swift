@@ -130,7 +130,7 @@ struct RollupCheck {
 
     private mutating func checkTarget(_ target: Entity) {
         guard target.kind == .table, target.model == nil else {
-            let kind = target.model != nil ? "an entity of a Core Data model" : "no table"
+            let kind = target.model != nil ? "an entity of a Core Data model" : "not a table"
             return report("rollup.into", "\(target.name) is \(kind), and candles are written to plain tables")
         }
         guard let wanted = rollup.table(for: entity) else { return }

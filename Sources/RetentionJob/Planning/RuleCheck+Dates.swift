@@ -35,7 +35,7 @@ extension RuleCheck {
                     + recognition.reason))
     }
 
-    /// Tells of rows that would point at nothing, since their reference is not declared.
+    /// Reports rows whose undeclared reference would refer to no row.
     mutating func reportReferences(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         guard entity.model == nil else { return }
         var entities: [Entity] = []

@@ -57,7 +57,7 @@ struct RuleCheck {
             diagnostics.append(
                 Diagnostic(
                     at: rule.marks.value("date_format"),
-                    "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) is none of them: set the "
+                    "'native' is for the date types of PostgreSQL, and \(entity.name).\(attribute.name) has another type: set the "
                         + "format of its values"))
             return
         }
@@ -78,7 +78,7 @@ struct RuleCheck {
                 StoreCheck.refusalPhrase + "(unsupported_schema): \(reason)"))
     }
 
-    /// A group that the key tells apart has one row, which is kept.
+    /// A group that the key identifies has one row, which is kept.
     private mutating func checkGroups(_ key: String, _ names: [String], _ entity: Entity) {
         let mark = rule.marks.value("\(key).per")
         for name in names where entity.attribute(named: name) == nil { complain(name, entity, at: mark) }
@@ -100,9 +100,9 @@ struct RuleCheck {
     private mutating func complainOfMissingFormat(_ entity: Entity, _ attribute: Attribute) throws(StoreError) {
         let samples = try reader.sample(entity: entity.name, attribute: attribute.name, limit: 50)
         let values = samples.filter { !$0.isNull }
-        var message = "'date_format' is missing, and the store does not say how \(attribute.name) is to be read; "
+        var message = "'date_format' is missing, and the store does not declare the format of \(attribute.name); "
         if values.isEmpty {
-            message += "it has no values that would show it; add a line such as date_format: unix_seconds"
+            message += "it has no values that show the format; add a line such as date_format: unix_seconds"
         } else {
             message += "its values look like \(values.prefix(3).map { SafeText.example($0) }.joined(separator: ", "))"
             let found = DateRecognition(attribute, samples: values, clock: clock)

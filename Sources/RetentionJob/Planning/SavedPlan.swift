@@ -197,7 +197,8 @@ extension Plan {
             guard try pages.areFound(page, reader) else {
                 throw StoreError(
                     .unsupported, store: reader.name,
-                    message: "a plan cannot hold keys of \(request.entity): its rows cannot be found again by them")
+                    message:
+                        "a plan cannot hold keys of \(request.entity): its rows cannot be found again by their keys")
             }
             digest.add(page)
         }
@@ -242,7 +243,7 @@ extension Plan {
                     reason: "refusing to delete from \(now.entity): the rows differ from the plan, which has "
                         + "\(Figures.count(before.keys.count ?? 0, "row")): "
                         + (difference.isEmpty
-                            ? "its digest is not that of its keys" : difference.joined(separator: ", ")),
+                            ? "its digest does not match its keys" : difference.joined(separator: ", ")),
                     wayPast: "this cannot be accepted; make a new plan and have it reviewed", isAcceptable: false)
             )
         }

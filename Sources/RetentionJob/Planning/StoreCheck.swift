@@ -72,7 +72,7 @@ package enum StoreCheck {
                 return lost.map {
                     Diagnostic(
                         .warning, at: rule.marks.value("entity"),
-                        "rows of \($0) that go with rows of \(source.name) become no candles, although the rule "
+                        "rows of \($0) that are deleted with rows of \(source.name) do not become candles, although the rule "
                             + "'\(maker.name)' makes candles")
                 }
             }

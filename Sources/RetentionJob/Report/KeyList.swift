@@ -109,7 +109,7 @@ extension [[UInt8]] {
 }
 
 extension Array {
-    /// The first place of an element for which a condition holds; it holds for all behind it.
+    /// The first place of an element for which a condition holds; it holds for all after it.
     fileprivate func firstPlace(where holds: (Element) -> Bool) -> Int {
         var (low, high) = (0, count)
         while low < high {

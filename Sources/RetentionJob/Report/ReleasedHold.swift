@@ -9,13 +9,13 @@ package struct ReleasedHold: Hashable, Sendable {
         self.rowCount = rowCount
     }
 
-    /// What the operator is told, without a full stop.
+    /// The message for the operator, without a full stop.
     package var text: String {
         let kept =
             rowCount.map { "\(Figures.count($0, "expired row")) that it kept \($0 == 1 ? "is" : "are") no longer held" }
             ?? "how many rows it releases cannot be counted any more"
         return
-            "the hold '\(name)', which was in force in the last run on this store, is not in this policy, changed or over: "
-            + kept
+            "the hold '\(name)', which was in force in the last run on this store, was removed from the policy, narrowed or has "
+            + "ended: \(kept)"
     }
 }

@@ -42,7 +42,7 @@ package struct RunReport: Sendable {
         package var sha256: String?
         /// Whether it was checked and brought to disk at the end of the run.
         package var isComplete: Bool
-        /// Until when it is kept; nil: for ever, or not known yet.
+        /// Until when it is kept; nil: forever, or not known yet.
         package var until: Instant?
 
         package init(
@@ -222,7 +222,7 @@ package struct RunReport: Sendable {
     package var rules: [RuleReport] = []
     /// The archive of the run; nil: there is none.
     package var archive: Archive?
-    /// What was restored; nil: it is no undo.
+    /// What was restored; nil: it is not an undo.
     package var undo: Undo?
     /// The holds of the policy, in file order; empty until the store was looked at.
     package var holds: [HoldReport] = []
@@ -239,7 +239,7 @@ package struct RunReport: Sendable {
     package var storeSizeBytes: Int64?
     /// The hash of the last link of the ledger's chain after the run was recorded; nil: it was not.
     package var ledgerHash: String?
-    /// Things that the operator should know and that are no error: no room for a vacuum, and the like.
+    /// Things that the operator should know and that are not errors: no room for a vacuum, and the like.
     package var warnings: [String] = []
     /// The error that ended the run early; nil: none.
     package var failure: String?

@@ -111,9 +111,9 @@ extension Run {
         let records = try recorder.recordedRuns(found.map(\.run))
         let expired = found.filter { age.isPast($0.run, records[$0.run], now: report.finished) }
         let warnings = found.filter { !$0.isComplete }.map { archive in
-            "the archive of run \(archive.run) in \(place) is not complete, because its run did not end by itself: it has "
+            "the archive of run \(archive.run) in \(place) is not complete, because its run did not end normally: it has "
                 + "copies of exactly the rows that the run deleted, and can be undone; "
-                + (expired.contains(archive) ? "it is removed now" : "it stays until its time is over")
+                + (expired.contains(archive) ? "it is removed now" : "it is kept until archive.keep is over")
         }
         return (
             expired.map { archive in

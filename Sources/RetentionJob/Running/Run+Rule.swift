@@ -75,7 +75,7 @@ extension Run {
                 }
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
-                if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
+                if let reason = try writer.boundSideFiles() { warn("WAL grows", reason) }
             case .pause(let length):
                 pauses.wait(length)
                 loop.didPause()
@@ -109,7 +109,7 @@ extension Run {
         BatchPauses(uptime: setup.uptime, sleep: setup.sleep, mayContinue: { self.mayContinue }) { reason in
             guard !self.isWaitReported else { return }
             self.isWaitReported = true
-            self.logger.notice("store asks to wait", metadata: ["reason": "\(reason)"])
+            self.logger.notice("batches delayed", metadata: ["reason": "\(reason)"])
         }
     }
 
@@ -137,8 +137,8 @@ extension Run {
             report.rules[index].outcome = .completed
             warn(
                 "rows arrived during the run",
-                "\(report.rules[index].name) has deleted as many rows as it may; \(Figures.count(residue, "row")) that arrived "
-                    + "meanwhile are left to the next run")
+                "\(report.rules[index].name) has reached its limit of deleted rows; \(Figures.count(residue, "row")) that arrived "
+                    + "meanwhile are left for the next run")
         case .interrupted:
             report.rules[index].outcome = .interrupted
             report.rules[index].message = "\(reasonToStop); \(Figures.count(residue, "expired row")) are left"
@@ -189,15 +189,15 @@ extension Run {
             }
             guard !takers.isEmpty else { continue }
             warn(
-                "rows taken by triggers",
+                "rows deleted by triggers",
                 "\(rule.name) deleted \(Figures.grouped(rule.deleted)) of \(Figures.count(rule.expired, "expired row")); "
                     + "triggers deleted others of \(rule.entity) while these rules ran: "
                     + takers.joined(separator: ", "))
         }
     }
 
-    /// Counts the rows of a refused or failed rule again if a later rule of the same entity has deleted some: the residue is what is
-    /// there at the end.
+    /// Counts the rows of a refused or failed rule again if a later rule of the same entity has deleted some: the residue is
+    /// what is there at the end.
     func recountRefused(_ plan: Plan) {
         guard !isOver else { return }
         for (index, step) in plan.steps.enumerated() where report.rules[index].residue > 0 {

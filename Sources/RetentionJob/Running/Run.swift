@@ -159,7 +159,7 @@ package final class Run {
         status.note(report)
         report.exitCode = status.exitCode
         report.finished = setup.clock()
-        // A size that cannot be read is no reason to fail.
+        // A size that cannot be read is not a reason to fail.
         if !isOver { measure() }
         noteArchiveEnd()
         let old = findOldArchives()
@@ -215,11 +215,11 @@ package final class Run {
 
     /// Why no batch may begin, for people.
     var reasonToStop: String {
-        if isOver { return "the run ended before" }
+        if isOver { return "the run ended before this rule was completed" }
         if let number = signal() {
             return "stopped by \(number == 2 ? "SIGINT" : number == 15 ? "SIGTERM" : "a signal")"
         }
-        return "the time budget was spent"
+        return "the time budget ended"
     }
 
     /// Ends the run with the error, and says what is committed.

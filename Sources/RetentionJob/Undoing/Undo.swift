@@ -37,12 +37,12 @@ package final class Undo {
             archive.isComplete || !isFile
                 ? []
                 : [
-                    "archive not complete: run \(run) did not end by itself, so no SHA-256 of its archive is recorded; "
-                        + "rows of it that the run had not deleted yet are in the store and count as present"
+                    "archive not complete: run \(run) did not end normally, so no SHA-256 of its archive is recorded; "
+                        + "archived rows that the run had not deleted yet are in the store and count as present"
                 ]
         }
 
-        /// Throws unless the archive's file is the one that was recorded. What is no file is left to the engine to name.
+        /// Throws unless the archive's file is the one that was recorded. What is not a file is left to the engine to name.
         fileprivate func verify() throws(StoreError) {
             guard isFile else { return }
             guard archive.isComplete else {
@@ -192,7 +192,7 @@ package final class Undo {
             note(part)
             setup.observer?.runDidDelete(
                 deletedCount: undo.restoredCount + undo.presentCount + undo.skippedCount, expiredCount: archivedCount)
-            if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
+            if let reason = try writer.boundSideFiles() { warn("WAL grows", reason) }
             guard part.hasMore else { break }
             // If this fails, others are assumed to use the store.
             if let pause = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
@@ -238,7 +238,7 @@ package final class Undo {
     private func noteInterruption() {
         undo.isInterrupted = true
         if let number = signal() { status.signal = number } else { status.isBudgetSpent = true }
-        warn("undo stopped", "rows are left to restore; run the same undo again, and it continues")
+        warn("undo stopped", "some rows are not restored yet; run the same undo again to continue")
     }
 
     /// Records the undo. If that fails, the restored rows stay, and the exit status shows it.

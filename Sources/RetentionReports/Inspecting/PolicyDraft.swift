@@ -160,7 +160,7 @@ package struct PolicyDraft {
         let group = named(["symbol", "ticker", "isin", "instrument", "pair"])
         let per = group.map { "per: [\(scalar($0.name))], " } ?? ""
         var lines = [
-            "    # Fewer rows beyond max_age, instead of none: one an hour, then one a day, then one a month. See docs/tiers.md.",
+            "    # Keep fewer rows beyond max_age, instead of none: one an hour, then one a day, then one a month. See docs/tiers.md.",
             "    # thin: { \(per)hourly: 2y, daily: 10y, monthly: forever }",
         ]
         let price = named(["price", "close", "last", "rate", "bid"])

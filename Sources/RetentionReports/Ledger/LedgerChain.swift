@@ -96,7 +96,8 @@ struct LedgerChain {
         values["kind"] = .text(kind.rawValue)
         values["hash"] = .text(hash(after: last?.hash ?? origin, link: values, record: record))
         if case .rejected(let reason) = try writer.insert(entity: entityName, values: values, onConflict: .fail) {
-            throw StoreError(.inputOutput, store: writer.name, message: "the ledger did not take a link: \(reason)")
+            throw StoreError(
+                .inputOutput, store: writer.name, message: "a link could not be added to the ledger: \(reason)")
         }
     }
 

@@ -164,8 +164,8 @@ package struct LedgerHistory {
             })
     }
 
-    /// The number of the first run up to another one that an undo needs which still holds rules: the undo itself, or the run that it
-    /// undid. An undo holds rules until a run has accepted all of them, or no run that stays has used one of its policies.
+    /// The number of the first run up to another one that an undo needs which still holds rules: the undo itself, or the run
+    /// that it undid. An undo holds rules until a run has accepted all of them, or no remaining run has used one of its policies.
     ///
     /// - Returns: nil: no such undo.
     func firstHolding(through number: Int64) throws -> Int64? {
@@ -202,7 +202,7 @@ package struct LedgerHistory {
         try LedgerChain.links(in: reader, ascending: false, limit: 1).first?.hash
     }
 
-    /// Whether the chain has a link of this hash, or begins behind it: then every later record is still there.
+    /// Whether the chain has a link of this hash, or begins after it: then every later record is still there.
     package func hasLink(_ hash: String) throws -> Bool {
         let isLink = StorePredicate.compare("hash", .equal, .text(hash)) || .compare("base_hash", .equal, .text(hash))
         return try !LedgerChain.links(in: reader, where: isLink, limit: 1).isEmpty

@@ -191,7 +191,7 @@ enum LedgerRow {
             isComplete: row.int("archive_complete") == 1, until: row.instant("archive_until"))
     }
 
-    /// What an undo restored; nil: the run is none. Of one that has not ended the tables are not known.
+    /// What an undo restored; nil: the run is not an undo. If it has not ended, the tables are unknown.
     private static func undo(_ row: [String: StoreValue]) -> RunReport.Undo? {
         row.string("undoes").map { run in
             RunReport.Undo(

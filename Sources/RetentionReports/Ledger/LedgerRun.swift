@@ -60,7 +60,7 @@ extension LedgerRun {
         }
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
-        guard archive.isComplete else { return "possible, as far as the archive goes: it is not complete" }
+        guard archive.isComplete else { return "possible in part: the archive is not complete" }
         let until = archive.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
         let rest =
             archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""

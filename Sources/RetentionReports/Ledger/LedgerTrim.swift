@@ -6,7 +6,7 @@ import RetentionPolicy
 struct LedgerTrim {
     let writer: any StoreWriter
 
-    /// So many of the newest runs always stay: a clock that jumped ahead must not empty the ledger.
+    /// The number of newest runs that are always kept: a clock that jumped ahead must not empty the ledger.
     static let fewestRuns = 100
 
     /// Deletes the records of runs that began before an instant, their rules and their links, in one transaction.

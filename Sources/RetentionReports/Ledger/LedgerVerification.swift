@@ -146,7 +146,7 @@ package struct LedgerVerification: Hashable, Sendable {
                 LedgerChain.hash(after: previous, link: moved.values, record: record) == moved.hash
             {
                 return fault(
-                    .reordered, "links \(link.position) and \(link.position &+ 1) are not in their order")
+                    .reordered, "links \(link.position) and \(link.position &+ 1) are out of order")
             }
         }
         let what = link.run.flatMap(records.name) ?? "the delete of old records"

@@ -45,7 +45,7 @@ package final class RunLedger: RunRecorder {
             } catch  where error.kind == .permission || error.kind == .missing {
                 throw StoreError(
                     .cannotCreate, store: writer.name, message: "the ledger cannot be created: \(error.message)",
-                    engineCode: error.engineCode, hint: "give `ledger` a path that can be written, or `none`")
+                    engineCode: error.engineCode, hint: "set `ledger` to a writable path or to `none`")
             }
         }
     }
@@ -98,7 +98,7 @@ package final class RunLedger: RunRecorder {
         let (next, isTooLarge) = number.addingReportingOverflow(1)
         guard !isTooLarge else {
             throw StoreError(
-                .inputOutput, store: writer.name, message: "the ledger has used up its numbers: someone has changed it",
+                .inputOutput, store: writer.name, message: "the ledger has no numbers left: someone has changed it",
                 hint: "see what `retention log --verify` says; move the file away to start a new one")
         }
         return next
@@ -167,7 +167,8 @@ package final class RunLedger: RunRecorder {
 
     private func insert(_ entity: String, _ values: [String: StoreValue]) throws {
         if case .rejected(let reason) = try writer.insert(entity: entity, values: values, onConflict: .fail) {
-            throw StoreError(.inputOutput, store: writer.name, message: "the ledger did not take a record: \(reason)")
+            throw StoreError(
+                .inputOutput, store: writer.name, message: "a record could not be added to the ledger: \(reason)")
         }
     }
 }

@@ -108,7 +108,7 @@ package struct ReviewPage {
             } else if verification.head == nil {
                 facts.append(("Ledger", "empty", "no run is recorded yet", "plain"))
             } else {
-                facts.append(("Ledger", "whole", Figures.count(verification.runCount, "run") + " verified", "good"))
+                facts.append(("Ledger", "intact", Figures.count(verification.runCount, "run") + " verified", "good"))
             }
         }
         let items = facts.map { fact in

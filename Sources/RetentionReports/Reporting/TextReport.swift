@@ -12,7 +12,7 @@ extension RunReport.Archive {
         guard isComplete else {
             return parts.joined(separator: ", ") + "; it is not complete, and undo restores what is in it"
         }
-        parts.append(until.map { "kept until \(Figures.instant($0.toSecond))" } ?? "kept for ever")
+        parts.append(until.map { "kept until \(Figures.instant($0.toSecond))" } ?? "kept forever")
         return parts.joined(separator: ", ")
     }
 }

@@ -118,8 +118,8 @@ final class ArchiveFile {
         throw StoreError(
             .replaced, store: path,
             message: now[0] != numbers[0]
-                ? "the archive was moved, removed or replaced while the run was at work"
-                : "the archive was damaged while the run was at work: another program has changed \(path)-wal",
+                ? "the archive was moved, removed or replaced during the run"
+                : "the archive was damaged during the run: another program has changed \(path)-wal",
             hint: "nothing more is deleted; rows that were deleted before are in the file that was there: put it back, "
                 + "with its -wal file")
     }
@@ -149,9 +149,11 @@ final class ArchiveFile {
             }
             let mode = try String.fetchOne(db, sql: "PRAGMA journal_mode = DELETE")
             guard mode == "delete" else {
-                throw StoreError(.inputOutput, store: path, message: "the archive's WAL cannot be moved into it")
+                throw StoreError(
+                    .inputOutput, store: path, message: "the archive's WAL cannot be moved into the archive")
             }
-            // Only now is the file whole by itself. The lock is given up, or the journal would stay beside it for a while.
+            // Only now is the file complete without its WAL. The lock is released; otherwise the journal would remain for
+            // some time.
             try db.execute(sql: "PRAGMA locking_mode = NORMAL")
             try db.execute(sql: "PRAGMA synchronous = EXTRA")
             try db.execute(sql: "UPDATE retention_archive SET value = '1' WHERE name = 'complete'")
@@ -162,7 +164,7 @@ final class ArchiveFile {
         return StoreFile.sizeBytes(of: path)
     }
 
-    /// Makes a file whole by itself that a killed run has left with a journal or a WAL.
+    /// Completes a file that a killed run has left with a journal or a WAL.
     static func recover(_ path: String) throws(StoreError) {
         do {
             var configuration = Configuration()
@@ -177,7 +179,7 @@ final class ArchiveFile {
                 _ = try Int.fetchOne(db, sql: "SELECT count(*) FROM sqlite_schema")
             }
         } catch {
-            throw StoreError(error, store: path, doing: "the archive cannot be brought into order")
+            throw StoreError(error, store: path, doing: "the archive cannot be recovered")
         }
     }
 

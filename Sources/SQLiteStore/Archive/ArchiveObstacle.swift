@@ -25,7 +25,7 @@ extension SQLiteFile {
                 let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)
                 if let column = kept?.ambiguousColumn {
                     return
-                        "the column \(column) of \(name) has the name that an archive gives to old values of references"
+                        "the column \(column) of \(name) has a name that an archive uses for old values of references"
                 }
             }
             var effects: TriggerEffects?
@@ -46,12 +46,12 @@ extension SQLiteFile {
         }
         if let column = kept.ambiguousColumn {
             return
-                "the column \(column) of \(kept.storeTable) has the name that an archive gives to old values of candles"
+                "the column \(column) of \(kept.storeTable) has a name that an archive uses for old values of candles"
         }
         return try obstacle(toUndoneCandlesOf: kept.storeTable, db)
     }
 
-    /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not let them back
+    /// A sentence about rows that would be deleted and refer to rows that are not in the store: SQLite would not accept them again
     /// in. Rows that triggers delete cannot be distinguished from others of their table.
     private func danglingRows(
         _ request: SurveyRequest, _ table: SQLiteTable, deletedByTriggers: Set<String>, _ db: Database
@@ -88,7 +88,7 @@ extension SQLiteFile {
             + "PRAGMA foreign_key_check(\(key.source.quotedIdentifier)) lists them"
     }
 
-    /// A reference of a table that points at nothing in one of some rows; nil: there is none.
+    /// A reference of a table that refers to no row in one of some rows; nil: there is none.
     private func danglingKey(
         of table: SQLiteTable, _ row: String, in rows: SQLFragment, _ db: Database
     ) throws -> Relationship? {
@@ -98,7 +98,7 @@ extension SQLiteFile {
         }
     }
 
-    /// The condition that a reference of a row points at nothing, as SQLite compares it: by the rules of the other table's column.
+    /// The condition that a reference of a row refers to no row, as SQLite compares it: by the rules of the other table's column.
     private func dangles(_ row: String, _ key: Relationship, _ db: Database) throws -> String {
         let isSet = key.sourceAttributes.map { "\(row).\($0.quotedIdentifier) IS NOT NULL" }.joined(separator: " AND ")
         guard let parent = try catalog.table(key.destination, db), parent.isParentKey(key.destinationAttributes) else {

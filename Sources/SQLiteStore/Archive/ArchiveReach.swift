@@ -9,7 +9,7 @@ struct ArchiveReach {
     var pairs: Set<String> = []
     /// Tables whose references can be cleared, with the columns that hold them.
     var references: [String: [String]]
-    /// Whether only the rows go that the delete names, by a statement that names them.
+    /// Whether only the rows are deleted that the delete names, by a statement that names them.
     var isOnlyNamedRows = false
 
     init(of request: BatchDeleteRequest, _ connection: SQLiteFileConnection, _ db: Database) throws {

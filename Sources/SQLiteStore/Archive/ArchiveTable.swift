@@ -25,7 +25,7 @@ struct ArchiveTable: Hashable {
     /// The place of the rowid among the columns; nil: the table has none.
     let rowIDColumn: Int?
     /// The columns of the store's table that are kept: all that can be written, for references those that a delete can clear, for
-    /// candles those that a run writes besides the key. The rowid is the first of them where it is no column of its own.
+    /// candles those that a run writes besides the key. The rowid is the first of them where it is not a column of its own.
     let columns: [String]
     /// The table's definition in the store.
     let definition: String
@@ -40,7 +40,7 @@ struct ArchiveTable: Hashable {
         }
     }
 
-    /// The name of the rowid of a table of an archive, by which ``RowArchiver`` counts its rows: one that is no column; nil: all
+    /// The name of the rowid of a table of an archive, by which ``RowArchiver`` counts its rows: one that is not a column; nil: all
     /// are columns.
     static func rowNumber(besides columns: [String]) -> String? {
         let taken = Set(columns.map { $0.folded })
@@ -135,7 +135,7 @@ struct StoredShape {
         var declaration: String { declaration(named: name) }
 
         func declaration(named name: String) -> String {
-            // A declared type is any text. In quotes it is no part of the statement, and stays what it is.
+            // A declared type is any text. In quotes it is not part of the statement, and stays what it is.
             // Other collations are defined by the programs that use the store.
             let collation = ["NOCASE", "RTRIM"].contains(collation.uppercased()) ? " COLLATE " + collation : ""
             return name.quotedIdentifier + (type.isEmpty ? "" : " " + type.quotedIdentifier) + collation
@@ -144,11 +144,11 @@ struct StoredShape {
 
     /// The table's name as the store spells it.
     let name: String
-    /// The rowid where it is no column, then the columns that can be written.
+    /// The rowid where it is not a column, then the columns that can be written.
     let columns: [Column]
     /// The rowid, or the primary key of a table without one.
     let key: [String]
-    /// The rowid where it is no column: no key that lasts, because VACUUM changes it, and others can get it.
+    /// The rowid where it is not a column: no key that lasts, because VACUUM changes it, and others can get it.
     let hiddenRowID: String?
     /// The columns of the declared primary key, in its order.
     let primaryKey: [String]
@@ -203,7 +203,7 @@ struct StoredShape {
         columns.filter { column in names.contains { $0.folded == column.name.folded } }
     }
 
-    /// The columns by which a row is found whose references have changed. Where the rowid is no column it is the declared key,
+    /// The columns by which a row is found whose references have changed. Where the rowid is not a column it is the declared key,
     /// or the rowid with all other columns.
     func keyColumns(besides changed: [String]) -> [Column] {
         guard hiddenRowID != nil else { return columns.filter { key.contains($0.name) } }

@@ -103,7 +103,7 @@ final class AttachedArchive {
         for entry in entries {
             let (type, name): (String, String) = (entry[0], entry[1])
             guard type == "index" || type == "table" && (entry[2] as Int64? ?? 0) > 0 else {
-                throw refused("the archive holds a \(type) that no run makes: \(name)")
+                throw refused("the archive contains a \(type) that no run creates: \(name)")
             }
         }
         let names = Set(entries.map { $0[1] as String })
@@ -128,7 +128,7 @@ final class AttachedArchive {
         }
         guard facts["complete"] == "1" || !request.mustBeComplete else {
             throw refused(
-                "the archive is not complete, because its run did not end by itself",
+                "the archive is not complete, because its run did not end normally",
                 hint: "nothing was changed; the rows in it can be read with any program for SQLite")
         }
         return try contents(request, schema, connection, db)
@@ -139,7 +139,7 @@ final class AttachedArchive {
     ) throws -> ([String], [RestorationTable], [[ArchivedRows]]) {
         func wholeNumber(_ row: Row, _ column: String) throws -> Int64 {
             guard let number = Int64.fromDatabaseValue(row[column]), 0..<(1 << 48) ~= number else {
-                throw damaged(request.archive, "a number in its lists is none (\(column))")
+                throw damaged(request.archive, "a value in its lists is not a number (\(column))")
             }
             return number
         }
@@ -194,13 +194,13 @@ final class AttachedArchive {
                     "SELECT count(*), coalesce(min(\(table.rowID)), 1), coalesce(max(\(table.rowID)), 0) FROM \(table.source)"
             )
             guard isWhole, let found, found[0] == next - 1, found[1] == 1 as Int64, found[2] == next - 1 else {
-                throw damaged(request.archive, "its table \(table.table) has other rows than its parts name")
+                throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
         }
         let ordered = try parts.sorted { $0.key < $1.key }.map { _, part in
             try part.map { portion in
                 guard let table = numbers[portion.table] else {
-                    throw damaged(request.archive, "a part of it is about a table that it does not name")
+                    throw damaged(request.archive, "a part of it belongs to a table that is not in its list")
                 }
                 return ArchivedRows(table: table, rows: portion.rows)
             }

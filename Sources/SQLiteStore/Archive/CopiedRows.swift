@@ -10,7 +10,7 @@ final class CopiedRows {
     var areCounted = true
     /// The last row of the archive's table that belongs to an earlier transaction of the store.
     private(set) var lastRow: Int64 = 0
-    /// What the transaction at work has copied.
+    /// What the current transaction has copied.
     private(set) var copies = ValueChecksum()
     /// The rowids of these rows, if the table has them.
     private(set) var rowIDs = RowIDChecksum()

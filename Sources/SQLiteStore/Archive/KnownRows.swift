@@ -8,7 +8,7 @@ struct KnownRows {
         case conflict
         /// The store has it.
         case present
-        /// Another row has its rowid, which is no key: it gets a new one.
+        /// Another row has its rowid, which is not a key: it gets a new one.
         case moves
     }
 
@@ -82,8 +82,8 @@ struct KnownRows {
             arguments: [table.number, state.rawValue]) ?? 0
     }
 
-    /// A query that counts the rows of a table in a state whose keys are those of candles that the run has made, in some ranges of the
-    /// archive.
+    /// A query that counts the rows of a table in a state whose keys are those of candles that the run has made, in some
+    /// ranges of the archive.
     func count(
         _ table: RestorationTable, _ state: State, madeBy candles: RestorationTable, in ranges: [ClosedRange<Int64>]
     ) -> String {

@@ -19,8 +19,8 @@ struct RestorationTable: RestorableSource {
     /// The columns that identify a row of the store, as the archive spells them.
     let key: [String]
     let columns: [String]
-    /// The rowid among the columns, where it is no column of the store's table; nil: there is none. It is no key: a new row can have
-    /// got it, and VACUUM changes it.
+    /// The rowid among the columns, where it is not a column of the store's table; nil: there is none. It is not a key: a
+    /// new row can have got it, and VACUUM changes it.
     private let hiddenRowID: String?
     /// Whether ``key`` is a key of the store's table.
     let hasKey: Bool
@@ -32,7 +32,7 @@ struct RestorationTable: RestorableSource {
     let mayDiffer: Bool
     /// What counts the changes of an object of a Core Data store, in SQL.
     private let version: String
-    /// What stands before `INTO` and after `UPDATE`, so that the table's own way of solving conflicts deletes nothing.
+    /// The text before `INTO` and after `UPDATE`, so that the table's own conflict resolution deletes nothing.
     let conflict: String
 
     var holdsRows: Bool { kind == .rows }
@@ -42,14 +42,14 @@ struct RestorationTable: RestorableSource {
 
     /// Reads a row of `retention_tables`.
     ///
-    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table has not what the archive has.
+    /// - Throws: ``StoreError`` of kind `unsupported` if the store's table lacks what the archive has.
     init(
         _ row: Row, _ schema: String, number: Int, archive: String, _ connection: SQLiteFileConnection, _ db: Database
     ) throws {
         func refused(_ message: String) -> StoreError {
             StoreError(
                 .unsupported, store: connection.name, message: message,
-                hint: "nothing was changed; bring the table back to what it was, and run undo again")
+                hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
         func damaged(_ reason: String) -> StoreError {
             StoreError(
@@ -174,7 +174,7 @@ struct RestorationTable: RestorableSource {
         key.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" }.joined(separator: " AND ")
     }
 
-    /// Whether the store's row has the archived one's rowid, where that is no column; nil: it is.
+    /// Whether the store's row has the archived one's rowid, where that is not a column; nil: it is.
     var isSamePlace: String? { hiddenRowID.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" } }
 
     /// The condition that a row of the references of a table is about another row. A rowid alone may be another row's by now, so
@@ -330,7 +330,8 @@ struct RestorationTable: RestorableSource {
 
     /// The archived candles of some rows, with the columns of ``ArchivedCandle``, by `first` and `row`.
     ///
-    /// - Parameter restored: rows of the archive that may be in the store again, in the place of candles; nil: `is_before` is not looked at.
+    /// - Parameter restored: rows of the archive that may be in the store again, in the place of candles; nil: `is_before`
+    ///   is not looked at.
     func candleStates(
         in ranges: [ClosedRange<Int64>], restored: (table: RestorationTable?, rows: [ClosedRange<Int64>])?
     ) -> String {

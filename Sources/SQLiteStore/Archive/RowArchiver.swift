@@ -4,8 +4,8 @@ import PriceStore
 
 /// Copies rows to an archive in the transaction that deletes them.
 ///
-/// If a delete takes nothing but the rows that it names, they are read by a query before. Otherwise temporary triggers on all tables
-/// that the delete can reach hand each row over.
+/// If a delete deletes only the rows that it names, a query reads them first. Otherwise temporary triggers on
+/// all tables that the delete can reach hand each row over.
 final class RowArchiver {
     /// What the archiver is doing.
     private enum State {
@@ -25,10 +25,10 @@ final class RowArchiver {
     private var installed: (request: BatchDeleteRequest, rollup: Rollup?, schema: Int)?
     /// The table whose rows are read before they are deleted; nil: triggers hand rows over.
     private var queried: Int?
-    /// The rowids that the delete at work has deleted.
+    /// The rowids that the current delete has deleted.
     private var deleted = RowIDChecksum()
     private var state = State.idle
-    /// Why a copy failed, which SQLite's own message does not tell.
+    /// Why a copy failed; SQLite's own message does not say it.
     private var failure: StoreError?
     private var partCount = 0
     private(set) var rowCount = 0
@@ -107,7 +107,7 @@ final class RowArchiver {
             guard other.columns == table.columns, other.key == table.key else {
                 throw StoreError(
                     .unsupported, store: file.path,
-                    message: "the columns of \(table.storeTable) have changed during the run",
+                    message: "the columns of \(table.storeTable) were changed during the run",
                     hint: "the next run archives the rest")
             }
             return known
@@ -162,7 +162,7 @@ final class RowArchiver {
         guard table.rowIDs == deleted else {
             throw StoreError(
                 .unsupported, store: file.path,
-                message: "other rows of \(table.table.storeTable) would be deleted than were archived",
+                message: "the rows of \(table.table.storeTable) to delete are not those that were archived",
                 hint: "nothing of this transaction is deleted; check the store with PRAGMA integrity_check")
         }
     }
@@ -178,7 +178,7 @@ final class RowArchiver {
     ///   - rule: whose rows they are.
     ///   - deletedCount: how many rows of all tables were deleted.
     ///   - candleCount: how many candles were written.
-    /// - Throws: if the copies are not equal or not so many. The store has to be rolled back then.
+    /// - Throws: if the copies are not equal, or their number differs. The store must be rolled back then.
     /// - Returns: how many rows were copied.
     func commit(rule: String, deletedCount: Int, candleCount: Int) throws(StoreError) -> Int {
         func require(_ copied: Int, of count: Int, _ what: String) throws(StoreError) {
@@ -205,7 +205,7 @@ final class RowArchiver {
             state = .committed
             for rows in tables { try rows.verify(readBack, archive: file.path) }
         }
-        // Copies in a file that nobody can find are none.
+        // Copies in a file that nobody can find are useless.
         try file.requirePlace()
         file.noteCommit()
         return copied
@@ -234,7 +234,7 @@ final class RowArchiver {
         forget()
         // Triggers that the transaction made are gone.
         installed = nil
-        try file.run("taking rows out of the archive that were not deleted") { db in
+        try file.run("removing rows that were not deleted from the archive") { db in
             if db.isInsideTransaction { return try db.execute(sql: "ROLLBACK") }
             guard state == .committed, !changed.isEmpty else { return }
             try db.inTransaction(.immediate) {

@@ -4,7 +4,7 @@ import PriceStore
 
 /// Inserts the rows of an archive into the store again; see docs/undo.md.
 ///
-/// Rows are inserted by one statement for each table where that is possible. Where something is in the way, the rows are
+/// Rows are inserted by one statement for each table where that is possible. If that fails, the rows are
 /// compared with the store first, and if that is not enough, they are inserted one by one.
 final class SQLiteRestoration: Restoration {
     let rules: [String]
@@ -285,8 +285,8 @@ final class SQLiteRestoration: Restoration {
 
     /// Inserts the rows that are left one by one and skips the others.
     ///
-    /// A child can be inserted before its parent turns out to be refused: the row that has the parent's key would get it. So nothing
-    /// stays of an attempt in which a row was refused, and the next one is made without that row and its children.
+    /// A child can be inserted before its parent turns out to be refused: the row that has the parent's key would get it. So an
+    /// attempt in which a row was refused is rolled back, and the next one is made without that row and its children.
     private func insertEach(_ portions: [ArchivedRows], _ part: inout RestorationPart, _ db: Database) throws {
         while true {
             try db.execute(sql: "SAVEPOINT retention_undo_rows")

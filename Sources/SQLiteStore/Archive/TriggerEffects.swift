@@ -1,13 +1,13 @@
 import GRDB
 import PriceStore
 
-/// What the triggers that a delete sets off change, as far as their texts tell, and what foreign keys make of it.
+/// What the triggers that a delete fires change, as far as their texts show, and what foreign keys do then.
 struct TriggerEffects {
     private typealias Change = TriggerText.Change
 
     /// The tables from which triggers, or cascades after them, delete rows; in lower case.
     private(set) var deleted: Set<String> = []
-    /// The tables that lose rows, however that comes about.
+    /// The tables that lose rows for any reason.
     private var losing: Set<String> = []
     /// The triggers that change rows of a table, by its name.
     private var changing: [String: String] = [:]
@@ -17,7 +17,7 @@ struct TriggerEffects {
     private let clearing: Set<String>
     /// A sentence about a trigger whose text cannot be read.
     private var unreadable: String?
-    /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it sets off, whatever they say. Source:
+    /// A trigger that uses REPLACE. Then so do the inserts and updates of the triggers that it fires, whatever they say. Source:
     /// sqlite.org/lang_createtrigger.html.
     private var replacing: String?
 
@@ -101,13 +101,13 @@ struct TriggerEffects {
             }
             if let trigger = changing[table], losing.contains(table) {
                 return
-                    "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so it cannot be "
-                    + "determined what they were before"
+                    "the trigger \(trigger) changes rows of \(name), and rows of \(name) are deleted too, so their earlier "
+                    + "values are unknown"
             }
             if let trigger = changing[table], clearing.contains(table) {
                 return
-                    "the trigger \(trigger) changes rows of \(name), whose references are cleared, so it cannot be determined what they "
-                    + "were before"
+                    "the trigger \(trigger) changes rows of \(name), whose references are cleared, so their earlier values "
+                    + "are unknown"
             }
             guard deleted.contains(table) else { continue }
             if entry[2] == 0 { return "a trigger deletes rows of the virtual table \(name), which cannot be seen" }
@@ -117,7 +117,7 @@ struct TriggerEffects {
         return nil
     }
 
-    /// Why rows would go without becoming candles, or candles would not be those of their rows; nil: no trigger does that.
+    /// Why rows would be deleted without becoming candles, or candles would not be those of their rows; nil: no trigger does that.
     func obstacle(toCandlesOf table: String, in target: String) -> String? {
         if let unreadable { return unreadable }
         for name in [table, target] {

@@ -2,7 +2,7 @@ import GRDB
 package import PriceStore
 
 extension SQLiteFile {
-    /// Why a table of candles cannot be made, or does not tell candles apart.
+    /// Why a table of candles cannot be created, or cannot identify candles.
     package func candleObstacle(
         _ rollup: Rollup, of entity: Entity, into target: Entity?
     ) throws(StoreError) -> String? {

@@ -99,7 +99,7 @@ struct CandleTable {
         return try refusing { try Candle(price: price, volume: volume, at: time) }
     }
 
-    /// The candle in a row's columns of ``Candle/fields``; nil: it is none.
+    /// The candle in a row's columns of ``Candle/fields``; nil: it is not a candle.
     private func candle(_ row: OpaquePointer, from first: Int32) -> Candle? {
         func value(_ place: Int) -> StoreValue { StoreValue(row, column: first + Int32(place)) }
         return Candle {
@@ -122,17 +122,17 @@ struct CandleTable {
         try bind(key, to: row, from: 1)
         guard try step(row) else { return nil }
         guard let candle = candle(row, from: 0) else {
-            throw failure("a row of \(rollup.target) is no candle, and new rows cannot be added to it")
+            throw failure("a row of \(rollup.target) is not a candle, so new rows cannot be added to it")
         }
         // A column that ignores case, or changes types, would join groups.
         let group = key.group.indices.map { StoreValue(row, column: Int32(Candle.fields.count + $0)).groupValue }
         guard group == key.group else {
-            throw failure("\(rollup.target) has the candle of another group in the place of one of these rows")
+            throw failure("\(rollup.target) has a candle of another group with the same key as one of these rows")
         }
         return candle
     }
 
-    /// Throws if the table has a candle whose time is not spelt as it is written here: it would not be found, and a second one
+    /// Throws if the table has a candle whose time is not written as here: it would not be found, and a second one
     /// would be made.
     func checkTimes() throws {
         guard let target else { return }
@@ -200,7 +200,7 @@ struct CandleTable {
 
     private func refusing<T>(_ body: () throws -> T) throws -> T {
         do { return try body() } catch CandleError.notAsWritten {
-            throw failure("a candle of \(rollup.target) is not what was written")
+            throw failure("a candle of \(rollup.target) differs from what was written")
         } catch let error as CandleError {
             throw failure(error.description)
         }

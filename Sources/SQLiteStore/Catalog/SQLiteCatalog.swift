@@ -12,11 +12,11 @@ struct DeleteTrigger: Hashable {
     var mayKeepRows: Bool { body.contains("IGNORE") }
 }
 
-/// A table as the engine needs to know it, beyond what an ``Entity`` tells.
+/// What the engine needs to know of a table in addition to its ``Entity``.
 struct SQLiteTable {
     var entity: Entity
     var isWithoutRowID: Bool
-    /// The rowid's name in SQL: the INTEGER PRIMARY KEY, or one of `rowid`, `_rowid_`, `oid` that is no column; nil: a
+    /// The rowid's name in SQL: the INTEGER PRIMARY KEY, or one of `rowid`, `_rowid_`, `oid` that is not a column; nil: a
     /// table without a rowid, or one whose columns hide it.
     var rowID: String?
     /// The column that is the rowid, if there is one.
@@ -118,7 +118,7 @@ struct SQLiteCatalog {
     /// A catalog of the same store that knows nothing yet.
     var emptied: SQLiteCatalog { SQLiteCatalog(store: store, modelPath: modelPath) }
 
-    /// What the tables and the model of a Core Data store say; nil: the store is none.
+    /// What the tables and the model of a Core Data store say; nil: it is not a Core Data store.
     mutating func coreData(_ db: Database) throws -> CoreDataSchema? {
         if let coreDataSchema { return coreDataSchema }
         // Before anything is read: a change that comes after it is noticed.
@@ -149,7 +149,7 @@ struct SQLiteCatalog {
                 """)
     }
 
-    /// The table, view or virtual table of that name, letters without case, or nil. SQLite's own tables are no entities.
+    /// The table, view or virtual table of that name, letters without case, or nil. SQLite's own tables are not entities.
     mutating func table(_ name: String, _ db: Database) throws -> SQLiteTable? {
         guard !name.folded.hasPrefix("sqlite_") else { return nil }
         if let known = tables[name.folded] { return known }
@@ -239,7 +239,7 @@ struct SQLiteCatalog {
         }
     }
 
-    /// What only the text of the schema tells of a table.
+    /// What only the text of the schema shows of a table.
     private struct Texts {
         // The words may stand in a comment or a name: then a little more is checked than need be.
         var isAutoincrement = false
@@ -308,7 +308,7 @@ struct SQLiteCatalog {
             updateTriggers: entity.updateTriggers, refusingTriggers: entity.refusingTriggers)
     }
 
-    /// Every foreign key of the schema, by the lower-cased name of the table that it points at.
+    /// Every foreign key of the schema, by the lower-cased name of the table that it refers to.
     private func readRelationships(_ db: Database) throws -> [String: [Relationship]] {
         let rows = try Row.fetchAll(
             db,
@@ -334,7 +334,7 @@ struct SQLiteCatalog {
             var destinationName = key.destination
             if let parent = try read(key.destination, db) {
                 destinationName = parent.name
-                // A key that names no columns points at the primary key.
+                // A key that names no columns refers to the primary key.
                 if destination.isEmpty { destination = parent.entity.primaryKey }
             }
             let child = try read(key.source, db)

@@ -69,8 +69,8 @@ struct CoreDataHistory: Hashable {
         for entity in entities {
             let kept = entity.preserved
             if kept.count > 1 {
-                return "\(entity.name) keeps \(kept.joined(separator: ", ")) of deleted rows, and in which order is "
-                    + "not known"
+                return "\(entity.name) keeps \(kept.joined(separator: ", ")) of deleted rows, and their order is "
+                    + "unknown"
             }
             if kept.count == 1, tombstones.isEmpty { return "ACHANGE has no column for what \(entity.name) keeps" }
         }
@@ -140,7 +140,7 @@ struct CoreDataHistory: Hashable {
                     """)
         }
 
-        /// Records that rows that stay lost something.
+        /// Records that remaining rows lost something.
         func recordUpdates(of table: String, keys: String) throws { try recordChanges(1, of: table, keys: keys) }
 
         /// Records that a row is new.

@@ -154,7 +154,7 @@ private struct LinkResolver {
         return numberedPairs
     }
 
-    /// The table of pairs where Core Data put digits behind a column's name, because another property has it.
+    /// The table of pairs where Core Data put digits after a column's name, because another property has it.
     ///
     /// Certain only if the table has two columns of rows and no others, and there is one way alone to see in one of them
     /// this relationship and in the other one its way back.

@@ -16,7 +16,7 @@ struct CoreDataSchema {
     var links: [String: [ModelLink]] = [:]
     /// Columns of a store without a model that may hold references, and nothing says to what.
     var unprovenReferences: [(table: String, column: String)] = []
-    /// The lower-cased names of the tables that belong to Core Data, which are no entities themselves.
+    /// The lower-cased names of the tables that belong to Core Data, which are not entities themselves.
     private(set) var ownTables: Set<String> = []
     /// How the store keeps a history; nil: it keeps none.
     private(set) var history: CoreDataHistory?
@@ -36,7 +36,7 @@ struct CoreDataSchema {
             guard let modelPath else { return nil }
             throw StoreError(
                 .unsupported, store: store,
-                message: "the store is no Core Data store, so that it has no use for \(modelPath)",
+                message: "the store is not a Core Data store, so the model \(modelPath) cannot be used",
                 hint: "open it without a model")
         }
         var schema = CoreDataSchema()
@@ -136,7 +136,7 @@ struct CoreDataSchema {
                     members.compactMap { member in named[member].map { (member, $0) } },
                     uniquingKeysWith: { first, _ in first }), managed: model?.entities[name])
             if model != nil, entity.managed == nil {
-                entity.unsupported = "the model of the store does not know the entity \(name)"
+                entity.unsupported = "the model of the store does not contain the entity \(name)"
             }
             entities[name.folded] = entity
             names.append(name)

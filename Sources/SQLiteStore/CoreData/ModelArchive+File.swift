@@ -72,7 +72,7 @@ private struct ModelVersions {
         }
         // The name becomes a part of a path.
         guard !name.isEmpty, !name.contains("/"), !name.utf8.contains(0) else {
-            throw ModelArchiveError("\(folder): VersionInfo.plist names a version that can be no file")
+            throw ModelArchiveError("\(folder): VersionInfo.plist names a version that is not a file name")
         }
         return name
     }

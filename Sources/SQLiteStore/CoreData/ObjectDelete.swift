@@ -15,7 +15,7 @@ struct ObjectDelete {
 
     /// Rows that the request named and that went.
     private(set) var deletedCount = 0
-    /// Rows that went by a cascade.
+    /// Rows that a cascade deleted.
     private(set) var cascadedCount = 0
     /// Rows that lost a reference and are still there.
     private(set) var nullifiedCount = 0
@@ -127,7 +127,7 @@ struct ObjectDelete {
         }
     }
 
-    /// Takes a reference from rows that stay, with what belongs to it.
+    /// Takes a reference from remaining rows, with what belongs to it.
     private mutating func nullify(
         _ table: String, _ reference: ModelLink.Reference, _ rows: String, _ recorder: CoreDataHistory.Recorder?
     ) throws {
@@ -201,7 +201,7 @@ struct ObjectDelete {
         guard let first = obstacles.first else { return }
         throw StoreError(
             .constraint, store: connection.name,
-            message: "a relationship forbids to delete rows of \(scope.table.name): " + first.text,
+            message: "a relationship prevents the delete of rows of \(scope.table.name): " + first.text,
             hint: "nothing of the batch is deleted")
     }
 
@@ -266,13 +266,13 @@ extension Survey.Obstacle {
         let name = "\(relationship.source).\(relationship.sourceAttributes.joined(separator: ", "))"
         let rows = "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(relationship.destination)"
         return switch objection {
-        case .pointing, .fixedReference: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them"
+        case .pointing, .fixedReference: "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them"
         case .denyRule: "the delete rule of \(name) is deny, which a batch delete cannot carry out; \(rows) at its end"
         case .mandatoryInverse: "the inverse of \(name) is mandatory, and \(rows) would lose it"
         case .unproven:
-            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) may point at them, which only the model tells"
+            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) may refer to them; only the model shows whether they do"
         case .noInverse:
-            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) point at them, and it has no inverse"
+            "\(rowCount) \(rowCount == 1 ? "row" : "rows") of \(name) refer to them, and it has no inverse"
         }
     }
 }

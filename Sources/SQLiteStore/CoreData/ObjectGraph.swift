@@ -66,7 +66,7 @@ struct ObjectGraph {
         }
     }
 
-    /// A reference that rows which stay lose, and the `FROM … WHERE …` of those rows, as `child`.
+    /// A reference that remaining rows lose, and the `FROM … WHERE …` of those rows, as `child`.
     struct Nullification {
         var table: String
         var reference: ModelLink.Reference
@@ -76,7 +76,7 @@ struct ObjectGraph {
         var rowsAfterwards: String?
     }
 
-    /// What rows that stay lose.
+    /// What remaining rows lose.
     func nullifications() throws -> [Nullification] {
         var found: [Nullification] = []
         for table in try losingTables() {

@@ -69,7 +69,7 @@ extension SQLiteFileConnection {
         return try graph(delete, RemovedRows(), step: 0, db)?.denials() ?? []
     }
 
-    /// Rows that stay and lose a reference: each counted once, however many references it loses.
+    /// Remaining rows that lose a reference: each counted once, however many references it loses.
     private func nullifiedObjects(_ graph: ObjectGraph, _ db: Database) throws -> Int {
         try Dictionary(grouping: try graph.nullifications(), by: \.table).values.reduce(0) { sum, queries in
             let union = queries.map { "SELECT child.Z_PK" + $0.rows }.joined(separator: " UNION ")
@@ -83,8 +83,8 @@ extension SQLiteFileConnection {
     ) -> String? {
         if !schema.hasModel, relationships == .asDeclared {
             return
-                "the store has no model, so that its relationships are not known: give the model's .mom file, or say what "
-                + "becomes of rows that point at deleted ones: nullify, cascade or deny"
+                "the store has no model, so its relationships are unknown: give the model's .mom file, or say what "
+                + "happens to rows that refer to deleted rows: nullify, cascade or deny"
         }
         for member in schema.reached(from: entity) {
             if let reason = member.unsupported { return "\(member.name): \(reason)" }

@@ -84,7 +84,7 @@ extension SQLiteFileConnection {
                 "SELECT 1 FROM main.\(link.destinationTable.quotedIdentifier) WHERE Z_PK = ?", [value.databaseValue]),
             db)
         return found == nil
-            ? "\(entity.name).\(relationship.name) points at no row of \(relationship.destination)" : nil
+            ? "\(entity.name).\(relationship.name) refers to no row of \(relationship.destination)" : nil
     }
 
     /// Sets attributes of the rows of a condition, counts their lock counters up and continues the history; returns
@@ -163,9 +163,9 @@ extension SQLiteFileConnection {
         guard case .integer(let last) = greatest, last >= 0, last < .max else {
             throw StoreError(
                 .unsupported, store: name,
-                message: "there is no next key for \(table): its greatest one in Z_PRIMARYKEY, or in the table, is the "
-                    + "largest possible number, or none",
-                hint: "the program that owns the store has to fix it")
+                message: "there is no next key for \(table): the last one in Z_PRIMARYKEY, or in the table, is the "
+                    + "largest possible number or not a number",
+                hint: "the program that owns the store must fix it")
         }
         return last + 1
     }

@@ -71,7 +71,7 @@ struct PropertyList {
         self.top = top
     }
 
-    /// The value of a dictionary for a key, as a number of the table; nil: it is no dictionary, or lacks the key.
+    /// The value of a dictionary for a key, as a number of the table; nil: it is not a dictionary, or lacks the key.
     ///
     /// A dictionary of more than 256 keys counts as one that lacks it: the objects of archives have a few dozen.
     func value(_ key: String, of object: Int) -> Int? {
@@ -79,7 +79,7 @@ struct PropertyList {
         return zip(keys, values).first { objects[$0.0] == .string(key) }?.1
     }
 
-    /// The values of a dictionary whose keys are strings; nil: it is no dictionary.
+    /// The values of a dictionary whose keys are strings; nil: it is not a dictionary.
     func dictionary(_ object: Int) -> [String: Int]? {
         guard case .dictionary(let keys, let values) = objects[object] else { return nil }
         var entries: [String: Int] = [:]

@@ -26,7 +26,7 @@ extension SQLiteWriter {
 
     /// Makes the tables of the history, if the store has none. Refused for a Core Data store, which has its own.
     ///
-    /// Programs that have the store open need not open it anew. What other programs change without this library, by
+    /// Programs that have the store open need not open it again. What other programs change without this library, by
     /// another library or the `sqlite3` shell, is not in the history; nor are the rows of a table that is dropped, and
     /// rows that a trigger of the store overwrites by REPLACE under another key.
     public func keepHistory() throws(StoreError) {
@@ -76,7 +76,7 @@ extension SQLiteWriter {
 }
 
 extension SQLiteWriter {
-    /// Has the transaction at work recorded, if the store keeps its history. Called when a transaction has begun, and
+    /// Has the current transaction recorded, if the store keeps its history. Called when a transaction has begun, and
     /// when it has changed the schema.
     ///
     /// Others may begin to keep a history, or make tables, while this connection is open: SQLite's count of schema

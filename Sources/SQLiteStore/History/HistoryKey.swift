@@ -33,7 +33,7 @@ enum HistoryKey {
         return .blob(bytes)
     }
 
-    /// The key that was stored; nil: the bytes are no key.
+    /// The key that was stored; nil: the bytes are not a key.
     static func decode(_ stored: StoreValue) -> [StoreValue]? {
         guard case .blob(let bytes) = stored else { return [stored] }
         var key: [StoreValue] = []

@@ -6,7 +6,7 @@ public import PriceStore
 extension SQLiteFile {
     private static let changesInMemory = 10_000
 
-    /// The place behind the last transaction of the history; nil: the store keeps none.
+    /// The place after the last transaction of the history; nil: the store keeps none.
     public func currentHistoryToken() throws(StoreError) -> HistoryToken? {
         try run("reading the history") { db in
             try snapshot(db) {
@@ -17,7 +17,7 @@ extension SQLiteFile {
         }
     }
 
-    /// The next transactions of the history behind a place. They are read until they have 10,000 changes.
+    /// The next transactions of the history after a place. They are read until they have 10,000 changes.
     public func history(after token: HistoryToken?, limit: Int) throws(StoreError) -> [HistoryTransaction] {
         try run("reading the history") { db in
             try snapshot(db) {
@@ -70,12 +70,12 @@ extension SQLiteFile {
         guard token.historyIdentifier == (try historyIdentifier(db)) else {
             throw StoreError(
                 .unsupported, store: name, message: "the history token is of another store",
-                hint: "keep the tokens of each store apart")
+                hint: "use only tokens of this store")
         }
         guard (0...(try HistoryTables.lastNumber(db))).contains(token.transactionNumber) else {
             throw StoreError(
                 .historyMissing, store: name,
-                message: "the history does not reach as far as the token: the store was replaced by an older copy",
+                message: "the token is newer than the history: the store was replaced by an older copy",
                 hint: "reset the contexts and begin with a new token")
         }
         return token.transactionNumber
@@ -104,13 +104,13 @@ extension SQLiteFile {
 
     private func missingHistory() -> StoreError {
         StoreError(
-            .historyMissing, store: name, message: "a part of the history behind the token is deleted",
+            .historyMissing, store: name, message: "a part of the history after the token is deleted",
             hint: "reset the contexts, fetch again and start with a new token")
     }
 
     private func damagedHistory() -> StoreError {
         StoreError(
-            .inputOutput, store: name, message: "the tables of the history hold what this program did not write",
+            .inputOutput, store: name, message: "the history tables contain entries that this program did not write",
             hint: "drop \(HistoryTables.names.joined(separator: ", ")) and call keepHistory() again")
     }
 }

@@ -12,16 +12,17 @@ final class HistoryRecorder {
     var author = ProcessInfo.processInfo.processName
     /// Tells the time; nil: SQLite's own clock does.
     var clock: (() -> Instant)?
-    /// The number of the transaction at work, if it changes something; nil: none is at work.
+    /// The number of the current transaction, if it changes something; nil: none is at work.
     private(set) var number: Int64?
     private var place: Int64 = 0
     private var hasFunctions = false
 
-    /// Begins a transaction behind the last one.
+    /// Begins a transaction after the last one.
     func begin(after last: Int64, store: String, _ db: Database) throws {
         guard last < .max else {
             throw StoreError(
-                .unsupported, store: store, message: "the history of the store has used up its numbers: it was changed")
+                .unsupported, store: store,
+                message: "the history of the store has no numbers left: another program has changed it")
         }
         try addFunctions(db)
         number = last + 1
@@ -53,7 +54,7 @@ private func historyNumber(
     _ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?
 ) {
     guard let number = functionObject(context, HistoryRecorder.self)?.number else {
-        return sqlite3_result_error(context, "a change outside a transaction that the history knows", -1)
+        return sqlite3_result_error(context, "a change outside a transaction of the history", -1)
     }
     sqlite3_result_int64(context, number)
 }

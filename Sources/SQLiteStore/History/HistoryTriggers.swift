@@ -4,7 +4,7 @@ import PriceStore
 /// The temporary triggers by which a connection writes every change of a row into the history: its own, and those that
 /// foreign keys and the store's triggers make.
 ///
-/// They belong to the connection and are no part of the store's schema. The history's own tables have none, nor have
+/// They belong to the connection and are not part of the store's schema. The history's own tables have none, nor have
 /// virtual tables and tables whose columns hide the rowid.
 enum HistoryTriggers {
     /// Makes the triggers for all tables.

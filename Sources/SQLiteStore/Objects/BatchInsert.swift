@@ -151,7 +151,7 @@ extension StoreValue {
 }
 
 extension StoreValue {
-    /// A column of the row that a statement stands on.
+    /// A column of the current row of a statement.
     init(_ row: OpaquePointer, column: Int32) {
         switch sqlite3_column_type(row, column) {
         case SQLITE_INTEGER: self = .integer(sqlite3_column_int64(row, column))

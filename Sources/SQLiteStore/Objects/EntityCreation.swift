@@ -11,7 +11,7 @@ extension SQLiteWriter {
                 try requireNoModel(existing)
                 if let difference = entity.difference(from: existing.entity) {
                     throw StoreError(
-                        .unsupported, store: name, message: "\(existing.name) is there already, with \(difference)")
+                        .unsupported, store: name, message: "\(existing.name) already exists, with \(difference)")
                 }
                 for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
                     let isRequired = attribute.isRequired && attribute.hasDefault
@@ -76,7 +76,7 @@ extension SQLiteWriter {
         guard table.managed != nil else { return }
         throw StoreError(
             .unsupported, store: name,
-            message: "\(table.name) stays as it is: the schema of a Core Data store belongs to its model")
+            message: "\(table.name) is not changed: the schema of a Core Data store belongs to its model")
     }
 
     /// Forgets what was known of the schema, and watches new tables for the history.

@@ -34,7 +34,7 @@ enum Insertion {
 extension SQLiteFileConnection {
     /// The row of an insert, its values under the columns' own names.
     ///
-    /// NULL for a rowid means that SQLite chooses one, so that it is left out: a row that replaces another must not get
+    /// NULL for a rowid means that SQLite chooses one, so it is left out: a row that replaces another must not get
     /// a new rowid by it.
     func newRow(
         _ values: [String: StoreValue], _ onConflict: ConflictPolicy, _ scope: RowScope
@@ -65,7 +65,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// Inserts one row by its own policy and tells whether it has replaced another: it is tried as if it were not to
+    /// Inserts one row by its own policy and returns whether it has replaced another: it is tried as if it were not to
     /// replace first. Not for tables with triggers on INSERT, which would fire twice.
     func insertOrReplace(
         _ row: NewRow, into target: String, returning names: [String], _ db: Database
@@ -150,12 +150,12 @@ extension SQLiteWriter {
         guard last?.first == .integer(.max) else { return }
         throw StoreError(
             .unsupported, store: name,
-            message: "\(table.name) has given the largest possible rowid, so that there is none for a new row")
+            message: "\(table.name) has used the largest possible rowid, so a new row cannot get one")
     }
 
     /// Adds a row whose foreign keys SQLite checks only when the transaction ends. They are checked at once instead:
     /// one bad row would undo all the others, and nobody could say which it was. A row must come after the one it
-    /// points at.
+    /// refers to.
     private func insert(
         _ row: NewRow, checking keys: [Relationship], _ scope: RowScope, _ db: Database
     ) throws -> InsertOutcome {

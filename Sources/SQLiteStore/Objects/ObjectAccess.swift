@@ -22,7 +22,7 @@ extension SQLiteWriter {
             guard let key else {
                 throw StoreError(
                     .constraint, store: name,
-                    message: "a trigger of the store left out a new row of \(scope.table.name)")
+                    message: "a trigger of the store ignored a new row of \(scope.table.name)")
             }
             return objectID(scope, key)
         }
@@ -109,7 +109,7 @@ extension SQLiteFileConnection {
     /// The error for rows that cannot be distinguished: those of a view, or of a table whose columns hide its rowid.
     func keyless(_ table: SQLiteTable) -> StoreError {
         StoreError(
-            .unsupported, store: name, message: "the rows of \(table.name) have no key that they can be named by")
+            .unsupported, store: name, message: "the rows of \(table.name) have no key that identifies them")
     }
 
     /// Tells a value that a column cannot hold as what it is: a constraint that was broken.

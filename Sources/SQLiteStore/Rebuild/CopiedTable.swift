@@ -23,7 +23,7 @@ struct CopiedTable {
             throw StoreError(
                 .unsupported, store: connection.name,
                 message:
-                    "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken), which a rebuild has to keep"
+                    "the columns of \(name) hide its rowid (rowid, _rowid_ and oid are all taken), which a rebuild must keep"
             )
         }
         columns = (hasHiddenRowID ? [table.rowID ?? ""] : []) + written

@@ -3,7 +3,7 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteWriter {
-    /// Deletes rows by writing the store anew without them and copying the result back over it, in one transaction.
+    /// Deletes rows by rewriting the store without them and copying the result back over it, in one transaction.
     ///
     /// SQLite's online backup takes the store's write lock before the survivors are read, and is an ordinary transaction
     /// of the WAL: readers go on, other connections see the new content, and a kill before the commit leaves the old one.
@@ -51,14 +51,14 @@ extension SQLiteWriter {
         return try surveyed == changeMark()
     }
 
-    /// Throws what stands against a copy without the rows, and finds the rows that its request keeps.
+    /// Throws if a copy without the rows is not possible, and finds the rows that its request keeps.
     func prepareRebuild(_ request: DeleteWork, _ db: Database) throws {
         let fetch = request.fetchRequest
         guard request.resultType != .objectIDs, fetch.fetchOffset == 0, !db.isInsideTransaction else {
             throw StoreError(
                 .unsupported, store: name,
                 message:
-                    "the technique \(request.technique.rawValue) tells no object IDs, has no offset and makes its own transaction"
+                    "the technique \(request.technique.rawValue) reports no object IDs, has no offset and uses its own transaction"
             )
         }
         let scope = try tableScope(fetch.entity, db)
@@ -70,7 +70,7 @@ extension SQLiteWriter {
         if let reason = try roomObstacle(db) {
             throw StoreError(.methodUnfit, store: name, message: "no rebuild: \(reason)")
         }
-        // The copy's own connection shall not look for them again: rules before may have deleted some.
+        // The copy's own connection must not find them again: earlier rules may have deleted some.
         for keepLast in fetch.predicate.keptRows {
             if case .groups = try keptRows(keepLast, entity: scope, db) {
                 throw StoreError(
@@ -91,13 +91,13 @@ extension SQLiteWriter {
 }
 
 extension SQLiteFileConnection {
-    /// Why there is no room for a copy and for the copy's pages in the WAL, or nil.
+    /// Why there is no disk space for a copy and for the copy's pages in the WAL, or nil.
     func roomObstacle(_ db: Database) throws -> String? {
         let live = try Int64(pragma("page_count", db) - pragma("freelist_count", db)) * Int64(pragma("page_size", db))
         guard let free = StoreFile.freeBytes(of: StoreFile.folder(of: storeIdentifier)) else {
-            return "the free disk room is unknown"
+            return "the free disk space is unknown"
         }
-        return free > 2 * live ? nil : "it may need \(2 * live) bytes of disk and \(free) are free"
+        return free > 2 * live ? nil : "it may need \(2 * live) bytes of disk space, and \(free) are free"
     }
 }
 

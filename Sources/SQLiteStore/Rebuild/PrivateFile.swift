@@ -4,7 +4,7 @@ import PriceStore
 /// The file in which a rebuild writes the store without the rows: beside the store, for its owner alone, and locked as
 /// long as the rebuild is at work.
 ///
-/// A rebuild that dies leaves it behind, unlocked: the next connection that may change the store removes it.
+/// A rebuild that is killed leaves it behind, unlocked: the next connection that may change the store removes it.
 final class PrivateFile {
     let path: String
     private var descriptor: Int32
@@ -22,19 +22,19 @@ final class PrivateFile {
             throw StoreError(
                 .methodUnfit, store: name,
                 message: code == EEXIST
-                    ? "another rebuild of the store is at work"
+                    ? "another rebuild of the store is running"
                     : "\(path) cannot be made: \(String(cString: strerror(code)))")
         }
         flock(descriptor, LOCK_EX | LOCK_NB)
     }
 
-    /// Removes what a rebuild that died has left behind.
+    /// Removes the file that a killed rebuild has left behind.
     static func removeLeftOver(beside store: String) {
         let path = path(of: store)
         let descriptor = open(path, O_RDWR | O_CLOEXEC | O_NOFOLLOW)
         guard descriptor >= 0 else { return }
         var status = stat()
-        // Whoever is at work on it holds the lock.
+        // A rebuild in progress holds the lock.
         if fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG,
             flock(descriptor, LOCK_EX | LOCK_NB) == 0
         {
@@ -43,7 +43,7 @@ final class PrivateFile {
         close(descriptor)
     }
 
-    /// Closes and removes the file. Call it when no connection has it open any more.
+    /// Closes and removes the file. Call it when no connection has the file open.
     func remove() {
         guard descriptor >= 0 else { return }
         unlink(path)

@@ -1,7 +1,7 @@
 import GRDB
 import PriceStore
 
-/// A store written anew without the rows that a request deletes: every other row with its rowid, every table, index,
+/// A store rewritten without the rows that a request deletes: every other row with its rowid, every table, index,
 /// view, trigger, statistic and sequence, and the settings in the file's header.
 ///
 /// Rows are read in the order in which they lie; indexes are made last. Memory: a cache of 16 MB, and SQLite's sorter,
@@ -73,11 +73,11 @@ final class SurvivorCopy {
 
     /// Writes the rows and then the rest of the schema. The store must be locked against writers.
     ///
-    /// - Parameter isAsSurveyed: whether what the request says of the rows that stay is true.
-    /// - Throws: ``StoreError`` of kind `methodUnfit` if the time is over, or if more rows would go than the request's
-    ///   limit; of kind `constraint` if a row that stays breaks a constraint of its table.
+    /// - Parameter isAsSurveyed: whether what the request says of the remaining rows is true.
+    /// - Throws: ``StoreError`` of kind `methodUnfit` if the time is over, or if more rows would be deleted than the request's
+    ///   limit; of kind `constraint` if a remaining row breaks a constraint of its table.
     func fill(within limit: LockLimit, isAsSurveyed: Bool) throws {
-        try reader.run("copying the rows that stay") { db in
+        try reader.run("copying the remaining rows") { db in
             try db.execute(
                 sql: """
                     PRAGMA foreign_keys = OFF; PRAGMA ignore_check_constraints = ON;
@@ -111,7 +111,7 @@ final class SurvivorCopy {
         } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
             var storeError = StoreError(
                 error, store: store.name,
-                doing: "a row that stays breaks a constraint of its table, so that no copy can hold it")
+                doing: "a remaining row violates a constraint of its table, so it cannot be copied")
             storeError.hint = "fix the row, or set limits.max_lock to 0, so that rows are deleted in batches"
             throw storeError
         }
@@ -129,7 +129,7 @@ final class SurvivorCopy {
                 try db.execute(sql: table.copyAll(to: Self.attached))
             }
         }
-        // Last, because rows that go in have it counted.
+        // Last, because inserting rows changes it.
         if entries.contains(where: { $0.name == SchemaEntry.sequences }) {
             let copied = "\(Self.attached).\(SchemaEntry.sequences)"
             try db.execute(
@@ -137,7 +137,7 @@ final class SurvivorCopy {
         }
     }
 
-    /// Copies the rows that stay, and proves by three counts that each row either stays or goes. The rows that go are
+    /// Copies the remaining rows, and proves by three counts that each row either stays or goes. The rows that are deleted are
     /// counted, in the table itself, if they are not as many as the request expects.
     private func copySurvivors(
         _ table: CopiedTable, _ statement: DeleteStatement, of parts: [SQLFragment], _ db: Database
@@ -203,7 +203,7 @@ final class SurvivorCopy {
             guard try Set(SchemaEntry.all(db)) == Set(entries) else {
                 throw StoreError(
                     .defect, store: store.name,
-                    message: "a rebuild could not carry the whole schema over; nothing was changed")
+                    message: "a rebuild could not copy the whole schema; nothing was changed")
             }
             return .commit
         }

@@ -133,7 +133,7 @@ extension SQLiteFileConnection {
         return keys
     }
 
-    /// The largest rowid that a table with AUTOINCREMENT knows of; nil: it is none.
+    /// The largest rowid that a table with AUTOINCREMENT has used; nil: it has no AUTOINCREMENT.
     private func sequence(_ table: SQLiteTable, _ db: Database) throws -> Int64? {
         guard let alias = table.rowIDAlias, table.isAutoincrement,
             try Int.fetchOne(

@@ -1,12 +1,12 @@
 import GRDB
 import PriceStore
 
-/// Counts what goes or changes with the rows that a delete names, by temporary triggers. They are put in place once for all
+/// Counts what is deleted or changed with the rows that a delete names, by temporary triggers. They are put in place once for all
 /// batches of the delete.
 ///
-/// Temporary triggers belong to this connection alone and are no part of the store's schema.
+/// Temporary triggers belong to this connection alone and are not part of the store's schema.
 final class DeleteCounters {
-    /// The delete, without what sets one batch apart.
+    /// The delete, without what differs between batches.
     private let request: BatchDeleteRequest
     private let relationships: RelationshipCounter?
     private let triggers: TriggerCounter?

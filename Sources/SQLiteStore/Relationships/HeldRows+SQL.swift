@@ -1,8 +1,8 @@
 import GRDB
 import PriceStore
 
-/// The rows that must stay for the sake of holds: those with which a held row would go by a cascade, or lose the reference by which
-/// it is held.
+/// The rows that must stay because of holds: rows whose delete would cascade to a held row, or would clear the reference by
+/// which it is held.
 ///
 /// A delete cannot spare them while SQLite follows its foreign keys, so they are looked for the other way round: from the held rows
 /// to all that lead to them. Their keys are in the temporary tables of a ``RemovedRows``, which may spill to a file.
@@ -15,12 +15,12 @@ struct SparingRows {
     }
 
     let rows: RemovedRows
-    /// Which state of the store they are of, as the changes of others go; nil: of none.
+    /// Which state of the store they belong to, by the changes of others; nil: to none.
     var version: Int?
 }
 
 extension SQLiteFileConnection {
-    /// The condition that a row is not held, and that no held row goes with it.
+    /// The condition that a row is not held, and that no held row is deleted with it.
     func notHeld(
         _ holds: [HeldRows], by rule: BatchDeleteRequest.RelationshipRule?, _ scope: RowScope, _ db: Database
     ) throws -> SQLFragment {
@@ -43,7 +43,8 @@ extension SQLiteFileConnection {
         return .all([held.membership, try condition(hold.rows, held, db)])
     }
 
-    /// The temporary table with the keys of rows of a scope with which a held row would go; nil: no relationship leads to a held entity.
+    /// The temporary table with the keys of rows of a scope with which a held row would be deleted; nil: no relationship
+    /// leads to a held entity.
     private func sparingRows(
         _ holds: [HeldRows], _ rule: BatchDeleteRequest.RelationshipRule, _ scope: RowScope, _ db: Database
     ) throws -> String? {
@@ -66,7 +67,7 @@ extension SQLiteFileConnection {
         return try removedTable(scope.table, rows, db)
     }
 
-    /// Makes sure that the rows are looked for again which must stay, if anything was changed since a survey.
+    /// Makes sure that the rows that must stay are found again, if anything was changed since a survey.
     func forgetSparingRows(unless mark: ChangeMark) {
         guard temporaries.sparingMark != mark else { return }
         temporaries.sparingMark = mark
@@ -113,11 +114,11 @@ struct CascadeWay {
         tables.contains((table.managed?.table ?? table.name).folded)
     }
 
-    /// A column by which rows of a table point at rows that the delete can take, and which is set to NULL or a default then.
+    /// A column by which rows of a table refer to rows that the delete can take, and which is set to NULL or a default then.
     struct Cleared {
-        /// The rows that are pointed at.
+        /// The rows that it refers to.
         var parent: SQLiteTable
-        /// The condition that a row, as ``RowScope/alias``, points at a `parent`.
+        /// The condition that a row, as ``RowScope/alias``, refers to a `parent`.
         var condition: String
     }
 
@@ -166,7 +167,7 @@ struct CascadeWay {
                 throw StoreError(
                     .unsupported, store: connection.name,
                     message:
-                        "rows of \(held.table.name) have no key, so that the rows which must stay with them cannot be noted"
+                        "rows of \(held.table.name) have no key, so the rows that must stay with them cannot be recorded"
                 )
             }
             func note(_ table: SQLiteTable, _ columns: [String], _ from: String) throws {
@@ -207,14 +208,14 @@ struct CascadeWay {
         }
     }
 
-    /// Rows of a table (as `parent`) with which others go, for an INSERT: the key's columns, and what follows them.
+    /// Rows of a table (as `parent`) with which others are deleted, for an INSERT: the key's columns, and what follows them.
     private struct Parents {
         var table: SQLiteTable
         var columns: String
         var rows: String
     }
 
-    /// Where the foreign keys of a table lead whose rows go with others.
+    /// Where the foreign keys of a table lead whose rows are deleted with others.
     private func keyParents(of table: SQLiteTable, _ rows: RemovedRows, _ wave: Int) throws -> [Parents] {
         let child = try connection.scope(table.name, db)
         let noted = try connection.removedTable(child.table, rows, db)

@@ -2,8 +2,8 @@ import GRDB
 import GRDBSQLite
 package import PriceStore
 
-/// Refuses to let held rows go, whatever deletes them or takes them out of their hold: temporary triggers on tables from which cascades
-/// take rows, or the store's own triggers may.
+/// Refuses to delete held rows, or to take them out of their hold, whatever does it: temporary triggers on tables from which
+/// cascades take rows, or the store's own triggers may.
 ///
 /// The condition of a delete spares held rows already. What it cannot know is what a trigger of the store does meanwhile.
 final class HeldRowsGuard {
@@ -74,7 +74,8 @@ private func argument(_ context: OpaquePointer?, _ count: Int32, _ values: Unsaf
 }
 
 extension SQLiteFileConnection {
-    /// The tables from which cascades of a delete take rows, those whose references it clears, in lower case, and whether the store's own triggers fire.
+    /// The tables from which cascades of a delete take rows, those whose references it clears, in lower case, and whether
+    /// the store's own triggers fire.
     fileprivate func tablesLosingRows(
         _ request: BatchDeleteRequest, _ db: Database
     ) throws -> (names: Set<String>, changed: Set<String>, hasTriggers: Bool) {
@@ -94,8 +95,8 @@ extension SQLiteFileConnection {
 }
 
 extension SQLiteFileConnection {
-    /// Why it is not certain that holds keep their rows from a delete, or nil: a row that REPLACE deletes fires no trigger that could
-    /// refuse it.
+    /// Why it is not certain that holds keep their rows from a delete, or nil: a row that REPLACE deletes fires no trigger
+    /// that could refuse it.
     func obstacleOfHolds(_ holds: [HeldRows], _ request: BatchDeleteRequest, _ db: Database) throws -> String? {
         guard !holds.isEmpty else { return nil }
         let reach = try tablesLosingRows(request, db)

@@ -2,16 +2,16 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Counts the rows that go or change because a relationship says so, by temporary triggers on the tables that a delete
+/// Counts the rows that are deleted or changed because a relationship says so, by temporary triggers on the tables that a delete
 /// can reach. SQLite's own change count leaves foreign key actions out.
 final class RelationshipCounter {
     /// What was counted since the last batch.
     struct Counts {
-        /// Rows that went by a cascade.
+        /// Rows that a cascade deleted.
         var cascaded = 0
-        /// Rows that lost a reference and are still there; below 0 if some that had lost one before went.
+        /// Rows that lost a reference and are still there; below 0 if some that had lost one before were deleted.
         var nullified = 0
-        /// Rows of the entity itself that the predicate names and that went; nil: the engine's own count says it.
+        /// Rows of the entity itself that the predicate names and that were deleted; nil: the engine's own count says it.
         var direct: Int?
     }
 
@@ -53,7 +53,7 @@ final class RelationshipCounter {
             ])
         for (index, entity) in reach.cascading.sorted().enumerated() {
             let target = try connection.scope(entity, db).table
-            // Rows of the entity itself that the rule names count as deleted, whichever way they go. They are looked up
+            // Rows of the entity itself that the rule names count as deleted, whichever way they are deleted. They are looked up
             // while they are still there: OLD has no affinity, so that a predicate on it could say something else.
             let isOld = zip(scope.key, table.keySQL).map { "\($0) = OLD.\($1)" }.joined(separator: " AND ")
             let kind =
@@ -119,7 +119,7 @@ struct Reach {
     /// Entities whose rows lose references, with the attributes that hold them.
     var nullifying: [String: [String]] = [:]
     /// The same, and what SQLite itself clears by a key that the rule overrides: a row that is deleted by the same statement as
-    /// the row that it refers to can lose the reference before it goes.
+    /// the row that it refers to can lose the reference before it is deleted.
     private(set) var clearing: [String: [String]] = [:]
 
     init(
@@ -152,7 +152,7 @@ extension [String] {
 
 extension SQLFragment {
     /// The text with every parameter replaced by a call of a function that yields it, for a trigger. Question marks inside
-    /// quoted names and texts are no parameters.
+    /// quoted names and texts are not parameters.
     ///
     /// - Parameter first: the number of the first argument.
     func literalArguments(_ function: String, from first: Int = 0) -> String {

@@ -1,9 +1,9 @@
 import GRDB
 import PriceStore
 
-/// References that a delete sets to NULL or to a default: whether the schema lets it.
+/// References that a delete sets to NULL or to a default: whether the schema allows it.
 extension SQLiteFileConnection {
-    /// The relationships that point at an entity, as they act in a delete. Where the request has its own cascade and rows
+    /// The relationships that refer to an entity, as they act in a delete. Where the request has its own cascade and rows
     /// of the entity refer to each other, what the schema declares may act as well, before a row is deleted.
     func acting(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
         let keys = try incoming(entity, of: request, db)
@@ -13,8 +13,8 @@ extension SQLiteFileConnection {
         return keys + (try catalog.table(entity, db)?.entity.incomingRelationships.filter(\.clears) ?? [])
     }
 
-    /// Rows that cannot lose their reference, at most one obstacle for each table. Rows that go as well are among them:
-    /// they may lose it before they go.
+    /// Rows that cannot lose their reference, at most one obstacle for each table. Rows that are deleted as well are among them:
+    /// they may lose it before they are deleted.
     func fixedReferences(_ removed: RemovedRows, step: Int, _ db: Database) throws -> [Survey.Obstacle] {
         var cleared: [String: [Relationship]] = [:]
         for parent in try losing(removed, step: step, db) {
@@ -43,7 +43,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// A condition on `child` that it points at a row that goes in a step.
+    /// A condition on `child` that it refers to a row that is deleted in a step.
     private func loses(_ key: Relationship, _ removed: RemovedRows, step: Int, _ db: Database) throws -> String {
         let parent = try scope(key.destination, db)
         let table = try removedTable(parent.table, removed, db)
@@ -100,7 +100,7 @@ private struct ClearingConstraints {
         }.joined(separator: ", ")
     }
 
-    /// Whether what a reference takes part in is not worth looking at row by row: a key that others point at, a unique
+    /// Whether what a reference takes part in is not worth looking at row by row: a key that others refer to, a unique
     /// index that a default or many NULL values can break, and generated columns with constraints of their own.
     private func isFixed(_ key: Relationship) -> Bool {
         let columns = key.sourceAttributes

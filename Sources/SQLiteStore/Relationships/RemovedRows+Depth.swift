@@ -5,8 +5,8 @@ extension SQLiteTable {
     /// Rows that may refer to each other in a ring: SQLite itself cascades no deeper than 1000 rows.
     static let largestRing = 900
 
-    /// Whether the rows of a key can lose their references before they go: no constraint is against it, and no trigger could
-    /// keep a row without them.
+    /// Whether the rows of a key can lose their references before they are deleted: no constraint is against it, and no
+    /// trigger could keep a row without them.
     func canLose(_ key: Relationship) -> Bool {
         entity.deleteTriggers.isEmpty && entity.updateTriggers.isEmpty && !hasChecks
             && key.sourceAttributes.allSatisfy { isNullable($0) }
@@ -18,7 +18,7 @@ extension SQLiteTable {
         entity.relationships.filter { $0.destination.folded == name.folded }
     }
 
-    /// The condition that a reference of a row to its own table points at nothing. SQLite looks at all of them whichever
+    /// The condition that a reference of a row to its own table refers to no row. SQLite looks at all of them whichever
     /// column of the row changes; a deletion alone does not mind.
     func dangles(_ row: String) -> [String] {
         ownReferences.map { reference in
@@ -34,7 +34,7 @@ extension SQLiteTable {
 
 /// How deep the families of a delete are that was followed through its foreign keys.
 extension SQLiteFileConnection {
-    /// Longer chains of rows that go with each other are not taken apart.
+    /// Longer chains of rows that are deleted with each other are not taken apart.
     private static let deepestChain = 2000
 
     /// Whether rows of the rule's own table go with each other in a long chain, or in a large ring.
@@ -51,7 +51,7 @@ extension SQLiteFileConnection {
         return walk.depth > Self.deepestChain || walk.notReached > Self.deepestChain
     }
 
-    /// Why a ring of rows cannot go: SQLite itself cascades from row to row, deeper than it can, and the references
+    /// Why a ring of rows cannot be deleted: SQLite itself cascades from row to row, deeper than it can, and the references
     /// cannot be taken away first. Nil: there is none.
     func ringTooLarge(
         _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, _ db: Database
@@ -71,13 +71,13 @@ extension SQLiteFileConnection {
             return
                 "more than \(SQLiteTable.largestRing) rows of \(table.name) refer to each other in "
                 + "\(own.count > 1 ? "a ring or a chain" : "a ring"), which SQLite cannot delete by a cascade; change one of "
-                + "the references, so that there is none"
+                + "the references to break it"
         }
         return try circleTooLarge(request, removed, step: step, db)
     }
 
-    /// Why rows cannot go that a cascade leads to through another table: the rule names them as well, and so they go in an
-    /// order that has SQLite itself cascade from row to row. Nil: there are few.
+    /// Why rows cannot be deleted that a cascade leads to through another table: the rule names them as well, and so they
+    /// are deleted in an order that has SQLite itself cascade from row to row. Nil: there are few.
     private func circleTooLarge(
         _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> String? {
@@ -91,13 +91,13 @@ extension SQLiteFileConnection {
             else { continue }
             return
                 "cascades lead from \(table.name) to \(key.destination) and back, through more than \(most) rows of "
-                + "\(table.name) that would go, which SQLite cannot delete by a cascade; declare one of the keys "
+                + "\(table.name) that would be deleted, which SQLite cannot delete by a cascade; declare one of the keys "
                 + "without ON DELETE CASCADE"
         }
         return nil
     }
 
-    /// Whether rows of a table of keys have several references to their own table, of which one points at nothing.
+    /// Whether rows of a table of keys have several references to their own table, of which one refers to no row.
     func hasDangling(_ table: SQLiteTable, in keys: String, _ db: Database) throws -> Bool {
         guard table.ownReferences.count > 1 else { return false }
         let isRow = table.keySQL.enumerated().map { "child.\($0.element) = +mine.k\($0.offset)" }
@@ -107,10 +107,10 @@ extension SQLiteFileConnection {
         return try row(SQLFragment(query), db) != nil
     }
 
-    /// Follows the cascades within a table, from the rows that go with no other one; nil: so few rows refer
-    /// to each other that it does not matter. Rows that refer to themselves go with no other one.
+    /// Follows the cascades within a table, from the rows that are deleted with no other row; nil: so few rows refer
+    /// to each other that it does not matter. Rows that refer to themselves are deleted with no other row.
     ///
-    /// - Returns: how deep they go, and how many rows are not reached, since they are in a ring or hang on one.
+    /// - Returns: how deep they go, and how many rows are not reached, because they are in a ring or depend on one.
     private func walk(
         _ entity: String, _ request: BatchDeleteRequest, _ removed: RemovedRows, step: Int, atLeast fewest: Int,
         depth bound: Int?, where isFollowed: (Relationship) -> Bool, _ db: Database

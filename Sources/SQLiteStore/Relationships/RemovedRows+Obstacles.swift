@@ -1,9 +1,9 @@
 import GRDB
 import PriceStore
 
-/// What stands in the way of a delete that was followed through its foreign keys.
+/// What prevents a delete that was followed through its foreign keys.
 extension SQLiteFileConnection {
-    /// Rows that stay and point at rows that would be deleted, where the schema or the rule forbids it.
+    /// Remaining rows that refer to rows that would be deleted, where the schema or the rule forbids it.
     func obstacles(
         _ request: SurveyRequest, _ removed: RemovedRows, step: Int, _ db: Database
     ) throws -> [Survey.Obstacle] {
@@ -12,7 +12,7 @@ extension SQLiteFileConnection {
             for key in try acting(parent, of: removed.request(step), db) {
                 let gone: String
                 switch key.deleteRule {
-                // RESTRICT holds even if the row would go in the same statement, and a reference that cannot be changed
+                // RESTRICT holds even if the row would be deleted in the same statement, and a reference that cannot be changed
                 // fails at once as well; rows of earlier rules are gone by then.
                 case .restrict: gone = "< \(step)"
                 case .nullify where try !isNullable(key, db): gone = "< \(step)"
@@ -37,13 +37,13 @@ extension SQLiteFileConnection {
         return key.sourceAttributes.allSatisfy { child.isNullable($0) }
     }
 
-    /// Whether the defaults of a key point at nothing, as a NULL does, or at a row that stays.
+    /// Whether the defaults of a key refer to no row, as a NULL does, or to a remaining row.
     private func hasDefault(_ key: Relationship, _ removed: RemovedRows, step: Int, _ db: Database) throws -> Bool {
         guard let child = try catalog.table(key.source, db) else { return true }
         let defaults = key.sourceAttributes.map { child.defaults[$0.folded] ?? "NULL" }
         let parent = try scope(key.destination, db)
         let table = try removedTable(parent.table, removed, db)
-        // The defaults are texts of the schema, in parentheses where they are no literals.
+        // The defaults are texts of the schema, in parentheses where they are not literals.
         for (name, text) in zip(key.sourceAttributes, defaults) {
             guard try row(SQLFragment("SELECT (\(text)) IS NULL"), db) == [.integer(1)] else { continue }
             return child.isNullable(name)
@@ -59,7 +59,7 @@ extension SQLiteFileConnection {
     }
 
     /// Why a rule's rows would not be the same at its last batch as at its first: a relationship changes, on the way or
-    /// for a rule before, the very attributes by which the rule chooses. All rules decide on the store as it was, and a
+    /// for a rule before, an attribute by which the rule chooses. All rules decide on the store as it was, and a
     /// delete by the changed values could take rows that none of them has chosen. Nil: none does.
     func changingChoice(
         _ request: SurveyRequest, _ table: SQLiteTable, _ removed: RemovedRows, step: Int, _ db: Database
@@ -79,8 +79,8 @@ extension SQLiteFileConnection {
         return try losingDefaults(removed, step: step, db)
     }
 
-    /// Why rows that an earlier rule gave the default of a key stand where this rule's rows go. Nil: there are none.
-    /// What they point at is no longer what the store says, and following it is not worth the while for SET DEFAULT.
+    /// Why it is unknown which rows refer to this rule's rows: an earlier rule gives references their default. Nil: none does.
+    /// What they refer to is no longer what the store says, and they are not followed for SET DEFAULT.
     private func losingDefaults(_ removed: RemovedRows, step: Int, _ db: Database) throws -> String? {
         for parent in try losing(removed, step: step, db) {
             for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .setDefault {
@@ -91,14 +91,14 @@ extension SQLiteFileConnection {
                 guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
                 return
                     "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to "
-                    + "its default, and what points at the rows that this rule deletes is not known then"
+                    + "its default, so it is unknown which rows refer to the rows that this rule deletes"
             }
         }
         return nil
     }
 
-    /// Whether rows that go in a step point, without a cascade, at other rows that go in it: in which batch each goes
-    /// is not known, so all must go at once.
+    /// Whether rows that are deleted in a step refer, without a cascade, to other rows of the step: in which batch each is deleted
+    /// is not known, so all must be deleted at once.
     func crossesBatches(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Bool {
         for parent in try losing(removed, step: step, db) {
             for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .noAction {

@@ -135,7 +135,7 @@ extension SQLiteFileConnection {
         return direct
     }
 
-    /// The relationships that point at an entity, with the delete rules that a request gives them.
+    /// The relationships that refer to an entity, with the delete rules that a request gives them.
     func incoming(_ entity: String, of request: BatchDeleteRequest, _ db: Database) throws -> [Relationship] {
         (try catalog.table(entity, db)?.entity.incomingRelationships ?? []).map {
             $0.with(deleteRule: request.deleteRule(of: $0))
@@ -154,7 +154,7 @@ extension SQLiteFileConnection {
         return name
     }
 
-    /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that point at removed rows (as `removed`).
+    /// `FROM … WHERE …` of the rows of a relationship's source (as `child`) that refer to removed rows (as `removed`).
     /// The order is forced: from the few removed rows to the many others.
     func references(
         _ key: Relationship, _ removed: RemovedRows, _ condition: String, _ arguments: [Int], _ db: Database
@@ -197,7 +197,7 @@ extension SQLiteFileConnection {
         }.map(\.key)
     }
 
-    /// Rows that stay and lose a reference: each counted once, however many references it loses.
+    /// Remaining rows that lose a reference: each counted once, however many references it loses.
     private func nullifiedCount(_ removed: RemovedRows, step: Int, _ db: Database) throws -> Int {
         var queries: [String: [SQLFragment]] = [:]
         for parent in try losing(removed, step: step, db) {
@@ -257,7 +257,7 @@ extension RowScope {
     ///   - rows: the destination's rows for a FROM clause.
     ///   - alias: the name of the source's rows.
     /// - Returns: what comes between the two tables in FROM, and the condition. References that hold the noted key itself
-    ///   need no look at the row they point at.
+    ///   need no look at the row they refer to.
     func link(
         _ key: Relationship, from keys: String, in rows: String, to child: RowScope, as alias: String
     ) -> (tables: String, condition: String) {
@@ -278,7 +278,7 @@ extension RowScope {
 }
 
 extension BatchDeleteRequest {
-    /// The delete rule of a relationship for this request: its override for those that point at its entity, the schema's
+    /// The delete rule of a relationship for this request: its override for those that refer to its entity, the schema's
     /// for all others.
     func deleteRule(of key: Relationship) -> Relationship.DeleteRule {
         guard let rule = relationships.deleteRule, key.destination.folded == fetchRequest.entity.folded

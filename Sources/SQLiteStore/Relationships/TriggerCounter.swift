@@ -5,7 +5,7 @@ import PriceStore
 /// Counts the rows that the store's own triggers delete, by temporary triggers on the tables that nothing else of the
 /// delete reaches.
 ///
-/// Rows of tables that a cascade reaches count as cascaded, whoever deletes them: SQLite does not tell the two apart.
+/// Rows of tables that a cascade reaches count as cascaded, however they are deleted: SQLite does not distinguish the two.
 /// Rows of virtual tables are not counted, since they have no triggers.
 final class TriggerCounter {
     private let tables: [String]
@@ -18,7 +18,7 @@ final class TriggerCounter {
         counts = tables.map { _ in 0 }
     }
 
-    /// Puts the temporary triggers in place; nil where the delete sets no trigger of the store off. The objects of a Core
+    /// Creates the temporary triggers; nil if the delete fires no trigger of the store. The objects of a Core
     /// Data store are deleted by this program's own statements, which cannot be distinguished from a trigger's.
     static func make(
         _ request: StoreFetchRequest, _ rule: BatchDeleteRequest.RelationshipRule, _ connection: SQLiteFileConnection,
@@ -54,7 +54,7 @@ final class TriggerCounter {
 }
 
 extension Reach {
-    /// Whether deletes of a table's rows set a trigger of the store off.
+    /// Whether deletes of a table's rows fire a trigger of the store.
     func setsOffTriggers(of table: SQLiteTable, _ connection: SQLiteFileConnection, _ db: Database) throws -> Bool {
         if !table.entity.deleteTriggers.isEmpty { return true }
         for name in cascading where try connection.catalog.table(name, db)?.entity.deleteTriggers.isEmpty == false {

@@ -4,7 +4,7 @@ import PriceStore
 
 /// Two SQL functions of a connection that say where a date is among the cells of a thinned rule.
 ///
-/// `NAME(value)` is the number of the cell, from 0 on, or NULL if the value is before the first one or is no number.
+/// `NAME(value)` is the number of the cell, from 0 on, or NULL if the value is before the first one or is not a number.
 /// `NAME_bucket(tier, cell)` is the number of the tier's bucket that the cell is in, or NULL if it is in none.
 final class CellFunction {
     /// The starts of the cells for integers and for doubles, one after the other.

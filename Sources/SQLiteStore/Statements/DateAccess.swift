@@ -36,7 +36,7 @@ extension SQLiteTable {
             guard column.collation.uppercased() == collations[attribute.name.folded]?.uppercased(),
                 column.collation.uppercased() == "BINARY" || attribute.affinity != .text
             else { continue }
-            // A table without a rowid has its key behind the index, in the key's own directions.
+            // An index of a table without a rowid ends with the key's columns, in the key's own directions.
             guard !isWithoutRowID || !column.isDescending else { continue }
             let access = DateAccess(
                 index: index.name, label: index.name, isDescending: column.isDescending, needsFilter: !prefix.isEmpty)
@@ -51,10 +51,10 @@ extension SQLiteTable {
     /// Why an index that begins with the date cannot be used, as a clause; nil: there is none, or it can be used.
     func indexObstacle(_ attribute: Attribute) -> String? {
         guard let index = indexes.first(where: { $0.columns.first?.name == attribute.name }) else { return nil }
-        if index.isPartial { return "the index \(index.name) is there, but it holds only some of the rows" }
+        if index.isPartial { return "the index \(index.name) exists, but it contains only some of the rows" }
         guard index.columns[0].collation.uppercased() == "BINARY" else {
             return
-                "the index \(index.name) is there, but it is in the order of the collation \(index.columns[0].collation)"
+                "the index \(index.name) exists, but it is in the order of the collation \(index.columns[0].collation)"
         }
         return nil
     }

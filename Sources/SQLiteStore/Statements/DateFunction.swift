@@ -6,7 +6,7 @@ import PriceStore
 ///
 /// `retention_date_N(value, earliest, before, latest)` is 1 if the value is a date whose whole span lies in
 /// `earliest ..< before` and starts no later than `latest` (instants in Unix microseconds), else 0.
-/// `retention_start_N(value)` is the first instant of the span, or NULL if the value is no date.
+/// `retention_start_N(value)` is the first instant of the span, or NULL if the value is not a date.
 final class DateFunction {
     struct Key: Hashable {
         var encoding: DateEncoding
@@ -34,7 +34,7 @@ final class DateFunction {
         recentDay.deallocate()
     }
 
-    /// The span of a value, or nil if it is no date.
+    /// The span of a value, or nil if it is not a date.
     func span(_ value: OpaquePointer) -> (start: Int64, end: Int64)? {
         switch sqlite3_value_type(value) {
         case SQLITE_TEXT:

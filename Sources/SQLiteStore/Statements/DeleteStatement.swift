@@ -83,13 +83,13 @@ struct DeleteStatement {
     /// Rows of one date whose key comes before a key, in the index's own order.
     func keyBefore(_ key: [StoreValue]) -> SQLFragment { compareKey(access?.isDescending == true ? ">" : "<", key) }
 
-    /// The key of the last row of a window of `rowCount` rows behind a key, and up to another.
+    /// The key of the last row of a window of `rowCount` rows after a key, and up to another.
     func windowEnd(after: [StoreValue]?, through: [StoreValue]?, rowCount: Int) -> SQLFragment {
         SQLFragment("SELECT \(keyList) FROM \(scope.fromTable) WHERE ") + window(after: after, through: through)
             + SQLFragment(" ORDER BY \(keyList) LIMIT 1 OFFSET ?", [(rowCount - 1).databaseValue])
     }
 
-    /// Rows behind a key, and up to another.
+    /// Rows after a key, and up to another.
     func window(after: [StoreValue]?, through: [StoreValue]?) -> SQLFragment {
         .all([after.map { compareKey(">", $0) } ?? .always, through.map { compareKey("<=", $0) } ?? .always])
     }

@@ -69,7 +69,7 @@ extension SQLiteFileConnection {
             hint: "make one request for each entity")
     }
 
-    /// Keys as the right side of an IN: one JSON text for rowids, else values, else a temporary table that goes when
+    /// Keys as the right side of an IN: one JSON text for rowids, else values, else a temporary table that is deleted when
     /// the work at hand ends. The number of parameters of a statement is limited.
     private func keyList(_ keys: [[StoreValue]], columns: Int, _ db: Database) throws -> SQLFragment {
         if columns == 1, let rowIDs = Self.integers(keys) {

@@ -1,8 +1,8 @@
 import PriceStore
 
-/// Where rows come from in a statement, and how their columns are named there.
+/// Where a statement reads rows, and how their columns are named there.
 ///
-/// The rows go by an alias, so that no column of a table can hide, or be hidden by, one of our own.
+/// The rows have an alias, so that no column of a table can hide, or be hidden by, one of our own.
 struct RowScope {
     /// The alias of the rows in every statement.
     static let alias = "retention_row"
@@ -58,7 +58,7 @@ struct RowScope {
     /// A column in SQL.
     func column(_ attribute: Attribute) -> String { "\(Self.alias).\(table.columnSQL(attribute))" }
 
-    /// What tells rows apart, in SQL: the key, and the entity's number where a Core Data entity has sub-entities.
+    /// What identifies rows, in SQL: the key, and the entity's number where a Core Data entity has sub-entities.
     var identity: [String] { key + (table.managed?.subentities.isEmpty == false ? ["\(Self.alias).Z_ENT"] : []) }
 
     /// The key's columns in SQL.

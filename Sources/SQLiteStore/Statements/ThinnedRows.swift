@@ -6,7 +6,7 @@ import PriceStore
 ///
 /// They are found before the first delete and hold for the run's own deletes. After a commit of another connection a pick may
 /// be gone, and a late row may be the only one of its bucket. To find them again in a batch would keep writers waiting. So the
-/// rows of a bucket then go only if its pick is still there, and those behind it when the picks were found again.
+/// rows of a bucket are then deleted only if its pick still exists; the others, after the picks were found again.
 struct ThinnedRows {
     /// Whose rows are kept, as in ``KeptRows/Key``.
     struct Key: Hashable {
@@ -32,7 +32,7 @@ extension SQLiteFileConnection {
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
 
-    /// A condition without the picks that were found in the state at work: which they are only the keys say.
+    /// A condition without the picks that were found in the current state: only the keys identify them.
     func withoutFoundPicks(_ predicate: StorePredicate, _ scope: RowScope, _ db: Database) throws -> StorePredicate {
         switch predicate {
         case .and(let parts): return .and(try parts.map { try withoutFoundPicks($0, scope, db) })
@@ -74,7 +74,7 @@ private struct ThinningQuery {
     let rows: SQLFragment
     /// The part of it that is not about the date.
     let among: SQLFragment
-    /// The pick of each bucket that its tier has not let go of: `tier`, `bucket`, the group, `value` (its date), the key.
+    /// The pick of each bucket that is still within the age of its tier: `tier`, `bucket`, the group, `value` (its date), the key.
     let picks: String
     /// The keys `k0`, `k1` … of the picks before the cutoff, and the tier for which each counts.
     let kept: String

@@ -19,9 +19,9 @@ struct BatchDelete {
     private var rolledUpCount = 0
     /// The delete of objects with what belongs to them; nil: only the rows themselves are concerned.
     var objects: ObjectDelete?
-    /// Whether the rows to go are noted one by one before they go.
+    /// Whether the rows to delete are noted one by one before they are deleted.
     let choosesRows: Bool
-    /// Whether only a part of what goes with the rows is gone, and not yet the rows themselves.
+    /// Whether only a part of the related rows is deleted, and not yet the rows themselves.
     private(set) var isUnfinished = false
 
     init(_ request: DeleteWork, _ connection: SQLiteFileConnection, _ db: Database, _ archiver: RowArchiver? = nil)
@@ -107,7 +107,7 @@ struct BatchDelete {
         deletedCount += db.changesCount
     }
 
-    /// How many rows may go with those of a batch; nil: it is not one of several.
+    /// How many rows may be deleted with those of a batch; nil: it is not one of several.
     private var cascadeBound: Int? {
         guard request.technique.isInBatches || request.only != nil, let limit = request.fetchRequest.fetchLimit else {
             return nil
@@ -115,13 +115,13 @@ struct BatchDelete {
         return max(Self.fewestCascaded, limit.multipliedReportingOverflow(by: 4).partialValue)
     }
 
-    /// Fewer rows that go by a cascade are not worth a batch of their own.
+    /// Fewer rows of a cascade do not get a batch of their own.
     private static let fewestCascaded = 2000
 
-    /// Carries out the request by its strategy and returns where the next batch goes on.
+    /// Carries out the request by its strategy and returns where the next batch continues.
     mutating func run() throws -> BatchContinuation? {
         let next = try runOnce()
-        // Whatever the technique, no row goes that did not become a candle.
+        // Whatever the technique, no row is deleted that did not become a candle.
         guard request.rollup == nil || rolledUpCount == deletedCount else {
             throw StoreError(
                 .defect, store: connection.name,
@@ -155,7 +155,8 @@ struct BatchDelete {
         case .rebuild:
             throw StoreError(
                 .unsupported, store: connection.name,
-                message: "the technique \(request.technique.rawValue) is no statement that a transaction could hold")
+                message:
+                    "the technique \(request.technique.rawValue) is not a statement and cannot run in a transaction")
         }
     }
 
@@ -185,7 +186,7 @@ struct BatchDelete {
             SQLFragment(scope.key.count > 1 ? "(\(key)) IN (" : "\(key) IN (") + chosen + ")", by: .any)
     }
 
-    /// Whether every row of the table goes, so that SQLite can drop its pages: by counts in this transaction. The rows
+    /// Whether every row of the table is deleted, so that SQLite can drop its pages: by counts in this transaction. The rows
     /// are read in the table itself, whatever an index says of them.
     private func deletesAllRows() throws -> Bool {
         let scope = statement.scope

@@ -2,18 +2,18 @@ import GRDB
 import GRDBSQLite
 import PriceStore
 
-/// Chosen rows with all that goes with them by cascades: the rows that point at them, what points at those, and so on.
+/// Chosen rows with all that is deleted with them by cascades: the rows that refer to them, what refers to those, and so on.
 ///
-/// They are deleted in the opposite order, so that no row goes before those that point at it. SQLite's own cascades then
+/// They are deleted in the opposite order, so that no row is deleted before those that refer to it. SQLite's own cascades then
 /// have nothing to do; by themselves they fail on a chain of more than 1000 rows (SQLITE_MAX_TRIGGER_DEPTH).
 extension ChosenRows {
-    /// Deletes the rows and what goes with them, the last rows of each family first.
+    /// Deletes the rows and what is deleted with them, the last rows of each family first.
     ///
-    /// - Parameter bound: how many rows of one kind may go by a cascade; nil: all of them.
-    /// - Returns: whether all rows went.
+    /// - Parameter bound: how many rows of one kind a cascade may delete; nil: all of them.
+    /// - Returns: whether all rows were deleted.
     func deleteFamilies(atMost bound: Int?) throws -> Bool {
         let (waves, isAll) = try collect(atMost: bound)
-        // An entity that is reached in two ways can hold rows that point at each other across the waves.
+        // An entity that is reached in two ways can hold rows that refer to each other across the waves.
         let hadDeferred = try hasDeferredViolations()
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
         let own = scope.table.entity.incomingRelationships.filter(isOwn)
@@ -33,19 +33,19 @@ extension ChosenRows {
         if try !hadDeferred && hasDeferredViolations() {
             throw StoreError(
                 .constraint, store: connection.name,
-                message: "remaining rows point at rows that would be deleted with those of \(scope.table.name)")
+                message: "remaining rows refer to rows that would be deleted with those of \(scope.table.name)")
         }
         try db.execute(sql: "PRAGMA defer_foreign_keys = OFF")
         return isAll
     }
 
-    /// Follows the cascades from the rows of wave 0 and notes what goes with them.
+    /// Follows the cascades from the rows of wave 0 and notes what is deleted with them.
     ///
     /// Where one step reaches as many rows as the bound says, the batch becomes a smaller one: these rows, and only what
-    /// goes with them. Whoever points at a row that goes is deleted before it, so that each such part leaves the store
+    /// is deleted with them. A row that refers to a deleted row is deleted before it, so that each such part leaves the store
     /// whole.
     ///
-    /// - Returns: the entities of each wave, in the order in which their rows can go; and whether the batch is still that
+    /// - Returns: the entities of each wave, in the order in which their rows can be deleted; and whether the batch is still that
     ///   of the request's own rows.
     private func collect(atMost bound: Int?) throws -> (waves: [[RowScope]], isAll: Bool) {
         try findRoots()
@@ -84,7 +84,7 @@ extension ChosenRows {
             }
             waves.append(reached.count > 1 ? childrenFirst(reached) : Array(reached.values))
         }
-        // The rings go last, with the rows that the batch begins with: nothing of what hangs on them is left then.
+        // The rings go last, with the rows that the batch begins with: all rows that belong to them are deleted then.
         if let rings, let table = connection.temporaries.chosenRows[scope.table.name.folded] {
             try connection.execute(
                 SQLFragment("UPDATE temp.\(table) SET wave = 0 WHERE wave = ?", [rings.databaseValue]), db)
@@ -93,8 +93,8 @@ extension ChosenRows {
         return (waves, partCount == 0)
     }
 
-    /// Takes chosen rows out of wave 0 that point at other chosen ones by a cascade: they must go before those, and a wave
-    /// finds them again. A row that points at itself stays: it waits for no other. So does one whose key is NO ACTION: its
+    /// Takes chosen rows out of wave 0 that refer to other chosen ones by a cascade: they must be deleted before those, and a wave
+    /// finds them again. A row that refers to itself stays: it waits for no other. So does one whose key is NO ACTION: its
     /// order does not matter, since the key is checked when all rows are deleted.
     private func findRoots() throws {
         let table = try table(scope)
@@ -110,8 +110,8 @@ extension ChosenRows {
         "NOT (" + zip(scope.key, columns(scope)).map { "\($0) = +chosen.\($1)" }.joined(separator: " AND ") + ")"
     }
 
-    /// Takes the references from rows that go no earlier than the row of their table that they point at, as in a ring,
-    /// where SQLite's own cascade could follow them deeper than it can. All of these rows go in this transaction.
+    /// Takes the references from rows that go no earlier than the row of their table that they refer to, as in a ring,
+    /// where SQLite's own cascade could follow them deeper than it can. All of these rows are deleted in this transaction.
     private func breakRings(_ entities: [[RowScope]]) throws {
         var seen: Set<String> = []
         for entity in entities.joined() where seen.insert(entity.table.name).inserted {
@@ -140,10 +140,10 @@ extension ChosenRows {
         }
     }
 
-    /// A relationship by which rows go with others, and the statement that notes them.
+    /// A relationship by which rows are deleted with others, and the statement that notes them.
     private struct Cascade {
         let child: RowScope
-        /// Its first argument is the wave that the rows get, its last two are the wave that they point at and a limit.
+        /// Its first argument is the wave that the rows get, its last two are the wave that they refer to and a limit.
         let statement: SQLFragment
     }
 
@@ -170,7 +170,7 @@ extension ChosenRows {
         }
     }
 
-    /// Notes the rows that point at those of a wave and are not noted yet; returns how many.
+    /// Notes the rows that refer to those of a wave and are not noted yet; returns how many.
     private func add(_ cascade: Cascade, of wave: Int, atMost bound: Int?) throws -> Int {
         var insert = cascade.statement
         let last = insert.arguments.count - 1
@@ -181,7 +181,7 @@ extension ChosenRows {
         return db.changesCount
     }
 
-    /// Entities in an order in which those that point at others come before them.
+    /// Entities in an order in which those that refer to others come before them.
     private func childrenFirst(_ entities: [String: RowScope]) -> [RowScope] {
         var ordered: [RowScope] = []
         var seen: Set<String> = []
@@ -196,7 +196,7 @@ extension ChosenRows {
         return ordered
     }
 
-    /// Deletes chosen rows that no row points at, until there are none: RESTRICT holds even between rows that go in the
+    /// Deletes chosen rows that no row refers to, until there are none: RESTRICT holds even between rows that are deleted in the
     /// same statement.
     private func deleteLeavesFirst(_ keys: [Relationship]) throws {
         guard !keys.isEmpty else { return }

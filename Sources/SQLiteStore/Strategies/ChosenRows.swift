@@ -1,11 +1,12 @@
 import GRDB
 import PriceStore
 
-/// The rows that one batch deletes, noted by their keys in temporary tables before they go.
+/// The rows that one batch deletes, noted by their keys in temporary tables before they are deleted.
 ///
 /// There is a table for each entity that loses rows. It has the key's columns `k0`, `k1` …; the `wave`, which is 0 for the
-/// rows that the batch begins with, one more for each step of a cascade, and below 0 for rows that a step is to find; and `named`, which says whether the request's
-/// own predicate names the row. The tables may spill to a temporary file. They are emptied for each batch, not made anew.
+/// rows that the batch begins with, one more for each step of a cascade, and below 0 for rows that a step is to find; and
+/// `named`, which says whether the request's own predicate names the row. The tables may spill to a temporary file. They are
+/// emptied for each batch, not made again.
 struct ChosenRows {
     let request: BatchDeleteRequest
     let scope: RowScope
@@ -26,10 +27,10 @@ struct ChosenRows {
         try connection.execute(SQLFragment("INSERT INTO temp.\(table) SELECT *, 0, 1 FROM (") + keys + ")", db)
     }
 
-    /// Deletes the rows, and does to those that point at them what the request and the schema say.
+    /// Deletes the rows, and does to those that refer to them what the request and the schema say.
     ///
-    /// - Parameter bound: roughly how many rows may go by cascades; nil: all of them.
-    /// - Returns: whether all rows went. If not, some that go with them did, and the batch has to be repeated.
+    /// - Parameter bound: roughly how many rows cascades may delete; nil: all of them.
+    /// - Returns: whether all rows were deleted. If not, some rows that belong to them were, and the batch must be repeated.
     func delete(atMost bound: Int?) throws -> Bool {
         switch request.relationships {
         case .asDeclared, .cascade: break
@@ -43,7 +44,7 @@ struct ChosenRows {
         return try deleteFamilies(atMost: bound)
     }
 
-    /// The rows that the request's predicate names and that are gone: how many, and their keys if they are to be listed.
+    /// The rows that the request's predicate names and that are deleted: how many, and their keys if they are to be listed.
     /// A trigger of the store may have kept some.
     func goneKeys(listed: Bool) throws -> (count: Int, keys: [[StoreValue]]) {
         let columns = Self.columns(scope)
@@ -70,7 +71,7 @@ struct ChosenRows {
         try execute("UPDATE temp.\(table) SET wave = 0")
     }
 
-    // MARK: Rows that point at chosen ones
+    // MARK: Rows that refer to chosen ones
 
     private var incoming: [Relationship] {
         get throws {
@@ -88,7 +89,7 @@ struct ChosenRows {
 
     func isOwn(_ key: Relationship) -> Bool { key.source.folded == scope.table.name.folded }
 
-    /// Throws if a row that would stay points at one that would go.
+    /// Throws if a row that would stay refers to one that would be deleted.
     private func deny() throws {
         var obstacles: [String] = []
         for key in try incoming {
@@ -106,7 +107,7 @@ struct ChosenRows {
         }
     }
 
-    /// Takes the references from rows that point at chosen ones.
+    /// Takes the references from rows that refer to chosen ones.
     ///
     /// Chosen rows keep theirs only where their key is declared NO ACTION: any other acts on each row by itself, and SQLite
     /// would follow a long chain of rows deeper than it can.
@@ -137,7 +138,7 @@ struct ChosenRows {
         return name
     }
 
-    /// The keys of the rows of a relationship's source that point at chosen rows (as `chosen`): what follows SELECT. The
+    /// The keys of the rows of a relationship's source that refer to chosen rows (as `chosen`): what follows SELECT. The
     /// order is forced: from the few chosen rows to the many others.
     ///
     /// - Parameters:
@@ -179,7 +180,7 @@ struct ChosenRows {
 }
 
 extension BatchDeleteRequest {
-    /// Whether one of the relationships that point at an entity takes rows along.
+    /// Whether one of the relationships that refer to an entity deletes more rows.
     func cascades(_ incoming: [Relationship]) -> Bool { incoming.contains { $0.deleteRule == .cascade } }
 }
 

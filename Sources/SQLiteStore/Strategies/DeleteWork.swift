@@ -4,15 +4,15 @@ import PriceStore
 struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
     var technique = Technique.whole
-    /// How long the store may stay locked by one statement or a rebuild: beyond it the work is given up with
+    /// How long the store may stay locked by one statement or a rebuild: after that the work is abandoned with
     /// `methodUnfit`, and nothing is deleted. Nil: no bound.
     var maxLock: Duration?
-    /// The first and the last rowid to look at, for windows: no row goes outside of them. Nil: all.
+    /// The first and the last rowid to look at, for windows: no row is deleted outside of them. Nil: all.
     var rowIDs: ClosedRange<Int64>?
     /// Whether nearly every rowid in ``rowIDs`` is that of a row to delete.
     var hasDenseRowIDs = false
-    /// Where the rows are that stay: a rebuild looks nowhere else for them, and a window without one is not judged again. It
-    /// is believed in the state of the store of ``surveyed`` only. Nil: anywhere.
+    /// Where the remaining rows are: a rebuild reads only there, and the rows of a window without one are not evaluated again. It
+    /// is used only in the state of the store of ``surveyed``. Nil: anywhere.
     var stayingRows: StayingRows?
     /// The state of the store in which ``stayingRows`` was found.
     var surveyed: ChangeMark?
@@ -25,7 +25,7 @@ struct DeleteWork: EngineDelete, Hashable {
     var archiveRule: String?
     /// What the rows become in the transaction that deletes them; nil: nothing.
     var rollup: Rollup?
-    /// The most rows that a limit of the rule still allows: rows of one date go together only up to it. Nil: no limit.
+    /// The most rows that a limit of the rule still allows: rows of one date are deleted together only up to it. Nil: no limit.
     var allowedRows: Int?
     /// The candles that the rows of earlier batches have become.
     var candles = CandleTally()

@@ -53,7 +53,7 @@ extension SQLiteFileConnection {
 }
 
 extension Findings {
-    /// How many rows must be read to find those that stay.
+    /// How many rows must be read to find the remaining ones.
     fileprivate func readCount(ofAll rowCount: Int) -> Double {
         switch stayingRows {
         case .rowIDs(let rowIDs): min(Double(rowCount), Double(rowIDs.upperBound) - Double(rowIDs.lowerBound) + 1)
@@ -66,7 +66,7 @@ extension Findings {
 /// What one transaction for all rows costs, in multiples of the time that copying a row takes.
 struct LockModel {
     static let sampleRows = 4_000
-    /// A row whose references are looked up costs so many times what a row costs that goes alone.
+    /// A row whose references are looked up costs so many times what a row costs that is deleted alone.
     static let relatedFactor = 2
     /// Rows that are too few for a choice of technique take less.
     static let fewRowsTake = Duration.milliseconds(500)
@@ -81,7 +81,7 @@ struct LockModel {
     /// Bytes of the pages in use, of all tables.
     var liveBytes: Double
 
-    /// All rows go: their pages are put on the list of free ones, and cleared where SQLite was built so.
+    /// All rows are deleted: their pages are put on the list of free ones, and cleared where SQLite was built so.
     var whole: Duration { duration(expiredCount * (0.3 + 0.15 * indexCount)) }
 
     /// The rows where the survivors are are read and all rows counted; the survivors are written, indexed, and written
@@ -102,6 +102,6 @@ struct LockModel {
 
     private func duration(_ rows: Double) -> Duration { .seconds(rows * secondsPerRow * Self.caution) }
 
-    /// A prediction that is too short costs a rebuild that is given up half-way.
+    /// If a prediction is too short, a rebuild is abandoned halfway.
     private static let caution = 1.5
 }

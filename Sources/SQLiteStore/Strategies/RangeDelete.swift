@@ -20,7 +20,7 @@ extension BatchDelete {
 
     /// Deletes the oldest rows of a group from a date on, until the limit of the request is reached.
     ///
-    /// - Returns: the date and key of the first row that stays; nil: no row of the group is left.
+    /// - Returns: the date and key of the first remaining row; nil: no row of the group is left.
     private mutating func range(
         of group: SQLFragment, by date: DateSQL, from: StoreValue?, sorted: Bool
     ) throws -> [StoreValue]? {
@@ -72,7 +72,7 @@ extension BatchDelete {
 
     /// Deletes rows group by group, each group's oldest first; nil: the rows are in no such groups.
     ///
-    /// A continuation is the date and key of the first row that stays, the key's first value being the group.
+    /// A continuation is the date and key of the first remaining row, the key's first value being the group.
     mutating func groups() throws -> BatchContinuation?? {
         guard let date = statement.date?.sql, let groups = KeyGroups(statement.scope, date)
         else { return nil }
@@ -94,7 +94,7 @@ extension BatchDelete {
         return .some(nil)
     }
 
-    /// The next `count` rows of a date that is text, but for those of the last date, and the first row behind them; nil:
+    /// The next `count` rows of a date that is text, but for those of the last date, and the first row after them; nil:
     /// not all of them are to be deleted, or there are fewer.
     ///
     /// Each row is judged once, by its date in the table. A statement that calls a function must be undoable by itself, so

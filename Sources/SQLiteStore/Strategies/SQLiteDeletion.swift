@@ -50,7 +50,7 @@ final class SQLiteDeletion: Deletion {
             }
             return try deletePart(bounds)
         } catch {
-            // Nothing is changed then. What stands against one transaction for all rows need not stand against batches.
+            // Nothing is changed then. What prevents one transaction for all rows need not prevent batches.
             guard hasBatches, error.kind != .replaced, error.kind != .inputOutput || error.engineCode == "SQLITE_FULL"
             else { throw error }
             let given = work.technique
@@ -62,7 +62,7 @@ final class SQLiteDeletion: Deletion {
         }
     }
 
-    /// Whether rows can go in batches where the technique that was chosen does not fit. Batches never give way.
+    /// Whether rows can be deleted in batches where the technique that was chosen does not fit. Batches never give way.
     private var hasBatches: Bool { !work.technique.isInBatches && findings.batches.isInBatches }
 
     private func deletePart(_ bounds: DeletionBounds) throws(StoreError) -> DeletionPart {

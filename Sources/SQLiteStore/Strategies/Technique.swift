@@ -6,8 +6,8 @@ enum Technique: String, DeletionTechnique, CaseIterable {
     case whole
     /// By ranges of an indexed date, oldest first.
     case range
-    /// By few large ranges of an indexed date, each deleted in the order in which its rows lie in the file: for rows that
-    /// do not lie in the order of their dates.
+    /// By few large ranges of an indexed date, each deleted in the order of its rows in the file: for rows that are not
+    /// stored in the order of their dates.
     case sorted
     /// By windows of the rowid.
     case windows
@@ -17,10 +17,10 @@ enum Technique: String, DeletionTechnique, CaseIterable {
     case dates
     /// The store without the rows is written to a private file, and copied back over the store in one transaction.
     case rebuild
-    /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made anew.
+    /// In one transaction: the indexes of the table are dropped, the rows deleted, the indexes made again.
     case rebuildInPlace = "rebuild_in_place"
 
-    /// Whether a part of the store is written anew, all rows in one go.
+    /// Whether a part of the store is rewritten, all rows in one step.
     var isRebuild: Bool { self == .rebuild || self == .rebuildInPlace }
 
     /// Whether the rows are found by the index on their date.

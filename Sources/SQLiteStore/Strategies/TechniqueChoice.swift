@@ -18,7 +18,7 @@ struct TechniqueChoice {
         var isInUseByOthers = false
         /// Why a technique is not possible.
         var obstacles: [Technique: String] = [:]
-        /// Why there is no room for more than a batch; nil: there is.
+        /// Why there is no space for more than a batch; nil: there is.
         var roomObstacle: String?
         /// How long a technique would lock the store.
         var predictedLock: [Technique: Duration] = [:]
@@ -26,7 +26,7 @@ struct TechniqueChoice {
 
         fileprivate var part: Double { rowCount > 0 ? Double(expiredCount) / Double(rowCount) : 0 }
         fileprivate var isAll: Bool { expiredCount == rowCount }
-        /// Whether so much goes that one transaction for all of it is cheaper than batches.
+        /// Whether so many rows are deleted that one transaction for all of them is cheaper than batches.
         fileprivate var isMost: Bool { isAll || part >= (isInFileOrder ? orderedRebuildPart : randomRebuildPart) }
         /// Whether the number of all rows can change the choice. Counting them takes as long as deleting a few per cent, so
         /// the likely part decides first.
@@ -44,7 +44,7 @@ struct TechniqueChoice {
     var batches: Technique
     var predictedLock: Duration?
 
-    /// Fewer rows are gone in batches before anything else has begun.
+    /// Fewer rows are deleted in batches before anything else has begun.
     static let fewestRows = 50_000
 
     init(_ facts: Facts) {
@@ -57,7 +57,7 @@ struct TechniqueChoice {
         {
             batches = .sorted
             technique = .sorted
-            reason = "rows do not lie in the order of their dates"
+            reason = "rows are not stored in the order of their dates"
         }
         guard facts.isMost else { return }
         let share = facts.isAll ? "all rows are deleted" : "\(Int(facts.part * 100)) % of the rows are deleted"

@@ -3,7 +3,7 @@ import GRDBSQLite
 import PriceStore
 
 extension SQLiteFileConnection {
-    /// Chooses how a surveyed rule's rows go, and says what else could be asked for.
+    /// Chooses how a surveyed rule's rows are deleted, and says what else could be asked for.
     func chooseTechnique(
         _ request: SurveyRequest, _ rows: SurveyRows, into survey: inout Findings, _ db: Database
     ) throws {
@@ -66,7 +66,7 @@ extension SQLiteFileConnection {
         survey.index = byDate?.label
     }
 
-    /// Why strategies that write a part of the store anew are not possible for a table, as phrases.
+    /// Why strategies that rewrite a part of the store are not possible for a table, as phrases.
     func techniqueObstacles(
         _ table: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> [Technique: String] {
@@ -78,14 +78,14 @@ extension SQLiteFileConnection {
         }
         var obstacles: [Technique: String] = [:]
         if table.entity.incomingRelationships.contains(where: { $0.source.folded == table.name.folded }) {
-            obstacles[.rebuildInPlace] = "its rows refer to each other, and are looked for by its indexes"
+            obstacles[.rebuildInPlace] = "its rows refer to each other, and are found through its indexes"
         } else if relationships.deleteRule != nil, !table.entity.incomingRelationships.isEmpty {
             obstacles[.rebuildInPlace] = "relationships: \(relationships.rawValue) deletes in batches"
         }
         if let reason = try copyObstacle(table, db) {
             obstacles[.rebuild] = reason
         } else if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") != "wal" {
-            obstacles[.rebuild] = "the store is not in WAL mode, where its rows could not be read meanwhile"
+            obstacles[.rebuild] = "the store is not in WAL mode, so its rows could not be read meanwhile"
         }
         return obstacles
     }
@@ -93,7 +93,7 @@ extension SQLiteFileConnection {
     /// Why a copy without the rows would not be what a delete leaves, or nil.
     private func copyObstacle(_ table: SQLiteTable, _ db: Database) throws -> String? {
         if try HistoryTables.exist(db) { return "the store keeps a history, which has to record every row" }
-        if let key = table.entity.incomingRelationships.first { return "\(key.source) points at its rows" }
+        if let key = table.entity.incomingRelationships.first { return "\(key.source) refers to its rows" }
         if let trigger = table.entity.deleteTriggers.first { return "its trigger \(trigger) would not fire" }
         var reserved: Int32 = -1
         sqlite3_file_control(db.sqliteConnection, "main", SQLITE_FCNTL_RESERVE_BYTES, &reserved)

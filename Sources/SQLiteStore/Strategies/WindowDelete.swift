@@ -3,7 +3,7 @@ import PriceStore
 extension BatchDelete {
     /// Deletes the rows that the predicate names among the next rows in key order, as many as the limit says.
     ///
-    /// For tables without a date index: the table is gone through once, a window a batch, unless its key gives the rows
+    /// For tables without a date index: the table is read once, a window a batch, unless its key gives the rows
     /// of each group by date. Rows are deleted in the order of
     /// their keys, which need not be that of their dates.
     mutating func window() throws -> BatchContinuation? {
@@ -17,7 +17,7 @@ extension BatchDelete {
         if limit == .max {
             end = nil
         } else if request.hasDenseRowIDs, let bounds, case .integer(let place)? = after?.first {
-            // So many rowids hold no more rows, and few fewer: nothing need be counted.
+            // This many rowids have at most this many rows, and not many fewer, so no count is needed.
             let (next, isPast) = place.addingReportingOverflow(Int64(limit))
             end = isPast || next >= bounds.upperBound ? nil : [.integer(next)]
         } else {

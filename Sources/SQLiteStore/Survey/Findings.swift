@@ -1,17 +1,17 @@
 import PriceStore
 
-/// What a survey has found: the facts that it tells, and what the choice of a technique hangs on.
+/// What a survey has found: the facts that it returns, and those that decide the technique.
 struct Findings: EngineFindings {
     var survey = Survey()
     /// The state of the store in which they were found.
     var mark: ChangeMark?
-    /// How the engine goes about the delete.
+    /// How the engine deletes the rows.
     var technique = Technique.whole
     /// Why, as a phrase; nil: it is the ordinary way.
     var reason: String?
-    /// How the engine goes about it in batches, where ``technique`` turns out not to fit.
+    /// How the engine deletes the rows in batches, if ``technique`` turns out not to fit.
     var batches = Technique.whole
-    /// Whether other rows may go or change with each row, so that nobody knows yet what a batch costs.
+    /// Whether other rows may be deleted or changed with each row, so that the cost of a batch is still unknown.
     var followsRelationships = false
     /// How long ``technique`` is expected to lock the store; nil: it does not matter for batches.
     var predictedLock: Duration?
@@ -31,21 +31,21 @@ struct Findings: EngineFindings {
     }
 
     mutating func take(_ technique: Technique) {
-        // What must be one statement may not take longer, whoever asks for it.
+        // What must be one statement may not take longer, even if it was asked for.
         if batches.isInBatches { predictedLock = nil }
         (self.technique, batches, reason) = (technique, technique, nil)
     }
 
-    /// Says that rows must go together, in one statement.
+    /// Says that rows must be deleted together, in one statement.
     mutating func goesInOneStatement() {
         technique = .whole
         batches = .whole
-        reason = "rows that belong together must go together"
+        reason = "rows that belong together must be deleted together"
         predictedLock = nil
         possibleTechniques = [.whole]
     }
 
-    /// Says that rows go with others that belong to them, which no technique for all rows at once covers.
+    /// Says that rows are deleted with others that belong to them, which no technique for all rows at once covers.
     mutating func goesInBatches() {
         technique = batches
         reason = nil

@@ -27,7 +27,7 @@ struct KeyGroups {
     /// The condition that a row is of a group.
     func condition(_ value: StoreValue) -> SQLFragment { SQLFragment("\(column) = ?", [value.databaseValue]) }
 
-    /// The first group behind another, or of all; nil: there is none.
+    /// The first group after another, or of all; nil: there is none.
     func next(after value: StoreValue?, _ connection: SQLiteFileConnection, _ db: Database) throws -> StoreValue? {
         var query = SQLFragment("SELECT \(column) FROM \(scope.fromTable)")
         if let value { query += SQLFragment(" WHERE \(column) > ?", [value.databaseValue]) }

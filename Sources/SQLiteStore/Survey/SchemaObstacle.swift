@@ -1,13 +1,13 @@
 import GRDB
 import PriceStore
 
-/// What in the schema stands against a delete whatever the rows are: found without carrying anything out.
+/// What in the schema prevents a delete, whatever the rows are. It is found without executing anything.
 extension SQLiteFileConnection {
     /// Why a table cannot be deleted from, or nil.
     func unsupported(_ table: SQLiteTable, _ request: SurveyRequest, _ db: Database) throws -> String? {
         switch table.entity.kind {
         case .view: return "\(table.name) is a view: name the table that holds its rows"
-        case .virtual: return "\(table.name) is a virtual table: its rows are a module's, not the store's"
+        case .virtual: return "\(table.name) is a virtual table: its rows belong to a module, not to the store"
         case .table: break
         }
         if let managed = table.managed, let schema = try catalog.coreData(db),
@@ -71,7 +71,7 @@ extension SQLiteFileConnection {
         }
     }
 
-    /// What the rule's override does to the rows that point at the table's.
+    /// What the rule's override does to the rows that refer to the table's.
     private func ownWordStatements(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule
     ) -> [String] {
@@ -124,13 +124,13 @@ extension SQLiteFileConnection {
                 + "declare the foreign key's ON DELETE action instead, or remove the trigger"
         }
         if request.resultType == .objectIDs {
-            return "\(trigger), and a digest needs to know the rows of a cascade before; leave out `digest`"
+            return "\(trigger), and a digest must read the rows of a cascade first; remove `digest`"
         }
         guard found.leadsBack else { return nil }
-        return "\(trigger), and the cascades lead back to the same table, which SQLite follows 1000 rows deep only"
+        return "\(trigger), and the cascades lead back to the same table, which SQLite follows only 1000 rows deep"
     }
 
-    /// Why it is not certain which rows point at those that a delete takes, or nil.
+    /// Why it is not certain which rows refer to those that a delete takes, or nil.
     ///
     /// A foreign key gives the child's value the affinity of the parent's column. A comparison of the two columns does
     /// not where the child's affinity wins: the text '007' equals the number 7 then, and a cascade takes the wrong rows.
@@ -152,8 +152,8 @@ extension SQLiteFileConnection {
                         continue
                     }
                     return
-                        "the foreign key of \(key.source) (\(source)) points at a column of another type, "
-                        + "\(parent.name) (\(destination)): SQLite may take different values of the two for equal. "
+                        "the foreign key of \(key.source) (\(source)) refers to a column of another type, "
+                        + "\(parent.name) (\(destination)): SQLite may treat different values of the two as equal. "
                         + "Give both columns the same type"
                 }
                 if (ownWord ?? key.deleteRule) == .cascade { waiting.append(child) }
@@ -166,12 +166,12 @@ extension SQLiteFileConnection {
     func mismatch(of key: Relationship, _ db: Database) throws -> String? {
         let columns = "\(key.source) (\(key.sourceAttributes.joined(separator: ", ")))"
         guard let parent = try catalog.table(key.destination, db) else {
-            return "the foreign key of \(columns) points at \(key.destination), which is not there"
+            return "the foreign key of \(columns) refers to \(key.destination), which does not exist"
         }
         guard key.destinationAttributes.count == key.sourceAttributes.count,
             parent.isParentKey(key.destinationAttributes)
         else {
-            return "the foreign key of \(columns) does not point at a primary key or a unique key of \(parent.name)"
+            return "the foreign key of \(columns) does not refer to a primary key or a unique key of \(parent.name)"
         }
         return nil
     }

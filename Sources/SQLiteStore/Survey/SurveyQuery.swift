@@ -77,7 +77,7 @@ struct SurveyRows {
     var byDate: String { scope.from(indexedBy: access?.index) }
     /// The rows for a FROM clause in the order of the date column, where nothing but the way to them says so.
     var walked: String { access?.index == nil ? scope.fromTable : byDate }
-    /// The rows that are expired as far as date and filter tell.
+    /// The rows that are expired by date and filter.
     var expired: SQLFragment { .all([date.readable(before: cutoff, in: DateSQL.Stretch(from: oldest)), filter]) }
 }
 
@@ -195,7 +195,7 @@ extension SQLiteFileConnection {
         return try row(query, db)?.first
     }
 
-    /// The largest finite number of the column that is no sentinel, believed or not.
+    /// The largest finite number of the column that is not a sentinel, believed or not.
     private func newestValue(_ rows: SurveyRows, _ db: Database) throws -> StoreValue? {
         let sentinels = rows.date.date.encoding.sentinels.map {
             SQLFragment("\(rows.date.column) <> ?", [$0.databaseValue])

@@ -49,7 +49,7 @@ extension SQLiteFileConnection {
         survey.hasUniformText = tally.hasUniformText
         if let walked, !survey.isInDateOrder {
             survey.indexObstacle =
-                "the index \(walked.label) is there, but the order of its values is not the order of their dates, since "
+                "the index \(walked.label) exists, but the order of its values is not the order of their dates, since "
                 + "they differ in shape or offset"
         }
     }

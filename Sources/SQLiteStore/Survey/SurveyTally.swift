@@ -50,7 +50,7 @@ struct SurveyTally {
         var newestOfEntity: DateKey?
     }
 
-    /// - Parameter hasIndex: whether the rows come by an index, which shows itself whether it is in the order of the dates.
+    /// - Parameter hasIndex: whether the rows are read by an index; the rows then show whether it is in the order of the dates.
     init(_ request: SurveyRequest, function: DateFunction?, hasIndex: Bool) {
         self.request = request
         self.function = function
@@ -194,7 +194,7 @@ struct SurveyTally {
         others.newestExpired.raise(to: key)
     }
 
-    /// Tells what was counted.
+    /// Returns what was counted.
     func fill(_ survey: inout Findings) {
         var counts = others
         var newestValue = newestValue
@@ -257,7 +257,7 @@ private struct TextShape: Equatable {
         length = text.count
         separator = length > 10 ? text[10] : 0
         offsetPlace = min(16, length)
-        // Before the 16th byte are the date, the hour and the minute, whose dashes are no signs.
+        // Before the 16th byte are the date, the hour and the minute, whose dashes are not signs.
         while offsetPlace < length, text[offsetPlace] < 0x40, text[offsetPlace] != 0x2B, text[offsetPlace] != 0x2D {
             offsetPlace += 1
         }
@@ -352,7 +352,7 @@ enum DateKey: Comparable {
         }
     }
 
-    /// The number of a value; nil: it is none.
+    /// The number of a value; nil: it is not a number.
     init?(_ value: StoreValue) {
         switch value {
         case .integer(let number): self = .integer(number)
@@ -387,7 +387,7 @@ enum DateKey: Comparable {
 }
 
 extension StoreValue {
-    /// A number as a double; 0 for what is no number.
+    /// A number as a double; 0 for what is not a number.
     var asDouble: Double {
         switch self {
         case .integer(let value): Double(value)

@@ -41,7 +41,7 @@ struct CoreDataLayout: Sendable {
         var key: String
         /// Holds the entity number of that row; nil: it can be of one entity only.
         var entity: String?
-        /// Holds the place among the rows that point at the same row; nil: they have no order.
+        /// Holds the place among the rows that refer to the same row; nil: they have no order.
         var order: String?
 
         var columns: [String] { [key, entity, order].compactMap(\.self) }

@@ -46,7 +46,7 @@ struct ModelDescription: Hashable, Sendable {
         case transformable = 1800
     }
 
-    /// What an entity's rows point at.
+    /// What an entity's rows refer to.
     struct Relationship: Hashable, Sendable {
         var name: String
         var destination: String

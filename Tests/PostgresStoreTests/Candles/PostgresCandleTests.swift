@@ -303,7 +303,7 @@ struct PostgresCandleTests {
         try delete(Kind.byDate.request(), from: database, rows: 10)
         try database.run("INSERT INTO tick VALUES (2, '2026-01-01Z', 'A', 2, 1)")
         let error = storeError { try delete(Kind.byDate.request(), from: database, rows: 10) }
-        #expect(error?.message.contains("has the candle of another group") == true, "\(String(describing: error))")
+        #expect(error?.message.contains("has a candle of another group") == true, "\(String(describing: error))")
         #expect(try database.run("SELECT symbol, count, (SELECT count(*) FROM tick) FROM candle") == ["a|1|1"])
     }
 
@@ -319,7 +319,7 @@ struct PostgresCandleTests {
             storeError { try delete(Kind.text.request(), from: database, rows: 10) },
         ] {
             #expect(
-                error?.message.contains("has a candle of 2026-01-01T03:00:00Z whose time is not spelt") == true,
+                error?.message.contains("has a candle of 2026-01-01T03:00:00Z whose time is not written") == true,
                 "\(error as Any)")
         }
         #expect(try database.run("SELECT count(*), (SELECT count(*) FROM candle) FROM tick") == ["400|1"])
@@ -361,10 +361,10 @@ struct PostgresCandleTests {
         }
         #expect(try obstacle() == nil)
         rollup.target = String(repeating: "c", count: 64)
-        #expect(try obstacle()?.contains("longer than the 63 bytes") == true)
+        #expect(try obstacle()?.contains("longer than 63 bytes") == true)
         try database.run("CREATE COLLATION same (provider = icu, locale = 'und-u-ks-level2', deterministic = false)")
         try database.run("ALTER TABLE tick ALTER symbol TYPE text COLLATE same")
-        #expect(try obstacle()?.contains("tick.symbol takes different texts for equal") == true)
+        #expect(try obstacle()?.contains("tick.symbol treats different texts as equal") == true)
     }
 
     @Test func numbersThatAreNoneAreOneGroup() throws {
@@ -548,7 +548,7 @@ struct PostgresCandleTests {
             (table + ", UNIQUE NULLS NOT DISTINCT (symbol, time)", nil),
             (table, "needs a primary key or a unique index of symbol, time"),
             (table + ", UNIQUE (symbol, time)", "must be NULLS NOT DISTINCT"),
-            (table + ", PRIMARY KEY (symbol, time)", "candle.symbol may not be NULL"),
+            (table + ", PRIMARY KEY (symbol, time)", "candle.symbol is NOT NULL"),
             (
                 table.replacing("high numeric(10,4)", with: "high numeric(10,2)"),
                 "candle.high is of the type numeric(10,2)"

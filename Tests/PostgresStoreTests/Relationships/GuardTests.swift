@@ -76,7 +76,7 @@ struct GuardTests {
         let (survey, execution) = try database.dryAndReal(Self.request, isEqual: false)
         #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 96)
         if kind != .table {
-            let reason = "nothing is dropped as a whole, since the trigger keep of q would not fire"
+            let reason = "nothing is dropped as a whole, because the trigger keep of q would not fire"
             #expect(survey.reason == reason)
         }
         #expect(try database.run("SELECT count(*) FROM q") == ["624"])
@@ -126,7 +126,7 @@ struct GuardTests {
         #expect(!survey.possibleTechniques.contains(.partitions) && execution.total.deletedCount == 480)
         #expect(
             survey.reason
-                == "nothing is dropped as a whole, since the publication p tells subscribers of deletes and not of a drop"
+                == "nothing is dropped as a whole, because the publication p tells subscribers of deletes and not of a drop"
         )
     }
 
@@ -150,7 +150,7 @@ struct GuardTests {
         let database = try kind.make()
         try database.run("CREATE PUBLICATION p FOR ALL TABLES")
         let reason = try database.reader().survey(Self.request).unsupported
-        #expect(reason?.hasPrefix("the publication p tells subscribers of deletes, and ") == true)
+        #expect(reason?.hasPrefix("the publication p publishes deletes, and ") == true)
         if kind != .hypertable {
             try database.run("ALTER TABLE q REPLICA IDENTITY FULL")
             for leaf in kind == .table ? [] : ["q_1", "q_2", "q_3"] {
@@ -264,7 +264,7 @@ struct GuardTests {
         let survey = try writer.findings(request)
         #expect(!survey.possibleTechniques.contains(.partitions))
         #expect(survey.techniqueObstacles[.partitions] == "a digest needs the key of every row")
-        #expect(survey.reason == "nothing is dropped as a whole, since a digest needs the key of every row")
+        #expect(survey.reason == "nothing is dropped as a whole, because a digest needs the key of every row")
         // Even if it is asked for.
         var batch = ExpiringRows.batch(1000, of: request)
         batch.technique = .partitions

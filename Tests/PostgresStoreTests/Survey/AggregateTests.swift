@@ -227,8 +227,8 @@ struct AggregateTests {
         #expect(survey.expiredCount == 384)
         #expect(
             survey.rollupObstacle
-                == "the rule goes by \(column), and it is not known which of the 384 expired rows the continuous aggregate days "
-                + "has, since the aggregate goes by at")
+                == "the rule uses \(column), and it is unknown which of the 384 expired rows the continuous aggregate days "
+                + "has, because the aggregate uses at")
     }
 
     // MARK: Rows that arrive between the plan and the delete

@@ -108,8 +108,8 @@ struct ArchiveFolderTests {
         ("to-pending/new/archive", "pending/*.csv", "is inside the folder of pending files"),
         ("archive", "*.csv", "is inside the folder of pending files"),
         ("missing/archive", "missing/*.csv", "is inside the folder of pending files"),
-        ("pending", "pending/done/../../here/to-pending/done2/*.csv", "holds the folder of pending files"),
-        ("archive", "to-archive/new/*.csv", "holds the folder of pending files"),
+        ("pending", "pending/done/../../here/to-pending/done2/*.csv", "contains the folder of pending files"),
+        ("archive", "to-archive/new/*.csv", "contains the folder of pending files"),
     ])
     func aFolderOfPendingFilesIsNoPlace(folder: String, pending: String, says: String) throws {
         let message = try problem(folder, pending: pending)

@@ -199,6 +199,6 @@ struct OldArchivesTests {
         try Data("not a database at all".utf8).write(to: URL(filePath: place.path(run + ".sqlite")))
         let findings = try place.findings(keep: "30d")
         #expect(findings.expired.isEmpty)
-        #expect(findings.warnings.first?.contains("cannot be read, and stays") == true)
+        #expect(findings.warnings.first?.contains("cannot be read and is not removed") == true)
     }
 }

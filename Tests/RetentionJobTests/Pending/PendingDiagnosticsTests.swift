@@ -54,7 +54,8 @@ import Testing
     }
 
     @Test func noRuleOrTwoFormatsAreNamed() throws {
-        #expect(try messages { $0.rules[0].entity = "Other" }.first?.hasPrefix("no rule is about 'Price'") == true)
+        #expect(
+            try messages { $0.rules[0].entity = "Other" }.first?.hasPrefix("no rule has the entity 'Price'") == true)
         #expect(
             try messages {
                 var other = $0.rules[0]

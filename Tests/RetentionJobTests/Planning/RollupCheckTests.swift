@@ -110,6 +110,6 @@ struct RollupCheckTests {
 
     @Test func aViewHoldsNoCandles() throws {
         let found = try Self.diagnostics(Case(), "CREATE VIEW candle AS SELECT * FROM tick")
-        #expect(found.contains { $0.message.contains("candle is no table") }, "\(found)")
+        #expect(found.contains { $0.message.contains("candle is not a table") }, "\(found)")
     }
 }

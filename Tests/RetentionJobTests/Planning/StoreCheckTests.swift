@@ -278,7 +278,7 @@ import Testing
         let served = try check(file, rule)
         #expect(served.isEmpty == (advice != nil), "\(served)")
         if advice == nil {
-            #expect(served.first?.message.contains("the index note_at is there, but the order of its values") == true)
+            #expect(served.first?.message.contains("the index note_at exists, but the order of its values") == true)
         }
     }
 
@@ -287,7 +287,7 @@ import Testing
         try file.addPrices(daysOld: 0..<60)
         let found = try check(file, .prices())
         #expect(
-            found.map(\.message).first?.hasSuffix("the index price_part is there, but it holds only some of the rows")
+            found.map(\.message).first?.hasSuffix("the index price_part exists, but it contains only some of the rows")
                 == true)
     }
 

@@ -113,7 +113,7 @@ struct RunStrategyTests {
         let report = try bench.run(file, rule())
         #expect(report.rules[0].method == "range batches")
         #expect(
-            report.rules[0].methodReason?.hasPrefix("rebuild by copy-back was given up: a row that stays breaks")
+            report.rules[0].methodReason?.hasPrefix("rebuild by copy-back was given up: a remaining row violates")
                 == true)
         #expect(report.rules[0].deleted == 57_000 && report.rules[0].outcome == .completed && report.exitCode == 0)
         #expect(try file.count(of: "other") == 1)

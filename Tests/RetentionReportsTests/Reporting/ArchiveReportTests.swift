@@ -169,7 +169,7 @@ struct ArchiveReportTests {
         run.report.archive?.rows = 30
         #expect(run.undoText == "possible for 30 of 500,030 deleted rows")
         run.report.archive?.isComplete = false
-        #expect(run.undoText == "possible, as far as the archive goes: it is not complete")
+        #expect(run.undoText == "possible in part: the archive is not complete")
         run.report.archive = nil
         #expect(run.undoText == "not possible: no archive was made")
         run.report.rules = []

@@ -16,9 +16,9 @@ struct BadArchiveTests {
     }
 
     private static let cases: [(String, StoreError.Kind, String, @Sendable (ArchivedStore) throws -> Void)] = [
-        ("missing", .missing, "the archive is not there", { try FileManager.default.removeItem(atPath: $0.path) }),
+        ("missing", .missing, "the archive does not exist", { try FileManager.default.removeItem(atPath: $0.path) }),
         (
-            "a link", .inputOutput, "the archive is a symbolic link, and a run makes it as a file",
+            "a link", .inputOutput, "the archive is a symbolic link, but an archive is always a regular file",
             { archived in
                 try FileManager.default.moveItem(atPath: archived.path, toPath: archived.path + ".moved")
                 try FileManager.default.createSymbolicLink(
@@ -26,7 +26,7 @@ struct BadArchiveTests {
             }
         ),
         (
-            "a folder", .inputOutput, "the archive is a folder, and a run makes it as a file",
+            "a folder", .inputOutput, "the archive is a folder, but an archive is always a regular file",
             { archived in
                 try FileManager.default.removeItem(atPath: archived.path)
                 try FileManager.default.createDirectory(atPath: archived.path, withIntermediateDirectories: false)
@@ -82,11 +82,11 @@ struct BadArchiveTests {
             sql("UPDATE retention_archive SET value = 0 WHERE name = 'complete'")
         ),
         (
-            "with a trigger", .unsupported, "the archive holds a trigger that no run makes: t",
+            "with a trigger", .unsupported, "the archive contains a trigger that no run creates: t",
             sql("CREATE TRIGGER t AFTER INSERT ON price BEGIN SELECT 1; END")
         ),
         (
-            "with a view", .unsupported, "the archive holds a view that no run makes",
+            "with a view", .unsupported, "the archive contains a view that no run creates",
             sql("DROP TABLE price; CREATE VIEW price AS SELECT 1 AS id")
         ),
         (
@@ -94,23 +94,24 @@ struct BadArchiveTests {
             sql("DROP TABLE price")
         ),
         (
-            "without a row", .inputOutput, "the archive is damaged: its table price has other rows",
+            "without a row", .inputOutput, "the archive is damaged: its table price does not have the rows",
             sql("DELETE FROM price WHERE id = 2")
         ),
         (
-            "with another row", .inputOutput, "the archive is damaged: its table price has other rows",
+            "with another row", .inputOutput, "the archive is damaged: its table price does not have the rows",
             sql("INSERT INTO price VALUES (77, 1, 'x')")
         ),
         (
-            "with a large part", .inputOutput, "the archive is damaged: its table price has other rows",
+            "with a large part", .inputOutput, "the archive is damaged: its table price does not have the rows",
             sql("UPDATE retention_parts SET last_rowid = 100")
         ),
         (
-            "with a huge part", .inputOutput, "the archive is damaged: a number in its lists is none (first_rowid)",
+            "with a huge part", .inputOutput,
+            "the archive is damaged: a value in its lists is not a number (first_rowid)",
             sql("UPDATE retention_parts SET first_rowid = -9223372036854775808, last_rowid = 9223372036854775807")
         ),
         (
-            "with a small part", .inputOutput, "the archive is damaged: its table price has other rows",
+            "with a small part", .inputOutput, "the archive is damaged: its table price does not have the rows",
             sql("UPDATE retention_parts SET last_rowid = first_rowid")
         ),
         (
@@ -118,12 +119,13 @@ struct BadArchiveTests {
             sql("UPDATE retention_parts SET last_rowid = 0")
         ),
         (
-            "with a part of no rule", .inputOutput, "the archive is damaged: a number in its lists is none (rule)",
+            "with a part of no rule", .inputOutput,
+            "the archive is damaged: a value in its lists is not a number (rule)",
             sql("UPDATE retention_parts SET rule = NULL")
         ),
         (
             "with a text for a number", .inputOutput,
-            "the archive is damaged: a number in its lists is none (table_number)",
+            "the archive is damaged: a value in its lists is not a number (table_number)",
             sql("UPDATE retention_parts SET table_number = 'x'")
         ),
         (
@@ -153,7 +155,7 @@ struct BadArchiveTests {
             sql("UPDATE retention_tables SET kind = 'x'")
         ),
         (
-            "with another table's number", .inputOutput, "the archive is damaged: a part of it is about a table",
+            "with another table's number", .inputOutput, "the archive is damaged: a part of it belongs to a table",
             sql("UPDATE retention_tables SET number = 7")
         ),
         (

@@ -222,7 +222,7 @@ struct CandleDeleteTests {
             """)
         try delete(Kind.byDate.request(before: 1_767_225_601), from: store, rows: 1)
         let error = #expect(throws: StoreError.self) { try delete(Kind.byDate.request(), from: store, rows: 1) }
-        #expect(error?.message.contains("the candle of another group") == true, "\(String(describing: error))")
+        #expect(error?.message.contains("a candle of another group") == true, "\(String(describing: error))")
         #expect(try store.rows("SELECT symbol, count FROM candle") == ["a|1"])
         #expect(try store.rows("SELECT symbol FROM tick") == ["A"])
     }
@@ -258,7 +258,7 @@ struct CandleDeleteTests {
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor("at")]
         (work.technique, work.rollup) = (.range, request.rollup)
         let error = #expect(throws: StoreError.self) { try store.writer().execute(work) }
-        #expect(error?.message == "a candle of candle is not what was written")
+        #expect(error?.message == "a candle of candle differs from what was written")
         #expect(try store.rows("SELECT (SELECT count(*) FROM tick), (SELECT sum(count) FROM candle)") == before)
     }
 

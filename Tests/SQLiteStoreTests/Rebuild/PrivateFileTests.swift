@@ -55,6 +55,6 @@ struct PrivateFileTests {
         #expect(FileManager.default.fileExists(atPath: path))
         let error = #expect(throws: StoreError.self) { try writer.execute(request) }
         #expect(error?.kind == .methodUnfit)
-        #expect(error?.message.contains("another rebuild of the store is at work") == true)
+        #expect(error?.message.contains("another rebuild of the store is running") == true)
     }
 }

@@ -170,7 +170,7 @@ struct RebuildTests {
         let schemas = [
             "CREATE TRIGGER gone AFTER DELETE ON Price BEGIN SELECT 1; END": "its trigger gone would not fire",
             "CREATE TABLE note (symbol, at, FOREIGN KEY (symbol, at) REFERENCES Price (symbol, at))":
-                "note points at its rows",
+                "note refers to its rows",
         ]
         for (statement, reason) in schemas {
             let store = try oddStore()

@@ -38,7 +38,7 @@ struct RehearsalTests {
             predicted = try insert(pending, into: reader)
         } catch let error as StoreError where error.kind == .unsupported {
             // What cannot be predicted is said so, for reasons that are known.
-            let reasons = ["trigger on", "expression", "may change id of t", "does not point at", "largest possible"]
+            let reasons = ["trigger on", "expression", "may change id of t", "does not refer to", "largest possible"]
             return reasons.contains { error.message.contains($0) } ? nil : "unsupported: \(error.message)"
         }
         let expected = try state(of: reader)

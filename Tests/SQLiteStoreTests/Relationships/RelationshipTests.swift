@@ -232,7 +232,7 @@ struct RelationshipTests {
                 // Nothing beyond a key that only loses its reference is reached.
                 let isReached = entity == "p" || rule != .nullify
                 #expect((reason == nil) == (isSupported || !isReached), "\(entity), \(rule)")
-                #expect(reason?.contains("the foreign key of \(column) points at a column of another type") ?? true)
+                #expect(reason?.contains("the foreign key of \(column) refers to a column of another type") ?? true)
             }
         }
     }

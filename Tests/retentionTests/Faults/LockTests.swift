@@ -47,7 +47,7 @@ struct LockTests {
         _ = reader.wait()
         // Nobody reads any more: the WAL is emptied as it was before.
         try job.change(Sample.rows(10, daysAgo: 100))
-        #expect(try job.retention("run").errors.contains("keeps the WAL") == false)
+        #expect(try job.retention("run").errors.contains("prevents the WAL") == false)
     }
 
     @Test func twoPoliciesOnOneStoreDoNotRunAtOnce() throws {

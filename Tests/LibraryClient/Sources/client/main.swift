@@ -12,14 +12,14 @@ try writer.createEntity(
 try writer.createIndex(on: "GoldPrice", attributes: ["time"])
 let context = StoreContext(writer)
 
-// A price a day, for 60 days, the first an hour ago.
+// One price a day for 60 days, the newest an hour old.
 let now = Date()
 let prices: [[String: StoreValue]] = (0..<60).map { day in
     ["time": StoreValue(now.timeIntervalSince1970 - Double(day) * 86_400 - 3600), "dollars": 2600.5]
 }
 try context.execute(BatchInsertRequest(entity: "GoldPrice", objects: prices))
 
-// What is older than 30 days goes.
+// Delete what is older than 30 days.
 let old = StoreFetchRequest(entity: "GoldPrice", predicate: .date("time", .unixSeconds, before: now - 30 * 86_400))
 let result = try context.executeAndMergeChanges(using: BatchDeleteRequest(fetchRequest: old))
 print("\(result.deletedCount) prices deleted, \(try context.count(StoreFetchRequest(entity: "GoldPrice"))) left")
