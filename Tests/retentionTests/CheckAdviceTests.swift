@@ -91,7 +91,8 @@ struct CheckAdviceTests {
         #expect(!end.output.contains("that 'plain' deletes"), "\(end)")
         let covered = try check([Sample.rule(candles, age: "60d"), plain], "--offline")
         #expect(
-            covered.output.contains("every row that 'gold' deletes is also deleted by 'plain', without becoming a candle"),
+            covered.output.contains(
+                "every row that 'gold' deletes is also deleted by 'plain', without becoming a candle"),
             "\(covered)")
     }
 

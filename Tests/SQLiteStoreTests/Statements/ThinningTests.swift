@@ -148,6 +148,32 @@ struct ThinningTests {
         #expect(try writer.count(StoreFetchRequest(entity: "price", predicate: request.expired)) == 0)
     }
 
+    /// More groups than are gathered at a time, whose cells come again and again; and groups that differ in their bytes alone.
+    @Test(arguments: [Thinning.Pick.last, .first])
+    func manyGroupsAreGatheredInPortions(_ pick: Thinning.Pick) throws {
+        let store = try TemporaryStore(
+            "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT COLLATE NOCASE, kind)",
+            "CREATE INDEX price_at ON price (at)",
+            """
+            WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 35999)
+            INSERT INTO price SELECT n, 86400 + n / 12000 * 600, iif(n < 24000, 's', 'S') || (n % 12000), iif(n < 12000, 1, 1.0) FROM n
+            """,
+            "INSERT INTO price VALUES (90000, 86400, NULL, NULL), (90001, 86401, NULL, NULL), (90002, 86402, x'00', '')"
+        )
+        let date = DateAttribute(name: "at", encoding: .unixSeconds)
+        var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 90_000))
+        request.thinning = Thinning(
+            tiers: [.init(.hour, since: .distantPast)], pick: pick, groupedBy: ["symbol", "kind"], among: .all,
+            date: date)
+        let writer = try store.writer()
+        let survey = try writer.survey(request)
+        #expect(survey.expiredCount == 24_001 && survey.keptByTier.map(\.rowCount) == [12_002])
+        _ = try Laws.carryOut(request, batchRows: 5_000, on: writer)
+        let left = try store.rows("SELECT id FROM price ORDER BY id").compactMap { Int($0) }
+        let first = pick == .last ? 24_000 : 0
+        #expect(left == Array(first..<first + 12_000) + [pick == .last ? 90_001 : 90_000, 90_002])
+    }
+
     @Test func rowsOfOneDateAreToldApartByTheirKeys() throws {
         for (pick, kept) in [(Thinning.Pick.last, ["c", "z"]), (.first, ["a", "y"])] {
             let store = try TemporaryStore(
