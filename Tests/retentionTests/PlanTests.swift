@@ -71,7 +71,7 @@ struct PlanTests {
         }
         #expect(try refusal(text.replacing("rows: 20", with: "rows: 21")).contains("was changed or truncated"))
         #expect(try refusal(String(text.prefix(text.count / 2))).contains("was changed or truncated"))
-        #expect(try refusal("").contains("is no plan"))
+        #expect(try refusal("").contains("is not a plan"))
         #expect(try job.retention("run", "--plan", "missing.txt").status == 66)
         let short = try job.retention("run", "--dry-run", "--save-plan", "short.txt", "--valid-for", "1s")
         #expect(short.status == 0)
@@ -86,7 +86,7 @@ struct PlanTests {
         try FileManager.default.moveItem(atPath: job.path("prices.sqlite"), toPath: job.path("real.sqlite"))
         try FileManager.default.createSymbolicLink(
             atPath: job.path("prices.sqlite"), withDestinationPath: job.path("other.sqlite"))
-        #expect(try job.retention("run", "--plan", "plan.txt").errors.contains("is of another store"))
+        #expect(try job.retention("run", "--plan", "plan.txt").errors.contains("was made for another store"))
         for arguments in [
             ["--plan", "plan.txt", "--rule", "gold"], ["--plan", "plan.txt", "--accept", "held"],
             ["--plan", "plan.txt", "--as-of", "2026-01-01"], ["--save-plan", "x.txt"], ["--valid-for", "1h"],

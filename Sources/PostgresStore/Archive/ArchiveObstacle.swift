@@ -46,7 +46,7 @@ extension PostgresDatabase {
                 + .tables(cleared.map(\.number))
                 + ") ORDER BY 1"
         ).first.map {
-            "the rule \($0[0] ?? "") of \($0[1] ?? "") replaces what \($0[2] == "t" ? "a delete" : "a change") does"
+            "the rule \($0[0] ?? "") of \($0[1] ?? "") changes what \($0[2] == "t" ? "a delete" : "a change") does"
         }
     }
 

@@ -1,9 +1,6 @@
 import PriceStore
 
 extension CandleStates {
-    /// How many candles are in memory at once.
-    private static let rowsAtATime = 10_000
-
     init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresConnection) throws {
         self = try connection.snapshot {
             let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
@@ -18,14 +15,17 @@ extension CandleStates {
                     parts.joinedRows(of: number),
                     restored: present.isEmpty
                         ? nil : (rows.map { archive.tables[$0] }, rows.map(present.joinedRows) ?? []))
-                try connection.forEach(query) { row in
-                    guard let place = row[0].flatMap({ Int64($0) }), let first = row[1].flatMap({ Int64($0) }) else {
-                        return
+                try connection.forEachPortion(of: query) { found in
+                    for row in found.rows {
+                        guard let place = row[0].flatMap({ Int64($0) }), let first = row[1].flatMap({ Int64($0) })
+                        else {
+                            continue
+                        }
+                        try body(
+                            ArchivedCandle(
+                                row: place, first: first, isMade: row[2] == "t", isWritten: row[3] == "t",
+                                follows: row[4] == "t", isBefore: row[5] == "t"))
                     }
-                    try body(
-                        ArchivedCandle(
-                            row: place, first: first, isMade: row[2] == "t", isWritten: row[3] == "t",
-                            follows: row[4] == "t", isBefore: row[5] == "t"))
                 }
             }
             let left = Array(parts.prefix(states.partCount))
@@ -46,19 +46,6 @@ extension CandleStates {
             }
             return states
         }
-    }
-}
-
-extension PostgresConnection {
-    /// Reads the rows of a query, so many at a time, inside a transaction.
-    fileprivate func forEach(_ query: SQLFragment, _ body: ([String?]) throws -> Void) throws {
-        try execute("DECLARE retention_candles NO SCROLL CURSOR FOR " + query)
-        while true {
-            let found = try rows(SQLFragment("FETCH 10000 FROM retention_candles"))
-            try found.forEach(body)
-            guard found.count == 10_000 else { break }
-        }
-        try execute("CLOSE retention_candles")
     }
 }
 

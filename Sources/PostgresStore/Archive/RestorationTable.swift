@@ -4,7 +4,7 @@ import PriceStore
 ///
 /// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references or candles.
 struct RestorationTable: RestorableSource {
-    let kind: ArchiveTable.Kind
+    let kind: ArchivedKind
     /// Its number in the archive.
     let number: Int
     /// The table of the store.
@@ -23,8 +23,6 @@ struct RestorationTable: RestorableSource {
     /// Whether the store can change a value that is written: its type is another one, or a trigger may.
     let mayDiffer: Bool
 
-    var holdsRows: Bool { kind == .rows }
-    var holdsCandles: Bool { kind == .candles }
     /// Not looked at: tables that do not refer to each other are restored in the order of the archive.
     var hasInsertTriggers: Bool { false }
     var table: String { target.name }

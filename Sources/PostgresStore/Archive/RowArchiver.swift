@@ -2,17 +2,7 @@ import PriceStore
 
 /// A table of an archive, and the table of the store whose rows, references or candles it holds.
 struct ArchiveTable {
-    /// What the table holds.
-    enum Kind: String {
-        /// Deleted rows.
-        case rows
-        /// Old and new values of references that were cleared.
-        case references
-        /// Old and new values of candles to which rows were added. If there was no candle, all old values are NULL.
-        case candles
-    }
-
-    let kind: Kind
+    let kind: ArchivedKind
     let number: Int
     let table: PostgresTable
     /// The columns that identify a row of the store, or a candle by its group and time; empty: nothing does.
@@ -36,7 +26,7 @@ struct ArchiveTable {
     }
 
     /// The names of the columns in the archive: those of the store, or the key, the old and the new values.
-    static func names(_ kind: Kind, key: [String], columns: [String]) -> [String] {
+    static func names(_ kind: ArchivedKind, key: [String], columns: [String]) -> [String] {
         guard kind != .rows else { return columns }
         return key.indices.map { "key_\($0 + 1)" } + columns.indices.map { "old_\($0 + 1)" }
             + columns.indices.map { "new_\($0 + 1)" }
@@ -105,7 +95,7 @@ final class RowArchiver {
     /// Makes the tables that deletes can need, in a transaction of its own.
     func prepare(_ reach: ReachOfDelete, _ rollup: Rollup?, _ connection: PostgresConnection) throws(StoreError) {
         var added: [ArchiveTable] = []
-        func add(_ kind: ArchiveTable.Kind, _ table: PostgresTable, key: [String]? = nil, _ columns: [String]) {
+        func add(_ kind: ArchivedKind, _ table: PostgresTable, key: [String]? = nil, _ columns: [String]) {
             let key = key ?? table.rowKey
             let isKnown = (tables + added).contains {
                 $0.kind == kind && $0.table.number == table.number && $0.key == key && $0.columns == columns

@@ -99,7 +99,7 @@ struct ServerArchive {
             guard try connection.isOurs(name, ArchivePlace.mark(of: run)) == true,
                 try connection.count(SQLFragment("SELECT count(*) FROM \(name)")) == named
             else { throw connection.damaged(run, "the table \(name) does not have the rows that the run copied") }
-            if row[1] == ArchiveTable.Kind.rows.rawValue { rowCount += named }
+            if row[1] == ArchivedKind.rows.rawValue { rowCount += named }
         }
         let facts = try connection.rows(
             "SELECT complete, row_count FROM \(place.table("retention_archives")) WHERE run = " + isThisRun
@@ -134,7 +134,7 @@ extension PostgresConnection {
                 hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
         let source = place.table(row[4] ?? "")
-        guard let kind = ArchiveTable.Kind(rawValue: row[1] ?? ""), let number = row[0].flatMap({ Int($0) }),
+        guard let kind = ArchivedKind(rawValue: row[1] ?? ""), let number = row[0].flatMap({ Int($0) }),
             try isOurs(source, ArchivePlace.mark(of: run)) == true
         else { throw damaged(run, "it has no table \(source)") }
         let fullName = "\(row[2] ?? "").\(row[3] ?? "")"
@@ -204,7 +204,7 @@ extension PostgresConnection {
         ).first
         if let rule {
             throw refused(
-                "the rule \(rule[0] ?? "") of \(target.name) replaces what \(kind == .rows ? "an insert" : "a change") does"
+                "the rule \(rule[0] ?? "") of \(target.name) changes what \(kind == .rows ? "an insert" : "a change") does"
             )
         }
         var newTypes: [String: String] = [:]

@@ -1,9 +1,6 @@
 package import PriceStore
 
 extension PostgresDatabase {
-    /// How many rows are in memory at once.
-    private static let rowsAtATime = 10_000
-
     /// How many candles the rows of requests would make, and how many that are there they would change.
     package func candles(of requests: [SurveyRequest]) throws(StoreError) -> [CandleTally] {
         try run("counting candles") {
@@ -35,17 +32,12 @@ extension PostgresDatabase {
         let table = try table(rollup.target) == nil ? nil : CandleTable(rollup, self, left)
         try table?.checkTimes()
         let condition = SQLFragment.all([try condition(request.expired, scope), try left.condition(scope)])
-        try execute(
-            "DECLARE retention_rows NO SCROLL CURSOR FOR "
-                + rows.query { left.tables + "SELECT " + $0 + " FROM \(scope.from)" + condition.whereClause })
-        while true {
-            let found = try execute("FETCH \(Self.rowsAtATime) FROM retention_rows")
+        let query = rows.query { left.tables + "SELECT " + $0 + " FROM \(scope.from)" + condition.whereClause }
+        try forEachPortion(of: query) { found in
             var batch = CandleBuilder(rollup.buckets)
             try refusingCandles { try batch.add(rows.rows(found)) { try table?.stored($0) ?? [:] } }
             try body(batch)
-            guard found.rows.count == Self.rowsAtATime else { break }
         }
-        try execute("CLOSE retention_rows")
     }
 }
 

@@ -151,6 +151,17 @@ public class PostgresConnection {
     /// The rows of a query.
     func rows(_ fragment: SQLFragment) throws -> [[String?]] { try execute(fragment).rows }
 
+    /// Reads the rows of a query, 10,000 at a time, inside a transaction.
+    func forEachPortion(of query: SQLFragment, _ body: (ServerResult) throws -> Void) throws {
+        try execute("DECLARE retention_rows NO SCROLL CURSOR FOR " + query)
+        while true {
+            let found = try execute("FETCH 10000 FROM retention_rows")
+            try body(found)
+            guard found.rows.count == 10_000 else { break }
+        }
+        try execute("CLOSE retention_rows")
+    }
+
     /// The first column of the first row as a count; 0 without a row.
     func count(_ fragment: SQLFragment) throws -> Int {
         try execute(fragment).rows.first?.first.flatMap { $0 }.flatMap { Int($0) } ?? 0

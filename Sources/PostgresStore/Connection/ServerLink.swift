@@ -127,9 +127,6 @@ import PriceStore
         /// Whether a transaction is open on the server.
         var isInTransaction: Bool { PQtransactionStatus(handle) != PQTRANS_IDLE }
 
-        /// The server's version, as 150020.
-        var serverVersion: Int { Int(PQserverVersion(handle)) }
-
         /// A parameter of the session that the server reports, as `server_encoding`.
         func parameter(_ name: String) -> String? { PQparameterStatus(handle, name).map { String(cString: $0) } }
 
@@ -206,7 +203,6 @@ import PriceStore
         static let isAvailable = false
         let isOpen = false
         let isInTransaction = false
-        let serverVersion = 0
         let serverProcess = 0
         let place = (host: "", port: "", database: "", user: "")
 

@@ -84,8 +84,3 @@ extension PostgresWriter {
         return text
     }
 }
-
-extension [String] {
-    /// The names in parentheses, quoted.
-    fileprivate var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
-}

@@ -81,13 +81,10 @@ extension PostgresConnection {
         return nil
     }
 
-    /// Whether a foreign key refers to one of these tables.
-    func reachByKeys(_ entities: [String]) throws -> Bool {
-        try entities.contains { try !requireTable($0).entity.incomingRelationships.isEmpty }
-    }
-
     /// Whether any of the deletes can reach rows by a foreign key, so that counting alone does not predict it.
     func relationshipsAreInPlay(_ request: SurveyRequest) throws -> Bool {
-        try reachByKeys(request.preceding.map(\.fetchRequest.entity) + [request.entity])
+        try (request.preceding.map(\.fetchRequest.entity) + [request.entity]).contains {
+            try !requireTable($0).entity.incomingRelationships.isEmpty
+        }
     }
 }

@@ -145,20 +145,6 @@ extension PostgresConnection {
     }
 }
 
-extension StorePredicate.Operator {
-    /// The operator in SQL.
-    var sql: String {
-        switch self {
-        case .equal: "="
-        case .notEqual: "<>"
-        case .less: "<"
-        case .lessOrEqual: "<="
-        case .greater: ">"
-        case .greaterOrEqual: ">="
-        }
-    }
-}
-
 extension StorePredicate {
     /// The date range from the earliest date on that the predicate demands; nil: none.
     var dateRange: DateRange? {

@@ -79,17 +79,3 @@ struct SQLFragment: Hashable {
     /// The condition as a WHERE clause with a space before it; empty if it is always true.
     var whereClause: SQLFragment { self == .always ? SQLFragment("") : " WHERE " + self }
 }
-
-extension String {
-    /// The name as an SQL identifier: in double quotes, quotes doubled.
-    var quotedIdentifier: String {
-        // Names are quoted for every statement, and hardly one has a quote in it.
-        guard utf8.contains(UInt8(ascii: "\"")) else { return "\"\(self)\"" }
-        return "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
-    }
-
-    /// The text as an SQL literal: in single quotes, quotes doubled.
-    var quotedLiteral: String {
-        "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
-    }
-}

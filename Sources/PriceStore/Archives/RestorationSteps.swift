@@ -21,18 +21,30 @@ package struct RestorationStep: Hashable, Sendable {
     package var rowCount: Int { portions.reduce(0) { $0 + $1.rows.count } }
 }
 
+/// What a table of an archive holds.
+package enum ArchivedKind: String, Sendable {
+    /// Deleted rows.
+    case rows
+    /// Old and new values of references that were cleared.
+    case references
+    /// Old and new values of candles to which rows were added. If there was no candle, all old values are NULL.
+    case candles
+}
+
 /// A table of an archive, as far as the order of a restoration depends on it.
 package protocol RestorableSource {
-    /// Whether it holds deleted rows; false: old values of references, or of candles.
-    var holdsRows: Bool { get }
-    /// Whether it holds candles as they were before rows were added to them, and after.
-    var holdsCandles: Bool { get }
+    var kind: ArchivedKind { get }
     /// The table's name in the store.
     var table: String { get }
     /// The references of the store's table to other tables.
     var relationships: [Relationship] { get }
     /// Whether an insert fires triggers of the store's table: what they change in other tables must be there before.
     var hasInsertTriggers: Bool { get }
+}
+
+extension RestorableSource {
+    package var holdsRows: Bool { kind == .rows }
+    package var holdsCandles: Bool { kind == .candles }
 }
 
 extension StoreError {

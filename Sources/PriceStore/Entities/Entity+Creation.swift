@@ -66,16 +66,3 @@ extension StoreValue {
         }
     }
 }
-
-extension Relationship.DeleteRule {
-    /// The rule in a foreign key of standard SQL.
-    package var sqlAction: String {
-        switch self {
-        case .cascade: "CASCADE"
-        case .nullify: "SET NULL"
-        case .setDefault: "SET DEFAULT"
-        case .restrict: "RESTRICT"
-        case .noAction: "NO ACTION"
-        }
-    }
-}

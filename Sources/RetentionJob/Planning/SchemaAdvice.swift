@@ -50,17 +50,13 @@ package enum SchemaAdvice {
     /// `CREATE INDEX "Tick_at" ON "Tick" ("at");`, names quoted, to be pasted into the shell of the database. A name that
     /// a report shows escaped would be another one there: then there is no statement.
     private static func createIndex(on entity: Entity, _ attributes: [String]) -> String {
-        let columns = attributes.map(quoted).joined(separator: ", ")
+        let columns = attributes.map(\.quotedIdentifier).joined(separator: ", ")
         var table = entity.model?.table ?? entity.name
         if let schema = entity.schema { table = String(table.dropFirst(schema.count + 1)) }
-        let place = ((entity.schema.map { [$0] } ?? []) + [table]).map(quoted).joined(separator: ".")
+        let place = ((entity.schema.map { [$0] } ?? []) + [table]).map(\.quotedIdentifier).joined(separator: ".")
         let statement =
-            "CREATE INDEX \(quoted(([table] + attributes).joined(separator: "_"))) ON \(place) (\(columns));"
+            "CREATE INDEX \(([table] + attributes).joined(separator: "_").quotedIdentifier) ON \(place) (\(columns));"
         return SafeText.line(statement) == statement
             ? statement : "create an index on it (its name has characters that cannot be shown here)"
-    }
-
-    private static func quoted(_ name: String) -> String {
-        "\"" + name.split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
     }
 }

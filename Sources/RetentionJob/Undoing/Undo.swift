@@ -47,10 +47,7 @@ package final class Undo {
             guard isFile else { return }
             guard archive.isComplete else {
                 // Nothing else says that nobody has changed the file.
-                if ArchiveFolder.hasFile(archive.path) != nil {
-                    try ArchiveFolder(FilePlace(archive.path).folder).check()
-                }
-                return
+                return try ArchiveFolder(FilePlace(archive.path).folder).check()
             }
             guard ArchiveFolder.hasFile(archive.path) == true,
                 try FileHash.sha256(ofFile: archive.path) != archive.sha256

@@ -139,7 +139,7 @@ package struct LedgerHistory {
             ).first.map(LedgerRow.run)
             return RunMemory.Restored(
                 undo: undo.report.runID, run: figures.run, ended: undo.report.finished, rules: Set(figures.rules),
-                tables: Set(LedgerRow.undoTables(row)),
+                tables: Set(row.lines("undo_tables")),
                 policies: Set([undo.report.configSHA256, undone?.report.configSHA256].compactMap { $0 }),
                 accepted: try rulesThatAccepted(.held, after: Int64(undo.number), ofStore))
         }

@@ -200,9 +200,6 @@ enum LedgerRow {
         }
     }
 
-    /// The tables that an undo was to restore rows of, as it was begun.
-    static func undoTables(_ row: [String: StoreValue]) -> [String] { row.lines("undo_tables") }
-
     /// A rule of a run.
     static func rule(_ row: [String: StoreValue]) -> RunReport.RuleReport {
         var rule = RunReport.RuleReport(

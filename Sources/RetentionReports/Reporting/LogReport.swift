@@ -85,7 +85,7 @@ package struct LogReport {
             }
             for (index, rule) in run.report.rules.enumerated() {
                 let start = index == 0 ? head + tail : ["", "", "", ""]
-                table.rows.append(.init(cells: start + cells(rule), style: style(rule.outcome)))
+                table.rows.append(.init(cells: start + cells(rule), style: rule.outcome.style))
             }
         }
         appendGaps(before: nil)
@@ -155,14 +155,6 @@ package struct LogReport {
 
     private func unfinishedStyle(_ run: LedgerRun) -> Style { run.outcome == .crashed ? .bad : .good }
 
-    private func style(_ outcome: RunReport.Outcome) -> Style {
-        switch outcome {
-        case .refused, .failed: .bad
-        case .interrupted: .caution
-        case .planned, .completed, .disabled: .plain
-        }
-    }
-
     /// How many characters distinguish the identifiers of the runs; at least 10.
     private var shortestDistinctLength: Int {
         let identifiers = runs.map(\.report.runID)
@@ -212,4 +204,15 @@ package struct LogReport {
 extension LedgerRun {
     /// Whether the end of the run is recorded.
     fileprivate var isFinished: Bool { outcome != .running && outcome != .crashed }
+}
+
+extension RunReport.Outcome {
+    /// How a rule with this outcome is shown.
+    var style: Style {
+        switch self {
+        case .refused, .failed: .bad
+        case .interrupted: .caution
+        case .planned, .completed, .disabled: .plain
+        }
+    }
 }

@@ -135,15 +135,7 @@ package struct TextReport {
                 rule.batches > 0 ? Figures.grouped(rule.batches) : "",
                 rule.batches > 0 ? Figures.duration(rule.elapsed) : "", rule.outcome.rawValue,
             ]
-            return .init(cells: cells, style: style(of: rule.outcome))
-        }
-    }
-
-    private func style(of outcome: RunReport.Outcome) -> Style {
-        switch outcome {
-        case .failed, .refused: .bad
-        case .interrupted: .caution
-        case .planned, .completed, .disabled: .plain
+            return .init(cells: cells, style: rule.outcome.style)
         }
     }
 
@@ -185,7 +177,7 @@ package struct TextReport {
         let name = SafeText.line(rule.name)
         var lines: [String] = []
         if let message = rule.message, rule.outcome != .refused {
-            lines += note(name, message, style(of: rule.outcome))
+            lines += note(name, message, rule.outcome.style)
         }
         if let sentence = method(rule) { lines += note(name, sentence, .plain) }
         if !rule.accepted.isEmpty {

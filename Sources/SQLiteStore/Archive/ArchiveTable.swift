@@ -4,17 +4,7 @@ import PriceStore
 
 /// A table of an archive, and the table of the store whose rows, references or candles it holds.
 struct ArchiveTable: Hashable {
-    /// What the table holds.
-    enum Kind: String {
-        /// Deleted rows.
-        case rows
-        /// Old and new values of references that were cleared.
-        case references
-        /// Old and new values of candles to which rows were added. If there was no candle, all old values are NULL.
-        case candles
-    }
-
-    let kind: Kind
+    let kind: ArchivedKind
     /// The table's name in the store.
     let storeTable: String
     /// The table's name in the archive.
@@ -113,7 +103,7 @@ struct ArchiveTable: Hashable {
 extension ArchiveTable {
     /// A table of old and new values.
     private init(
-        _ kind: Kind, _ shape: StoredShape, key: [StoredShape.Column], _ kept: [StoredShape.Column], number: Int
+        _ kind: ArchivedKind, _ shape: StoredShape, key: [StoredShape.Column], _ kept: [StoredShape.Column], number: Int
     ) {
         self.init(
             kind: kind, storeTable: shape.name, name: "retention_\(kind.rawValue)_\(number)", key: key.map(\.name),

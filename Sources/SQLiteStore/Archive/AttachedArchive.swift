@@ -74,7 +74,7 @@ final class AttachedArchive {
         }
     }
 
-    private static func damaged(_ path: String, _ reason: String) -> StoreError {
+    static func damaged(_ path: String, _ reason: String) -> StoreError {
         StoreError(
             .inputOutput, store: path, message: "the archive is damaged: \(reason)",
             hint: "nothing was changed; restore the file from a backup")

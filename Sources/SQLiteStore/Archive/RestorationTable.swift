@@ -7,7 +7,7 @@ import PriceStore
 ///
 /// In SQL `a` is the archive's row, `m` the store's, and `r` the row of a table with the old values of references.
 struct RestorationTable: RestorableSource {
-    let kind: ArchiveTable.Kind
+    let kind: ArchivedKind
     /// Its place among the tables of the archive that are restored.
     let number: Int
     /// The table's name as the store spells it.
@@ -35,8 +35,6 @@ struct RestorationTable: RestorableSource {
     /// The text before `INTO` and after `UPDATE`, so that the table's own conflict resolution deletes nothing.
     let conflict: String
 
-    var holdsRows: Bool { kind == .rows }
-    var holdsCandles: Bool { kind == .candles }
     /// The store's table in SQL.
     var target: String { "main." + table.quotedIdentifier }
 
@@ -51,18 +49,14 @@ struct RestorationTable: RestorableSource {
                 .unsupported, store: connection.name, message: message,
                 hint: "nothing was changed; restore the earlier definition of the table, and run undo again")
         }
-        func damaged(_ reason: String) -> StoreError {
-            StoreError(
-                .inputOutput, store: archive, message: "the archive is damaged: \(reason)",
-                hint: "nothing was changed; restore the file from a backup")
-        }
+        func damaged(_ reason: String) -> StoreError { AttachedArchive.damaged(archive, reason) }
         func text(_ column: String) throws -> String {
             guard let text = String.fromDatabaseValue(row[column]) else {
                 throw damaged("its list of tables has no \(column)")
             }
             return text
         }
-        guard let kind = ArchiveTable.Kind(rawValue: try text("kind")) else {
+        guard let kind = ArchivedKind(rawValue: try text("kind")) else {
             throw damaged("it has a table of an unknown kind")
         }
         self.kind = kind

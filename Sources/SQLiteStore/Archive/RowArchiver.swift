@@ -211,7 +211,7 @@ final class RowArchiver {
         return copied
     }
 
-    private func copiedCount(_ kind: ArchiveTable.Kind) -> Int {
+    private func copiedCount(_ kind: ArchivedKind) -> Int {
         tables.reduce(0) { $0 + ($1.table.kind == kind && $1.areCounted ? $1.copies.rowCount : 0) }
     }
 

@@ -120,8 +120,3 @@ extension Attribute.Affinity {
         }
     }
 }
-
-extension [String] {
-    /// The names in parentheses, quoted.
-    fileprivate var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
-}

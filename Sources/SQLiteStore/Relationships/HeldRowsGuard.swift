@@ -48,7 +48,7 @@ final class HeldRowsGuard {
                 try db.execute(
                     sql: """
                         CREATE TEMP TRIGGER retention_held_\(index)_\(event) BEFORE \(event) ON \(entry.scope.table.sql)
-                        WHEN \(when) BEGIN SELECT RAISE(ABORT, \(message.quotedText)); END
+                        WHEN \(when) BEGIN SELECT RAISE(ABORT, \(message.quotedLiteral)); END
                         """)
             }
         }
@@ -145,9 +145,4 @@ extension SQLiteFileConnection {
         let entities = try catalog.coreData(db)?.entities.values.filter { $0.table.folded == name.folded }
         return try entities?.compactMap { try catalog.table($0.name, db) } ?? []
     }
-}
-
-extension String {
-    /// The text as an SQL literal: in single quotes, quotes doubled.
-    fileprivate var quotedText: String { "'" + replacing("'", with: "''") + "'" }
 }

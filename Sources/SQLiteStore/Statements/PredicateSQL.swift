@@ -95,17 +95,3 @@ extension SQLiteFileConnection {
         condition == .always ? SQLFragment("") : SQLFragment(" WHERE ") + condition
     }
 }
-
-extension StorePredicate.Operator {
-    /// The operator in SQL.
-    var sql: String {
-        switch self {
-        case .equal: "="
-        case .notEqual: "<>"
-        case .less: "<"
-        case .lessOrEqual: "<="
-        case .greater: ">"
-        case .greaterOrEqual: ">="
-        }
-    }
-}

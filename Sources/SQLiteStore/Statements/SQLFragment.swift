@@ -49,15 +49,6 @@ struct SQLFragment: Hashable {
     var statementArguments: StatementArguments { StatementArguments(arguments) }
 }
 
-extension String {
-    /// The name as an SQL identifier: in double quotes, quotes doubled.
-    var quotedIdentifier: String {
-        // Names are quoted for every statement, and hardly one has a quote in it.
-        guard utf8.contains(UInt8(ascii: "\"")) else { return "\"\(self)\"" }
-        return "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
-    }
-}
-
 extension StoreValue {
     /// The value as GRDB binds it.
     var databaseValue: DatabaseValue {

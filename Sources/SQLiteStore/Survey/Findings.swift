@@ -51,11 +51,6 @@ struct Findings: EngineFindings {
         reason = nil
         predictedLock = nil
     }
-
-    /// Adds a number of unreadable rows of one kind.
-    mutating func add(_ reason: Survey.Unreadable, _ rowCount: Int, _ example: StoreValue) {
-        survey.add(reason, rowCount, example)
-    }
 }
 
 extension Survey {

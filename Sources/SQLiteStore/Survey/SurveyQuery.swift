@@ -225,7 +225,7 @@ extension SQLiteFileConnection {
         func add(_ reason: Survey.Unreadable, _ condition: SQLFragment) throws {
             let query = select("count(*), min(\(column))", rows, .all([condition, rows.filter]))
             guard let found = try row(query, db), case .integer(let number) = found[0], number > 0 else { return }
-            survey.add(reason, Int(number), found[1])
+            survey.survey.add(reason, Int(number), found[1])
         }
         if !isRequired { try add(.null, SQLFragment("\(column) IS NULL")) }
         guard rows.date.affinity != .text else {

@@ -225,7 +225,7 @@ struct SurveyTally {
         survey.stayingRows = staying.range.map(StayingRows.rowIDs)
         survey.leavesReadableRows = counts.leavesReadableRows || counts.expiredAlone == 0
         for reason in Survey.Unreadable.allCases {
-            if let (count, example) = unreadable[reason] { survey.add(reason, count, example) }
+            if let (count, example) = unreadable[reason] { survey.survey.add(reason, count, example) }
         }
         survey.oldest = counts.oldest.flatMap(instant)
         survey.newest = counts.newest.flatMap(instant)

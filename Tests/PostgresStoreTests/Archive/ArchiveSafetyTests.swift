@@ -272,7 +272,7 @@ struct ArchiveSafetyTests {
         try archived.delete("t")
         try archived.database.run("CREATE RULE elsewhere AS ON INSERT TO t DO INSTEAD INSERT INTO o VALUES (NEW.*)")
         let told = storeError { try archived.undo() }
-        #expect(told?.kind == .unsupported && told?.message.contains("the rule elsewhere of t says what") == true)
+        #expect(told?.kind == .unsupported && told?.message.contains("the rule elsewhere of t changes what") == true)
         try archived.database.run("DROP RULE elsewhere ON t")
         #expect(try archived.undo().total.restoredCount == 5)
     }

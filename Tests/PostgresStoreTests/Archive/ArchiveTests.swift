@@ -343,7 +343,8 @@ struct ArchiveTests {
         let table = archived.archive(ArchivePlace.tableName(archived.run, 0))
         try archived.database.run("COMMENT ON TABLE \(table) IS 'mine'")
         #expect(
-            storeError { try writer.removeArchive(of: archived.run, in: schema) }?.message.contains("stays") == true)
+            storeError { try writer.removeArchive(of: archived.run, in: schema) }?.message.contains("is not removed")
+                == true)
         #expect(try writer.archives(in: schema).count == 2)
         try archived.database.run("COMMENT ON TABLE \(table) IS '\(ArchivePlace.mark(of: archived.run))'")
         try writer.removeArchive(of: archived.run, in: schema)

@@ -5,8 +5,7 @@ import Testing
 struct RestorationStepsTests {
     private struct Source: RestorableSource {
         var table: String
-        var holdsRows = true
-        var holdsCandles = false
+        var kind = ArchivedKind.rows
         var relationships: [Relationship] { [] }
         var hasInsertTriggers: Bool { false }
     }
@@ -24,7 +23,7 @@ struct RestorationStepsTests {
     }
 
     @Test(arguments: [1, 10, 11, 19]) func rowsAndTheirCandlesAreRestoredTogether(_ rows: Int) {
-        let ticks = Source(table: "tick"), candles = Source(table: "candle", holdsRows: false, holdsCandles: true)
+        let ticks = Source(table: "tick"), candles = Source(table: "candle", kind: .candles)
         let first = [ArchivedRows(table: 1, rows: 1...2), ArchivedRows(table: 0, rows: 1...10)]
         let second = [ArchivedRows(table: 0, rows: 11...20), ArchivedRows(table: 1, rows: 3...4)]
         #expect(

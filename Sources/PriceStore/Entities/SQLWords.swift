@@ -1,0 +1,47 @@
+// Words of standard SQL, which all engines write in the same way.
+
+extension String {
+    /// The name as an SQL identifier: in double quotes, quotes doubled.
+    package var quotedIdentifier: String {
+        // Names are quoted for every statement, and hardly one has a quote in it.
+        guard utf8.contains(UInt8(ascii: "\"")) else { return "\"\(self)\"" }
+        return "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
+    }
+
+    /// The text as an SQL literal: in single quotes, quotes doubled.
+    package var quotedLiteral: String {
+        "'" + split(separator: "'", omittingEmptySubsequences: false).joined(separator: "''") + "'"
+    }
+}
+
+extension [String] {
+    /// The names as a list of SQL identifiers in parentheses.
+    package var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
+}
+
+extension StorePredicate.Operator {
+    /// The operator in SQL.
+    package var sql: String {
+        switch self {
+        case .equal: "="
+        case .notEqual: "<>"
+        case .less: "<"
+        case .lessOrEqual: "<="
+        case .greater: ">"
+        case .greaterOrEqual: ">="
+        }
+    }
+}
+
+extension Relationship.DeleteRule {
+    /// The rule in a foreign key of standard SQL.
+    package var sqlAction: String {
+        switch self {
+        case .cascade: "CASCADE"
+        case .nullify: "SET NULL"
+        case .setDefault: "SET DEFAULT"
+        case .restrict: "RESTRICT"
+        case .noAction: "NO ACTION"
+        }
+    }
+}
