@@ -61,7 +61,8 @@ struct UndoCommand: ConsoleCommand {
         try past.verify(run)
         var request = Undo.Request(
             run: run.report.runID, archive: try Self.archive(of: run, policy),
-            rules: try rule.map { try Self.rule($0, of: run) }, formerStore: movedFrom)
+            rules: try rule.map { try Self.rule($0, of: run) }, formerStore: movedFrom,
+            undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
         // The folder of the archives may have been moved with the store.
         if movedFrom != nil, ArchiveFolder.hasFile(request.archive.path) == false, let folder = policy.archive?.folder {
             request.archive.path = folder + "/" + request.run + ".sqlite"

@@ -4,7 +4,9 @@ extension CandleStates {
     init(_ archive: ServerArchive, _ restored: RestoredRows, _ connection: PostgresConnection) throws {
         self = try connection.snapshot {
             let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
-            let present = try Array(parts.reversed().prefix { try archive.hasRows($0, restored, connection) })
+            let present =
+                try archive.mayBeUndoneInPart
+                ? Array(parts.reversed().prefix { try archive.hasRows($0, restored, connection) }) : []
             let names = archive.tables.enumerated().filter(\.element.holdsCandles).map { ($0, $1.table) }
             var states = try CandleStates(
                 parts, presentCount: present.count, names: Dictionary(uniqueKeysWithValues: names)

@@ -10,6 +10,7 @@ struct ServerArchive {
     let tables: [RestorationTable]
     /// The parts of these rules, in the order of the run.
     let parts: [[ArchivedRows]]
+    let mayBeUndoneInPart: Bool
 
     /// Finds an archive and checks that it is ours, and that the store has what it needs for its rows.
     ///
@@ -17,6 +18,7 @@ struct ServerArchive {
     init(_ request: RestorationRequest, _ connection: PostgresConnection) throws {
         place = ArchivePlace(schema: request.archive)
         run = request.run
+        mayBeUndoneInPart = request.mayBeUndoneInPart
         let isThisRun = " WHERE run = " + SQLFragment.bound(run, "text")
         guard try connection.check(place),
             let facts = try connection.rows("SELECT format FROM \(place.table("retention_archives"))" + isThisRun).first
@@ -41,7 +43,7 @@ struct ServerArchive {
                 .unsupported, store: connection.name, message: "run \(run) has archived no rows of a rule '\(rule)'",
                 hint: "the rules are \(names.joined(separator: ", "))")
         }
-        var (found, used): ([Int: [ArchivedRows]], Set<Int>) = ([:], [])
+        var (found, partRules, used): ([Int: [ArchivedRows]], [Int: String], Set<Int>) = ([:], [:], [])
         var ruleNumbers: Set<Int> = []
         for row in try connection.rows(
             "SELECT part, rule, table_number, first_row, last_row FROM \(place.table("retention_parts"))" + isThisRun
@@ -52,6 +54,7 @@ struct ServerArchive {
             guard names.indices.contains(rule), request.rules.isEmpty || request.rules.contains(names[rule]) else {
                 continue
             }
+            partRules[Int(numbers[0])] = names[rule]
             found[Int(numbers[0]), default: []].append(
                 ArchivedRows(table: Int(numbers[2]), rows: numbers[3]...max(numbers[3], numbers[4])))
             used.insert(Int(numbers[2]))
@@ -69,8 +72,9 @@ struct ServerArchive {
         guard used.allSatisfy({ places[$0] != nil }) else {
             throw connection.damaged(run, "a part of it belongs to a table that is not in its list")
         }
-        parts = found.sorted { $0.key < $1.key }.map { _, part in
-            part.map { ArchivedRows(table: places[$0.table] ?? 0, rows: $0.rows) }
+        parts = found.sorted { $0.key < $1.key }.compactMap { number, part in
+            let part = part.map { ArchivedRows(table: places[$0.table] ?? 0, rows: $0.rows) }
+            return request.leavesOut(part, of: partRules[number] ?? "", tables) ? nil : part
         }
         self.tables = tables
         try checkCounts(connection)

@@ -120,7 +120,10 @@ public class PostgresConnection {
             // A lost batch is deleted again by the next run; what must not be lost asks for it.
             settings.append("synchronous_commit = off")
         }
-        return settings.map { "SET \($0)" }.joined(separator: "; ")
+        // With another value, which a role may have, foreign keys and triggers do nothing. Who may not change it is refused.
+        let role = "'session_replication_role'"
+        return settings.map { "SET \($0); " }.joined()
+            + "SELECT set_config(\(role), 'origin', false) WHERE current_setting(\(role)) <> 'origin'"
     }
 
     // MARK: Statements

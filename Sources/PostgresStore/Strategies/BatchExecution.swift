@@ -76,6 +76,15 @@ extension PostgresWriter {
                 }
             }
             var result = try listsPicks ? sparingPicks(of: predicate, table, delete) : delete()
+            if let allowed = request.allowedRows, result.deletedCount > allowed {
+                // Between the search for the end of the batch and the delete another session has added rows. The next try sees them.
+                throw StoreError(
+                    .busy, store: name,
+                    message:
+                        "another session adds expired rows: a batch would delete \(result.deletedCount) rows where "
+                        + "max_rows allows \(allowed)",
+                    engineCode: "SQLSTATE 40001", hint: "nothing of this batch is deleted; run again")
+            }
             if let predicted {
                 result.cascadedCount = predicted.cascaded
                 result.nullifiedCount = predicted.nullified

@@ -66,7 +66,7 @@ package struct CandleStates {
                 contradictions[counts.lowerBound] += 1
                 contradictions[counts.upperBound + 1] -= 1
             }
-            for number in names.keys {
+            for number in names.keys where ends[number] != nil {
                 try forEachCandle(number, reader) { candle in
                     if let first = candle.first, !first.isBefore { contradict(0...part(of: first, number)) }
                     for (index, row) in candle.enumerated() where !row.isWritten {
@@ -79,10 +79,10 @@ package struct CandleStates {
             let sums = contradictions.indices.dropFirst().reduce(into: [contradictions[0]]) {
                 $0.append($0[$1 - 1] + contradictions[$1])
             }
-            let possible = parts.count - presentCount...parts.count
-            partCount = possible.min { (sums[$0], $0) < (sums[$1], $1) } ?? parts.count
+            // Without such a number a candle was changed, which is found below.
+            partCount = (parts.count - presentCount...parts.count).first { sums[$0] == 0 } ?? parts.count
         }
-        for (number, name) in names {
+        for (number, name) in names where ends[number] != nil {
             var found = tables[name] ?? RestorableTable(table: name)
             try forEachCandle(number, reader) { candle in
                 let rows = candle.filter { part(of: $0, number) < partCount }

@@ -10,11 +10,19 @@ package struct RestorationRequest: Hashable, Sendable {
     package var mustBeComplete: Bool
     /// The store's identifier when the archive was made, if the store was moved since; nil: it was not.
     package var formerStore: String?
+    /// Rules that earlier undos have undone completely. Of those whose rows became candles nothing is restored again: a later run may
+    /// have made the same candles of the same rows.
+    package var undoneRules: Set<String>
+    /// Whether some of the last transactions may be undone already, or were never committed. The archive does not say so.
+    package var mayBeUndoneInPart: Bool
 
     /// Makes a request.
     package init(
-        archive: String, run: String, rules: [String] = [], mustBeComplete: Bool = true, formerStore: String? = nil
+        archive: String, run: String, rules: [String] = [], mustBeComplete: Bool = true, formerStore: String? = nil,
+        undoneRules: Set<String> = [], mayBeUndoneInPart: Bool = true
     ) {
+        self.undoneRules = undoneRules
+        self.mayBeUndoneInPart = mayBeUndoneInPart
         self.formerStore = formerStore
         self.archive = archive
         self.run = run

@@ -42,6 +42,13 @@ package protocol RestorableSource {
     var hasInsertTriggers: Bool { get }
 }
 
+extension RestorationRequest {
+    /// Whether a transaction of a rule is left out, because an earlier undo has restored its rows and candles.
+    package func leavesOut(_ part: [ArchivedRows], of rule: String, _ tables: [some RestorableSource]) -> Bool {
+        undoneRules.contains(rule) && part.contains { tables[$0.table].holdsCandles }
+    }
+}
+
 extension RestorableSource {
     package var holdsRows: Bool { kind == .rows }
     package var holdsCandles: Bool { kind == .candles }

@@ -15,8 +15,17 @@ package final class Undo {
         package var rules: [String]
         /// The path of the store at the time of the run, if the store was moved since; nil: it was not.
         package var formerStore: String?
+        /// Rules that earlier undos have undone completely.
+        package var undoneRules: Set<String>
+        /// Whether an undo of the run was begun and not completed.
+        package var wasBegun: Bool
 
-        package init(run: String, archive: RunReport.Archive, rules: [String] = [], formerStore: String? = nil) {
+        package init(
+            run: String, archive: RunReport.Archive, rules: [String] = [], formerStore: String? = nil,
+            undoneRules: Set<String> = [], wasBegun: Bool = false
+        ) {
+            self.undoneRules = undoneRules
+            self.wasBegun = wasBegun
             self.formerStore = formerStore
             self.run = run
             self.archive = archive
@@ -26,20 +35,28 @@ package final class Undo {
         fileprivate var restoration: RestorationRequest {
             RestorationRequest(
                 archive: archive.path, run: run, rules: rules, mustBeComplete: archive.isComplete,
-                formerStore: formerStore)
+                formerStore: formerStore, undoneRules: undoneRules, mayBeUndoneInPart: wasBegun || !archive.isComplete)
         }
 
         /// Whether the archive is a file; false: the store itself holds it, and copies and deletes are one transaction.
         private var isFile: Bool { ArchiveFolder.hasFile(archive.path) != nil }
 
         /// What the reader must know of an archive that is not complete.
-        fileprivate var warnings: [String] {
-            archive.isComplete || !isFile
+        fileprivate func warnings(_ policy: Policy) -> [String] {
+            let left = policy.rules.filter { $0.rollup != nil && undoneRules.contains($0.name) }.map(\.name)
+            let before =
+                left.isEmpty
                 ? []
                 : [
-                    "archive not complete: run \(run) did not end normally, so no SHA-256 of its archive is recorded; "
-                        + "archived rows that the run had not deleted yet are in the store and count as present"
+                    "undone before: an earlier undo has restored the rows and candles of \(left.joined(separator: ", "))"
                 ]
+            return before
+                + (archive.isComplete || !isFile
+                    ? []
+                    : [
+                        "archive not complete: run \(run) did not end normally, so no SHA-256 of its archive is recorded; "
+                            + "archived rows that the run had not deleted yet are in the store and count as present"
+                    ])
         }
 
         /// Throws unless the archive's file is the one that was recorded. What is not a file is left to the engine to name.
@@ -90,7 +107,7 @@ package final class Undo {
     package static func predict(_ request: Request, setup: RunSetup, reader: any RetentionReader) throws -> RunReport {
         var report = setup.report(mode: .undoDryRun, engine: reader.engine)
         try request.verify()
-        report.warnings = request.warnings
+        report.warnings = request.warnings(setup.policy)
         let tables = try reader.restorable(request.restoration)
         try requireUnchanged(tables, in: reader.name)
         var undo = RunReport.Undo(
@@ -125,7 +142,7 @@ package final class Undo {
         undo.rules = restoration.rules
         undo.tables = restoration.tables.map(RunReport.Undo.Table.init)
         report.undo = undo
-        report.warnings = request.warnings
+        report.warnings = request.warnings(setup.policy)
         if hasCrash {
             for table in undo.tables where try writer.entity(named: table.name) != nil {
                 try writer.verify(entity: table.name)

@@ -57,10 +57,20 @@ package struct LedgerHistory {
                 let isNewest = storesWithLaterRuns.insert(run.report.store).inserted
                 if run.outcome == .running, !isNewest || !isAtWork(run.report.store) { run.outcome = .crashed }
                 run.undoneBy = undos[run.report.runID]
-                if let undo = run.report.undo, undos[undo.run] == nil {
-                    undos[undo.run] = LedgerRun.UndoneBy(
-                        run: run.report.runID, started: run.report.started, isComplete: run.outcome == .completed,
-                        deletedAgainBy: undo.rules.compactMap { deletedAgain[[run.report.store, $0]] }.first)
+                if let undo = run.report.undo {
+                    var undone =
+                        undos[undo.run]
+                        ?? LedgerRun.UndoneBy(
+                            run: run.report.runID, started: run.report.started, isComplete: run.outcome == .completed,
+                            rules: [], wasInterrupted: false,
+                            deletedAgainBy: undo.rules.compactMap { deletedAgain[[run.report.store, $0]] }.first)
+                    // One that ended with differences has skipped rows, but none that became candles.
+                    if run.outcome == .completed || run.outcome == .refused {
+                        undone.rules.formUnion(undo.rules)
+                    } else {
+                        undone.wasInterrupted = true
+                    }
+                    undos[undo.run] = undone
                 }
                 for rule in run.report.rules where rule.accepted.contains(.held) && rule.deleted > 0 {
                     let key = [run.report.store, rule.name]

@@ -37,6 +37,10 @@ package struct LedgerRun: Sendable {
         package var started: Instant
         /// Whether it came to its end.
         package var isComplete: Bool
+        /// The rules that this undo, or one before it, has undone completely.
+        package var rules: Set<String>
+        /// Whether one of them was begun and not completed.
+        package var wasInterrupted: Bool
         /// A later run that was allowed to delete the rows again; nil: none.
         package var deletedAgainBy: String?
     }

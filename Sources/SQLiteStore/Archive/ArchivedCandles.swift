@@ -9,7 +9,8 @@ extension CandleStates {
             throw StoreError.candlesCannotBeRestored(table.table, reason, .unsupported, store: connection.name)
         }
         let parts = archive.parts.filter { part in part.contains { archive.tables[$0.table].holdsCandles } }
-        let present = try Array(parts.reversed().prefix { try archive.hasRows($0, known, db) })
+        let present =
+            try archive.mayBeUndoneInPart ? Array(parts.reversed().prefix { try archive.hasRows($0, known, db) }) : []
         try self.init(
             parts, presentCount: present.count,
             names: Dictionary(uniqueKeysWithValues: candles.map { ($0.number, $0.table) })

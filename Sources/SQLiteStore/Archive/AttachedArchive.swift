@@ -13,11 +13,13 @@ final class AttachedArchive {
     let tables: [RestorationTable]
     /// The transactions of these rules, in the order of the run.
     let parts: [[ArchivedRows]]
+    let mayBeUndoneInPart: Bool
     let connection: SQLiteFileConnection
 
     /// Attaches an archive and checks that it is the one that is meant, and that the store has what it needs for its rows.
     init(_ request: RestorationRequest, _ connection: SQLiteFileConnection) throws(StoreError) {
         self.connection = connection
+        mayBeUndoneInPart = request.mayBeUndoneInPart
         try StoreFile.requireArchive(request.archive)
         if !request.mustBeComplete { try ArchiveFile.recover(request.archive) }
         let schema = connection.temporaryName("undo")
@@ -155,7 +157,7 @@ final class AttachedArchive {
                 .unsupported, store: request.archive, message: "the archive has no rows of a rule '\(name)'",
                 hint: "nothing was changed")
         }
-        var parts: [Int64: [ArchivedRows]] = [:]
+        var (parts, partRules): ([Int64: [ArchivedRows]], [Int64: Int]) = ([:], [:])
         var ranges: [Int: [ClosedRange<Int64>]] = [:]
         var used: Set<Int> = []
         var ruleNumbers: Set<Int> = []
@@ -167,8 +169,9 @@ final class AttachedArchive {
             guard first <= last else { throw damaged(request.archive, "a part of it has no rows") }
             ranges[table, default: []].append(first...last)
             guard rules[rule] != nil else { continue }
-            parts[try wholeNumber(row, "part"), default: []].append(
-                ArchivedRows(table: table, rows: first...last))
+            let part = try wholeNumber(row, "part")
+            parts[part, default: []].append(ArchivedRows(table: table, rows: first...last))
+            partRules[part] = rule
             used.insert(table)
             ruleNumbers.insert(rule)
         }
@@ -197,13 +200,15 @@ final class AttachedArchive {
                 throw damaged(request.archive, "its table \(table.table) does not have the rows that its parts list")
             }
         }
-        let ordered = try parts.sorted { $0.key < $1.key }.map { _, part in
-            try part.map { portion in
+        let ordered = try parts.sorted { $0.key < $1.key }.compactMap { number, part -> [ArchivedRows]? in
+            let part = try part.map { portion in
                 guard let table = numbers[portion.table] else {
                     throw damaged(request.archive, "a part of it belongs to a table that is not in its list")
                 }
                 return ArchivedRows(table: table, rows: portion.rows)
             }
+            let rule = partRules[number].flatMap { rules[$0] } ?? ""
+            return request.leavesOut(part, of: rule, tables) ? nil : part
         }
         return (ruleNumbers.sorted().compactMap { rules[$0] }, tables, ordered)
     }

@@ -6,7 +6,8 @@ import PriceStore
 ///
 /// To group them itself, SQLite would sort all rows. Consecutive rows are mostly of few cells, so each group has one open cell.
 /// When a group reaches another cell, the open one is written to a table. That table can have a cell more than once, and is then
-/// grouped by SQLite. Groups are compared by their bytes, which is at least as strict as any collation.
+/// grouped by SQLite. Groups are compared by their bytes, which is at least as strict as any collation. Stores in UTF-16 cannot use
+/// it: a text that is bound again loses a byte order mark at its beginning, and would be of no group of the store.
 final class CellEnds {
     /// A group's cell that is not written yet.
     private struct OpenCell {
@@ -41,6 +42,12 @@ final class CellEnds {
     }
 
     deinit { closeAll() }
+
+    /// Whether groups of so many columns can be gathered: a function of SQLite takes 127 arguments (sqlite.org/limits.html), and
+    /// the texts must be in UTF-8.
+    static func canGather(groupCount: Int, _ db: Database) throws -> Bool {
+        try groupCount < 127 && String.fetchOne(db, sql: "PRAGMA encoding") == "UTF-8"
+    }
 
     /// Writes the ends of the rows of a query to a table.
     ///

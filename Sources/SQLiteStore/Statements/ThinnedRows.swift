@@ -155,17 +155,25 @@ private struct ThinningQuery {
             let collation = scope.table.collations[column.name.folded] ?? "BINARY"
             return "\(name) COLLATE \(collation.quotedIdentifier)"
         }
+        let selected = zip(groups, names).map { "\($0) AS \($1)" } + ["\(date.orderValue) AS value", "1 AS size"]
+        let condition = store.whereClause(self.rows)
+        var found = SQLFragment("SELECT \(selected.joined(separator: ", ")) FROM \(scope.from())") + condition
         let parts = store.temporaryName("parts")
-        try run(SQLFragment("CREATE TEMP TABLE \(parts) (\((collated + ["value", "size"]).joined(separator: ", ")))"))
-        try CellEnds.gather(function, thinning.pick, into: parts, groupCount: columns.count, db) { add in
+        if try CellEnds.canGather(groupCount: columns.count, db) {
             let values = ([date.orderValue] + groups).joined(separator: ", ")
-            try run(SQLFragment("SELECT \(add)(\(values)) FROM \(scope.from())") + store.whereClause(self.rows))
+            try run(
+                SQLFragment("CREATE TEMP TABLE \(parts) (\((collated + ["value", "size"]).joined(separator: ", ")))"))
+            try CellEnds.gather(function, thinning.pick, into: parts, groupCount: columns.count, db) { add in
+                try run(SQLFragment("SELECT \(add)(\(values)) FROM \(scope.from())") + condition)
+            }
+            found = SQLFragment("SELECT * FROM temp.\(parts)")
         }
-        let value = "\(thinning.pick == .last ? "max" : "min")(value) AS value"
+        let end = "\(thinning.pick == .last ? "max" : "min")(value) AS value"
         try run(
             SQLFragment(
-                "CREATE TEMP TABLE \(ends) AS SELECT \((names + [value]).joined(separator: ", ")), sum(size) AS size "
-                    + "FROM temp.\(parts) GROUP BY \((collated + [function.cell("value")]).joined(separator: ", "))"))
+                "CREATE TEMP TABLE \(ends) AS SELECT \((names + [end]).joined(separator: ", ")), sum(size) AS size FROM ("
+            )
+                + found + ") GROUP BY \((collated + [function.cell("value")]).joined(separator: ", "))")
         let isSought = try isSoughtByDate(ends, store, db)
         if !isSought {
             let indexed = (["value"] + collated).joined(separator: ", ")
@@ -230,7 +238,8 @@ private struct ThinningQuery {
         try run(
             SQLFragment(
                 "INSERT INTO temp.\(kept) SELECT \(list), max(tier) FROM temp.\(picks) WHERE expired GROUP BY \(list)"))
-        for table in [parts, ends, rows] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
+        for table in [ends, rows] { try run(SQLFragment("DROP TABLE temp.\(table)")) }
+        try run(SQLFragment("DROP TABLE IF EXISTS temp.\(parts)"))
         let counts = try store.rows(
             SQLFragment("SELECT tier, count(*) FROM temp.\(kept) GROUP BY tier ORDER BY tier"), db)
         return counts.compactMap { row in

@@ -174,6 +174,23 @@ struct ThinningTests {
         #expect(left == Array(first..<first + 12_000) + [pick == .last ? 90_001 : 90_000, 90_002])
     }
 
+    /// SQLite leaves the mark out where a text in UTF-16 is bound again. Then no pick would be found, and the group be deleted.
+    @Test func groupsThatBeginWithAByteOrderMarkKeepTheirPicks() throws {
+        let store = try TemporaryStore(
+            "PRAGMA encoding = 'UTF-16le'", "CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT)",
+            """
+            WITH RECURSIVE n (n) AS (SELECT 0 UNION ALL SELECT n + 1 FROM n WHERE n < 99)
+            INSERT INTO price SELECT n, 86400 + n, iif(n < 50, char(65279), '') || 's' FROM n
+            """)
+        let date = DateAttribute(name: "at", encoding: .unixSeconds)
+        var request = SurveyRequest(entity: "price", date: date, cutoff: Instant(unixSeconds: 90_000))
+        request.thinning = Thinning(
+            tiers: [.init(.hour, since: .distantPast)], pick: .last, groupedBy: ["symbol"], among: .all, date: date)
+        #expect(try store.rows("SELECT count(DISTINCT symbol) FROM price") == ["2"])
+        _ = try Laws.carryOut(request, batchRows: 20, on: try store.writer())
+        #expect(try store.rows("SELECT id FROM price ORDER BY id") == ["49", "99"])
+    }
+
     @Test func rowsOfOneDateAreToldApartByTheirKeys() throws {
         for (pick, kept) in [(Thinning.Pick.last, ["c", "z"]), (.first, ["a", "y"])] {
             let store = try TemporaryStore(

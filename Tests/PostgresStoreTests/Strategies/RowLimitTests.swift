@@ -1,0 +1,29 @@
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import PostgresStore
+
+/// `limits.max_rows` is the most rows that a run deletes, whatever others do meanwhile.
+@Suite(.needsPostgres)
+struct RowLimitTests {
+    /// Rows that are committed between the search for the end of a batch and its delete.
+    @Test(arguments: [true, false])
+    func rowsThatArriveWithinABatchAreWithinTheLimit(hasIndex: Bool) throws {
+        let database = try TestDatabase(ExpiringRows.schema + (hasIndex ? "" : "DROP INDEX q_at_idx"))
+        let writer = try database.writer()
+        var request = ExpiringRows.request
+        request.maxRows = 290
+        var hasArrived = false
+        writer.trace = { statement, _ in
+            guard statement.contains("DELETE FROM"), !hasArrived else { return }
+            hasArrived = true
+            _ = try? database.run(
+                "INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00:00+00' FROM generate_series(1000, 1049) n")
+        }
+        let deletion = try writer.deletion(of: request)
+        let part = try deletion.deleteNext(DeletionBounds(rows: 290))
+        #expect(hasArrived && part.result.deletedCount == 290)
+        #expect(try database.run("SELECT count(*) FROM q") == ["260"])
+    }
+}
