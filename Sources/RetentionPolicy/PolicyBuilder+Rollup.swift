@@ -158,12 +158,14 @@ extension PolicyBuilder {
                 "the rule '\(rule.name)' writes the dates of its candles as \(format.rawValue)")
         }
         if !setting.buckets.divide(longer.buckets) {
-            let isSameSession = setting.zone == longer.zone && setting.sessionStart == longer.sessionStart
+            let reason =
+                setting.length.divides(longer.length)
+                ? "their sessions begin at different times"
+                : setting.length == longer.length
+                    ? "they are not longer" : "\(setting.length.written) does not divide it"
             reader.report(
                 other.marks.value("rollup.every"),
-                "candles of \(longer.length.written) cannot be made from those of the rule '\(rule.name)': "
-                    + (setting.length.divides(longer.length) && !isSameSession
-                        ? "their sessions begin at different times" : "\(setting.length.written) does not divide it"))
+                "candles of \(longer.length.written) cannot be made from those of the rule '\(rule.name)': \(reason)")
         }
     }
 }

@@ -75,7 +75,7 @@ extension Run {
                 }
                 setup.observer?.runDidDelete(
                     deletedCount: loop.deletedCount, expiredCount: report.rules[index].expired)
-                if let reason = try writer.boundSideFiles() { warn("WAL grows", reason) }
+                if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
             case .pause(let length):
                 pauses.wait(length)
                 loop.didPause()

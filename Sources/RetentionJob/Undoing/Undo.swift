@@ -206,7 +206,7 @@ package final class Undo {
             note(part)
             setup.observer?.runDidDelete(
                 deletedCount: undo.restoredCount + undo.presentCount + undo.skippedCount, expiredCount: archivedCount)
-            if let reason = try writer.boundSideFiles() { warn("WAL grows", reason) }
+            if let reason = try writer.boundSideFiles() { warn("side file grows", reason) }
             guard part.hasMore else { break }
             // If this fails, others are assumed to use the store.
             if let pause = pacing.pause(after: elapsed, isInUseByOthers: { (try? writer.isInUseByOthers()) ?? true }) {
