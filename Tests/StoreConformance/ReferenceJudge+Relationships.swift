@@ -78,11 +78,15 @@ extension ReferenceJudge {
         verdict.survey.nullifiedCount = changes.count
         let changedBefore = changedRows[request.entity]?.contains { !looksAt.isDisjoint(with: $0) } ?? false
         if changedBefore { verdict.dependsOnNullified = true }
-        for key in keys
+        // Whatever this rule does with the references: a rule before may have set them to their default.
+        for key in current.relationships
         where key.deleteRule == .setDefault && gone.contains(where: { $0.table == key.destination }) {
-            let defaults = key.sourceAttributes.map { current.tables[key.source]?.defaults[$0] ?? .null }
-            let isChanged = changedRows[key.source]?.contains { !$0.isDisjoint(with: key.sourceAttributes) } ?? false
-            if isChanged, !defaults.contains(.null) { verdict.dependsOnNullified = true }
+            let isChanged = current.tables[key.source]?.rows.contains { row in
+                let before = original.tables[key.source]?.rows.first { $0.id == row.id }
+                return key.sourceAttributes.allSatisfy { row[$0] != .null }
+                    && key.sourceAttributes.contains { !ReferenceValue.isSame(row[$0], before?[$0] ?? .null) }
+            }
+            if isChanged == true { verdict.dependsOnNullified = true }
         }
         if [.cascade, .nullify].contains(request.relationships), leadsBack(to: request.entity) {
             verdict.dependsOnNullified = true

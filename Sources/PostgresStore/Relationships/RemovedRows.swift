@@ -300,9 +300,15 @@ extension PostgresConnection {
             guard try exists(removed.tables + " SELECT 1\(references) AND \(isThere) LIMIT 1") else { continue }
             return key.changingChoice
         }
-        let lostBefore = Set(removed.reaches[..<step].flatMap(\.losing).map(\.name))
-        for key in removed.reaches[step].keys
-        where key.deleteRule == .setDefault && lostBefore.contains(key.destination) {
+        for key in removed.reaches[step].keys {
+            // This rule may have its own override of the relationship.
+            let isChanged = removed.reaches[..<step].contains { reach in
+                reach.losing.contains { $0.name == key.destination }
+                    && reach.keys.contains {
+                        $0.deleteRule == .setDefault && $0.with(deleteRule: key.deleteRule) == key
+                    }
+            }
+            guard isChanged else { continue }
             return
                 "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to its default, "
                 + "so it is unknown which rows refer to the rows that this rule deletes"

@@ -74,11 +74,14 @@ extension DateEncoding {
             return span(from: Int128(value.rounded(.down)) * scale.multiplier + scale.epoch)
         }
         var microseconds = ExactRatio.floor(of: value, times: scale.multiplier, over: scale.divisor) + scale.epoch
-        // A double that represents a whole microsecond may be slightly less than it; then it is the nearest double.
-        if microseconds.magnitude < 1 << 64, scale.count(at: microseconds).nearestDouble != value,
-            scale.count(at: microseconds + 1).nearestDouble == value
+        // A double that represents a whole microsecond may be slightly less than it; then it is the nearest double. Those of
+        // `julian_day` are about 40 µs apart: one that is the nearest to a whole millisecond represents that, as SQLite writes it.
+        let step: Int128 = self == .julianDay ? 1000 : 1
+        let whole = (microseconds + step - step / 2).flooringDivision(by: step) * step
+        if microseconds.magnitude < 1 << 64, self == .julianDay || scale.count(at: microseconds).nearestDouble != value,
+            scale.count(at: whole).nearestDouble == value
         {
-            microseconds += 1
+            microseconds = whole
         }
         return span(from: microseconds)
     }

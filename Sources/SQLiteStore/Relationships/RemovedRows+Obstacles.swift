@@ -83,11 +83,15 @@ extension SQLiteFileConnection {
     /// What they refer to is no longer what the store says, and they are not followed for SET DEFAULT.
     private func losingDefaults(_ removed: RemovedRows, step: Int, _ db: Database) throws -> String? {
         for parent in try losing(removed, step: step, db) {
-            for key in try incoming(parent, of: removed.request(step), db) where key.deleteRule == .setDefault {
+            for key in try catalog.table(parent, db)?.entity.incomingRelationships ?? [] {
+                // This rule may have its own override of the relationship.
+                let changing = (0..<step).filter { removed.request($0).deleteRule(of: key) == .setDefault }
                 let child = try catalog.table(key.source, db)
-                guard key.sourceAttributes.allSatisfy({ child?.defaults[$0.folded] != nil }) else { continue }
+                guard !changing.isEmpty, key.sourceAttributes.allSatisfy({ child?.defaults[$0.folded] != nil })
+                else { continue }
                 let isThere = "NOT " + (try childIsRemoved(key, removed, steps: "< \(step)", db))
-                let rows = try references(key, removed, "removed.step < ? AND \(isThere)", [step], db)
+                let steps = changing.map(String.init).joined(separator: ", ")
+                let rows = try references(key, removed, "removed.step IN (\(steps)) AND \(isThere)", [], db)
                 guard try row(SQLFragment("SELECT 1") + rows + " LIMIT 1", db) != nil else { continue }
                 return
                     "a rule before this one sets \(key.sourceAttributes.joined(separator: ", ")) of \(key.source) to "

@@ -103,8 +103,10 @@ extension BatchDelete {
         by date: DateSQL, from: StoreValue?, count: Int, sorted: Bool
     ) throws -> (rows: SQLFragment, boundary: [StoreValue])? {
         guard date.function != nil else { return nil }
+        // The index begins with the rows without a date, and no stretch has them.
+        let isDated = from == nil ? SQLFragment("\(date.column) IS NOT NULL") : .always
         let query = statement.boundary(
-            statement.wholeStretch(DateSQL.Stretch(from: from)), column: date.column, offset: count,
+            .all([isDated, statement.wholeStretch(DateSQL.Stretch(from: from))]), column: date.column, offset: count,
             is: statement.condition())
         guard let found = try connection.row(query, db), found.last == .integer(1) else { return nil }
         let rows = statement.wholeStretch(DateSQL.Stretch(from: from, below: found[0]))

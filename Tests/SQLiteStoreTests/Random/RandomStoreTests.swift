@@ -90,6 +90,14 @@ private struct Trial {
         return reached.contains(entity)
     }
 
+    /// Whether a later rule may clear references by which `keepLast` or the thinning of a rule makes groups.
+    private func changesGroups(of request: SurveyRequest) -> Bool {
+        let groups = (request.keepLast?.groupedBy ?? []) + (request.thinning?.groupedBy ?? [])
+        return reference.relationships.contains { key in
+            key.source == request.entity && !groups.filter(key.sourceAttributes.contains).isEmpty
+        }
+    }
+
     private mutating func carryOut(_ techniques: [Technique]) throws {
         let copy = try store.copy()
         let dangling = try copy.rows("PRAGMA foreign_key_check").count
@@ -129,7 +137,8 @@ private struct Trial {
         try checkRest(copy, "by \(techniques)")
         found += try history?.differences() ?? []
         let reader = try copy.reader()
-        for (index, request) in rules.requests.enumerated() where rules.isCarriedOut(index) {
+        for (index, request) in rules.requests.enumerated()
+        where rules.isCarriedOut(index) && !changesGroups(of: request) {
             var again = request
             again.preceding = []
             let survey = try reader.findings(again)
