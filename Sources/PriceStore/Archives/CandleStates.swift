@@ -28,8 +28,8 @@ package struct ArchivedCandle: Sendable {
 ///
 /// Rows and the candles that they became are one transaction, also in an undo, which begins with the last transaction of the run. So the
 /// transactions that are undone, or were never committed, are the last ones. Their rows are in the store, and their candles are
-/// not touched. That the rows are there is not enough: a feed may have sent them again. So the candles say how many transactions
-/// are undone. The candles of all others must be as the run has left them.
+/// not touched. That the rows are there is not enough: a feed may have sent them again. So the number of undone transactions is the
+/// one that no candle contradicts. The candles of all others must be as the run has left them.
 package struct CandleStates {
     /// Gives the candles of a table one after the other, by the first number of their key and then by their own.
     package typealias Reader = (_ table: Int, _ body: (ArchivedCandle) throws -> Void) throws -> Void
@@ -49,7 +49,7 @@ package struct CandleStates {
 
     /// - Parameters:
     ///   - parts: the transactions that wrote candles, in the order of the run.
-    ///   - presentCount: so many of the last ones have all their rows in the store.
+    ///   - presentCount: how many of the last ones may be undone: all their rows are in the store. 0: none is.
     ///   - names: the names in the store of the tables of candles, by their numbers.
     package init(
         _ parts: [[ArchivedRows]], presentCount: Int, names: [Int: String], reader: Reader
