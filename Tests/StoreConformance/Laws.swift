@@ -51,6 +51,8 @@ package enum Laws {
         package var batchCounts: [Int] = []
         /// Whether the last batch was reached.
         package var isComplete = false
+        /// The last one of the store.
+        package var note: String?
     }
 
     /// Carries out a rule's delete batch by batch.
@@ -73,6 +75,7 @@ package enum Laws {
             execution.total.cascadedCount += part.result.cascadedCount
             execution.total.nullifiedCount += part.result.nullifiedCount
             execution.batchCounts.append(part.result.deletedCount)
+            execution.note = part.note ?? execution.note
             guard part.hasMore else {
                 execution.isComplete = part.result.continuation == nil
                 return execution

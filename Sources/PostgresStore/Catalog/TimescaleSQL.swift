@@ -73,6 +73,9 @@ enum TimescaleSQL {
         "SELECT lowest_modified_value, greatest_modified_value "
             + "FROM _timescaledb_catalog.continuous_aggs_materialization_invalidation_log WHERE materialization_id = "
             + .bound("\(materialized)", "int4")
+            + " UNION ALL SELECT lowest_modified_value, greatest_modified_value "
+            + "FROM _timescaledb_catalog.continuous_aggs_materialization_ranges WHERE materialization_id = "
+            + .bound("\(materialized)", "int4")
             + " UNION ALL SELECT l.lowest_modified_value, l.greatest_modified_value "
             + "FROM _timescaledb_catalog.continuous_aggs_hypertable_invalidation_log l "
             + "JOIN _timescaledb_catalog.hypertable h ON h.id = l.hypertable_id WHERE h.schema_name = "
@@ -80,14 +83,21 @@ enum TimescaleSQL {
             + " AND l.xmin::text <> ALL (" + .bound(ServerArray.text(numbers), "text[]") + ") ORDER BY 1"
     }
 
-    /// Finds where the oldest chunk of a hypertable begins, in the same numbers.
-    static func firstChunkStart(_ table: PostgresTable) -> SQLFragment {
-        "SELECT s.range_start FROM _timescaledb_catalog.dimension d "
-            + "JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id "
-            + "JOIN _timescaledb_catalog.dimension_slice s ON s.dimension_id = d.id WHERE d.num_slices IS NULL "
-            + "AND EXISTS (SELECT 1 FROM _timescaledb_catalog.chunk_constraint c WHERE c.dimension_slice_id = s.id) "
-            + "AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
-            + .bound(table.relation, "name") + " ORDER BY d.id, s.range_start LIMIT 1"
+    /// Finds the chunks of a hypertable that touch some ranges: first and last value in the numbers of ``changes``, the chunk in SQL,
+    /// and the table of its compressed rows, or NULL.
+    static func chunks(_ table: PostgresTable, touching ranges: [TimeRange]) -> SQLFragment {
+        func list(_ numbers: [Int64]) -> SQLFragment { .bound(ServerArray.text(numbers.map { "\($0)" }), "int8[]") }
+        return "SELECT s.range_start, s.range_end - 1, format('%I.%I', k.schema_name, k.table_name), "
+            + "p.compress_relid::regclass::text "
+            + "FROM _timescaledb_catalog.dimension d JOIN _timescaledb_catalog.hypertable h ON h.id = d.hypertable_id "
+            + "JOIN _timescaledb_catalog.dimension_slice s ON s.dimension_id = d.id "
+            + "JOIN _timescaledb_catalog.chunk_constraint c ON c.dimension_slice_id = s.id "
+            + "JOIN _timescaledb_catalog.chunk k ON k.id = c.chunk_id "
+            + "LEFT JOIN _timescaledb_catalog.compression_settings p "
+            + "ON p.relid = format('%I.%I', k.schema_name, k.table_name)::regclass "
+            + "WHERE d.num_slices IS NULL AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
+            + .bound(table.relation, "name") + " AND EXISTS (SELECT FROM unnest(" + list(ranges.map(\.low)) + ", "
+            + list(ranges.map(\.high)) + ") AS r (low, high) WHERE s.range_start <= r.high AND s.range_end > r.low)"
     }
 
     /// A condition that a function is not the extension's own.

@@ -12,8 +12,6 @@ struct BatchDelete {
     let usesOnePlan: Bool
     /// What copies the rows to an archive; nil: they are not archived.
     let part: ArchivePart?
-    /// Conditions on `bucket`: the buckets of an aggregate that begin before the end of what is deleted already.
-    var deletedTo: [SQLFragment] = []
     var deletedCount = 0
     var objectIDs: [ObjectID] = []
     /// The candles that the rows of this batch, and of those before it, have become.
@@ -32,7 +30,6 @@ struct BatchDelete {
         _ = try connection.order(request.fetchRequest.sortDescriptors, scope)
         usesOnePlan = Self.usesOnePlan(request, scope.table)
         date = try request.fetchRequest.predicate.dateRange.map { try scope.date($0.date, store: connection.name) }
-        if let deletedBefore = request.deletedBefore, let date { deletedTo = [date.beginsBefore(deletedBefore)] }
     }
 
     /// Whether the statements come again with the next batch, and one plan will do: ranges of a date index. One plan for all
@@ -44,8 +41,8 @@ struct BatchDelete {
     /// Deletes the rows of a table that meet a condition, and returns how many there were.
     @discardableResult
     mutating func delete(_ condition: SQLFragment, from target: String? = nil) throws -> Int {
-        if request.requiresMaterialized, let date {
-            try connection.requireMaterialized(scope, date, condition, deletedTo: deletedTo)
+        if let memory = request.rollupMemory, let date {
+            try connection.requireMaterialized(scope, date, condition, knowing: memory)
         }
         let isListed = request.resultType == .objectIDs
         if let rollup = request.rollup { return try delete(condition, becoming: rollup) }

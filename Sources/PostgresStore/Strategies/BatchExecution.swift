@@ -51,7 +51,7 @@ extension PostgresWriter {
             listsPicks = try predicate.isThinning && transactionDepth == 0 && run(what) { try canListPicks() }
             if listsPicks, request.continuation == nil { try listPicks(of: predicate, table) }
             isOneState =
-                try isPredicted || request.requiresMaterialized || predicate.isThinning && !listsPicks
+                try isPredicted || request.rollupMemory != nil || predicate.isThinning && !listsPicks
                 || needsOneState(request, reach)
                 || request.archiveRule != nil && !reach.keys.isEmpty
         } catch {

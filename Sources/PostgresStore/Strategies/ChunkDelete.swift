@@ -84,15 +84,12 @@ extension PostgresConnection {
             let leaves = chunks.map(\.leaf)
             try execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
             guard try guards(of: table)?.dropObstacle == nil else { return nil }
-            if request.requiresMaterialized {
+            if let memory = request.rollupMemory {
                 let (low, high) = (
                     SQLFragment.bound(first.lower, date.orderType), SQLFragment.bound(last.upper, date.orderType)
                 )
-                let deletedTo =
-                    (request.continuation == nil ? [] : ["bucket <= " + low])
-                    + (request.deletedBefore.map { [date.beginsBefore($0)] } ?? [])
                 try requireMaterialized(
-                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, deletedTo: deletedTo)
+                    scope, date, "\(date.column) >= " + low + " AND \(date.column) < " + high, knowing: memory)
             }
             let rowCount = try knownCount(leaves, known) ?? countTogether(leaves, of: table)
             let droppedCount = try count(

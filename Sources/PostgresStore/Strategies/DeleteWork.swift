@@ -9,12 +9,11 @@ struct DeleteWork: EngineDelete, Hashable {
     var isRest = false
     /// The first and the last date of the rows, if a survey has just found them.
     var ends: DateEnds?
-    /// Whether nothing is deleted that an aggregate over the rows does not have.
-    var requiresMaterialized = false
+    /// What the aggregates over the rows did not have; then nothing is deleted that they do not have yet. Nil: there are none, or
+    /// that was accepted.
+    var rollupMemory: RollupMemory?
     /// The rule under whose name the rows are archived; nil: they are not.
     var archiveRule: String?
-    /// An earlier run has deleted the rows before this instant; nil: none is known.
-    var deletedBefore: Instant?
     /// What the rows become in the same transaction; nil: nothing.
     var rollup: Rollup?
     /// The candles that the rows of earlier batches have become.

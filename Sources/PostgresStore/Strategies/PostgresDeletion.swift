@@ -5,6 +5,7 @@ final class PostgresDeletion: Deletion {
     private let writer: PostgresWriter
     private var work: DeleteWork
     private let maxRows: Int?
+    private let rollupMemory: RollupMemory?
     private var deletedCount = 0
     private(set) var outline: DeletionOutline
 
@@ -26,8 +27,8 @@ final class PostgresDeletion: Deletion {
         // Dropping partitions changes the first and the last date.
         if findings.technique == .range { work.ends = findings.ends }
         // What the plan refuses is deleted only if that was accepted.
-        work.requiresMaterialized = findings.hasRollups && findings.rollupObstacle == nil
-        work.deletedBefore = request.deletedBefore
+        if findings.rollupObstacle == nil { work.rollupMemory = findings.rollupMemory }
+        rollupMemory = findings.rollupMemory
         work.archiveRule = request.archiveRule
         work.rollup = request.rollup
         maxRows = request.maxRows
@@ -58,7 +59,12 @@ final class PostgresDeletion: Deletion {
             return DeletionPart(result, hasMore: true)
         }
         defer { work.continuation = result.continuation }
-        return DeletionPart(result, from: work.continuation)
+        var done = DeletionPart(result, from: work.continuation)
+        if var rollupMemory {
+            rollupMemory.ownNumbers = writer.notedNumbers
+            done.note = rollupMemory.text
+        }
+        return done
     }
 
     func remainingCount(besides others: [StorePredicate]) throws(StoreError) -> Int {

@@ -35,10 +35,7 @@ extension BatchDelete {
         let isBehind = place.count > 1
         func value(_ text: String?) -> SQLFragment { .bound(text, date.orderType) }
         var ahead = condition
-        if let from {
-            ahead = .all([condition, "\(date.column) \(isBehind ? ">" : ">=") " + value(from)])
-            deletedTo.append("bucket <= " + value(from))
-        }
+        if let from { ahead = .all([condition, "\(date.column) \(isBehind ? ">" : ">=") " + value(from)]) }
         guard let limit = request.fetchRequest.fetchLimit else {
             try delete(ahead)
             return nil

@@ -70,9 +70,6 @@ extension BatchDelete {
             end += 1
         } while end < all.slices.count && count + all.slices[end].rowCount <= limit
         let rows = SQLFragment.all([condition, Self.span(all, index, end, date)])
-        if index > 0, let start = all.slices[index].start {
-            deletedTo.append("bucket < " + .bound(start, date.orderType))
-        }
         guard try fits(rows) else { return nil }
         if scope.table.isDistributed { try connection.execute(CitusSQL.sessionsPerWorker) }
         // A plan for any dates would look at all partitions.

@@ -11,8 +11,8 @@ struct Findings: EngineFindings {
     var followsRelationships = false
     /// The first and the last date of the rows that the rule deletes; nil: there are none, or they were not read.
     var ends: DateEnds?
-    /// Whether continuous aggregates are made of the rows.
-    var hasRollups = false
+    /// What the continuous aggregates over the rows do not have; nil: there are none, or nothing is known.
+    var rollupMemory: RollupMemory?
     /// Whether a batch costs about as much as many rows do: it goes to several servers, or looks at all rows.
     var hasCostlyBatches = false
     var possibleTechniques: [Technique] = []

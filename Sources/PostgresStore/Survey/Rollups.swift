@@ -11,22 +11,6 @@ struct ContinuousAggregate {
     let level: Int
     /// The length of its buckets, as an interval or a number.
     let width: String
-    /// The time zone of its buckets; nil: none is named.
-    let zone: String?
-    /// The hypertable that holds its rows, in SQL, and the column of their buckets.
-    let table: String
-    let column: String
-
-    /// The beginnings of its buckets, named `bucket`, for a FROM clause.
-    var buckets: String { "(SELECT \(column.quotedIdentifier) AS bucket FROM \(table)) AS buckets" }
-
-    /// The end of `bucket`, where that begins.
-    func end(_ date: DateSQL) -> SQLFragment {
-        let width = SQLFragment.bound(width, date.type.isDate ? "interval" : "int8")
-        guard let zone, date.type == .timestamptz else { return "bucket + " + width }
-        let local = "(bucket AT TIME ZONE " + SQLFragment.bound(zone, "text") + ")"
-        return "(" + local + " + " + width + ") AT TIME ZONE " + .bound(zone, "text")
-    }
 }
 
 /// What TimescaleDB makes of a hypertable's rows: continuous aggregates, and policies of the server's own.
@@ -47,19 +31,16 @@ extension PostgresConnection {
                      UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
                     JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
                     SELECT l.mat_hypertable_id, \(Self.displayName), format('%I.%I', n.nspname, c.relname), l.level,
-                        b.bucket_width, format('%I.%I', m.schema_name, m.table_name), d.column_name, b.bucket_timezone
+                        b.bucket_width
                     FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
                     JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name
                     JOIN _timescaledb_catalog.continuous_aggs_bucket_function b ON b.mat_hypertable_id = l.mat_hypertable_id
-                    JOIN _timescaledb_catalog.hypertable m ON m.id = l.mat_hypertable_id
-                    JOIN _timescaledb_catalog.dimension d ON d.hypertable_id = m.id AND d.num_slices IS NULL
                     ORDER BY l.level, 2
                     """
         ).map { row in
             ContinuousAggregate(
                 materialized: row[0].flatMap { Int($0) } ?? 0, name: row[1] ?? "", sql: row[2] ?? "",
-                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "", zone: row[7],
-                table: row[5] ?? "", column: row[6] ?? "")
+                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "")
         }
     }
 
@@ -75,11 +56,11 @@ extension PostgresConnection {
         ]
     }
 
-    /// Why aggregates would lose what a rule deletes, as a clause; nil: they would not.
+    /// Why aggregates would lose what a rule deletes, as a clause; nil: they would not. Tells the findings what they do not have.
     ///
     /// The next level reads the aggregate below it and not the rows: only those right above the hypertable matter.
-    func rollupObstacle(_ rows: SurveyRows, _ expiredCount: Int) throws -> String? {
-        let date = rows.date
+    func rollupObstacle(_ rows: SurveyRows, into findings: inout Findings) throws -> String? {
+        let (date, expiredCount) = (rows.date, findings.expiredAloneCount)
         let rollups = try rollups(of: rows.scope.table).filter { $0.level == 1 }
         guard let first = rollups.first else { return nil }
         let isByChunks = try isByChunks(rows)
@@ -92,10 +73,18 @@ extension PostgresConnection {
                 "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount) expired rows the "
                 + "continuous aggregate \(first.name) has, because \(reason)"
         }
-        let deletion = try condition(rows.request.expired, rows.scope)
-        let deletedTo = rows.request.deletedBefore.map { [date.beginsBefore($0)] } ?? []
+        var memory = RollupMemory(try currentSnapshot())
+        let former = rows.request.note.flatMap { RollupMemory($0) }.flatMap {
+            $0.snapshot.isComparable(at: memory.snapshot) ? $0 : nil
+        }
         for rollup in rollups {
-            if let missing = try missing(rollup, rows.scope, date, deletion, deletedTo: deletedTo) {
+            memory.missing[rollup.materialized] = try missingRanges(rollup, rows.scope, date, knowing: former)
+        }
+        findings.rollupMemory = memory
+        let deletion = try condition(rows.request.expired, rows.scope)
+        for rollup in rollups {
+            let ranges = memory.missing[rollup.materialized] ?? []
+            if let missing = try missingRows(ranges, rollup, rows.scope, date, deletion) {
                 return
                     "\(missing.rowCount) of \(expiredCount) expired rows are not materialized in the continuous aggregate "
                     + "\(rollup.name), which would never contain them. If no row of that time was deleted before: "
@@ -106,20 +95,27 @@ extension PostgresConnection {
         return nil
     }
 
+    private func currentSnapshot() throws -> ServerSnapshot {
+        let text = try rows(SQLFragment("SELECT pg_current_snapshot()")).first?[0] ?? ""
+        guard let snapshot = ServerSnapshot(text) else {
+            throw StoreError(.defect, store: name, message: "the server's snapshot cannot be read: \(text)")
+        }
+        return snapshot
+    }
+
     /// Whether the date of a rule is the column whose ranges the chunks are.
     func isByChunks(_ rows: SurveyRows) throws -> Bool {
         try chunkColumn(rows.scope.table) == rows.scope.attribute(rows.request.date.name, store: name).name
     }
 
-    /// Throws if rows that a batch is about to delete are not in an aggregate: they arrived after the plan. Rows and notes are
+    /// Throws if rows that a batch is about to delete are not in an aggregate: they arrived after the plan. Rows and log are
     /// of one state of the database if nobody can write to the rows, or in `REPEATABLE READ`.
-    ///
-    /// - Parameter deletedTo: see ``missing(_:_:_:_:deletedTo:)``.
     func requireMaterialized(
-        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, deletedTo: [SQLFragment]
+        _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, knowing memory: RollupMemory
     ) throws {
         for rollup in try rollups(of: scope.table) where rollup.level == 1 {
-            guard let missing = try missing(rollup, scope, date, condition, deletedTo: deletedTo) else { continue }
+            let ranges = try missingRanges(rollup, scope, date, knowing: memory)
+            guard let missing = try missingRows(ranges, rollup, scope, date, condition) else { continue }
             throw StoreError(
                 .constraint, store: name,
                 message:
@@ -137,46 +133,18 @@ extension PostgresConnection {
         let refresh: String
     }
 
-    /// The rows of a condition that an aggregate does not have; nil: it has all.
-    ///
-    /// The server notes the ranges that were never materialized, and those that changed since. A delete is such a change, and
-    /// the note grows to whole buckets, so that remaining rows in the last one look changed: the bucket that holds the end of
-    /// the job's own deletes is left out, if the aggregate has it.
-    ///
-    /// - Parameter deletedTo: conditions on `bucket`, each of the buckets that begin before an end of what was deleted.
-    private func missing(
-        _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment,
-        deletedTo: [SQLFragment]
+    /// The rows of a condition in some ranges; nil: there are none.
+    private func missingRows(
+        _ ranges: [TimeRange], _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL,
+        _ condition: SQLFragment
     ) throws -> MissingRows? {
-        let changes = try changes(rollup, scope.table)
-        guard !changes.isEmpty else { return nil }
-        let isChanged = SQLFragment.any(
-            changes.map { range in
-                .all([
-                    range.low == .min ? .always : "\(date.column) >= " + Self.value(range.low, date),
-                    range.high == .max ? .always : "\(date.column) <= " + Self.value(range.high, date),
-                ])
-            })
-        var left = deletedTo
-        let first = try rows(TimescaleSQL.firstChunkStart(scope.table)).first?[0].flatMap { Int64($0) }
-        if let start = first, start > .min {
-            // The note of a drop reaches the first value after the chunk.
-            let end = Self.value(start, date)
-            let bucket =
-                "bucket <= " + end + " AND (SELECT " + rollup.end(date)
-                + " FROM (SELECT min(bucket) FROM \(rollup.buckets)) AS oldest (bucket)) <= " + end
-            if try !hasLateRows(in: bucket, rollup, scope, date) { left.append(bucket) }
-        }
-        let isLeft = left.map { condition -> SQLFragment in
-            let last = "SELECT max(bucket) FROM \(rollup.buckets) WHERE " + condition
-            let end = "SELECT " + rollup.end(date) + " FROM (" + last + ") AS last (bucket)"
-            return "(\(date.column) >= (" + last + ") AND \(date.column) < (" + end + ")) IS NOT TRUE"
-        }
+        guard !ranges.isEmpty else { return nil }
         let width = SQLFragment.bound(rollup.width, date.type.isDate ? "interval" : "int8")
         let row = try rows(
             "SELECT count(*), (min(\(date.column)) - " + width + " + " + Self.step(date)
                 + ")::text, (max(\(date.column)) + "
-                + width + ")::text FROM \(scope.from)" + SQLFragment.all([condition, isChanged] + isLeft).whereClause
+                + width + ")::text FROM \(scope.from)"
+                + SQLFragment.all([condition, Self.isIn(ranges, date)]).whereClause
         ).first
         guard let row, let count = row[0].flatMap({ Int($0) }), count > 0 else { return nil }
         let ends = [row[1], row[2]].map { date.type.isDate ? ($0 ?? "").quotedLiteral : $0 ?? "" }
@@ -185,47 +153,60 @@ extension PostgresConnection {
             refresh: "CALL refresh_continuous_aggregate(\(rollup.sql.quotedLiteral), \(ends.joined(separator: ", ")))")
     }
 
-    /// Whether the oldest chunks have rows of a bucket that were written after the aggregate's own rows of it.
+    /// The ranges whose rows an aggregate does not have, as far as is known.
     ///
-    /// Both bear the number of the transaction that wrote them. A compressed chunk shows no numbers, but says whether rows
-    /// were added since; of a compressed aggregate nothing is known, and no row is taken for late.
-    private func hasLateRows(
-        in bucket: SQLFragment, _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL
-    ) throws -> Bool {
-        let chunks = try chunks(of: scope.table, date.type)
-        let oldest = chunks.filter { $0.bounds == chunks.first?.bounds }
-        guard try rows(TimescaleSQL.compressedChunks(ofTable: rollup.table)).isEmpty else { return false }
-        let compressed = Set(
-            try rows(TimescaleSQL.compressedChunks(scope.table)).compactMap { $0[0].flatMap { Int($0) } })
-        if oldest.contains(where: { compressed.contains($0.leaf.number) && $0.isPartial }) { return true }
-        let last = "SELECT max(bucket) FROM \(rollup.buckets) WHERE " + bucket
-        let end = "SELECT " + rollup.end(date) + " FROM (" + last + ") AS last (bucket)"
-        let written =
-            "SELECT min(age(xmin)) FROM \(rollup.table) WHERE \(rollup.column.quotedIdentifier) = (" + last + ")"
-        return try oldest.contains { chunk in
-            guard !compressed.contains(chunk.leaf.number) else { return false }
-            return try exists(
-                "SELECT 1 FROM \(chunk.leaf.sql) AS \(RowScope.alias) WHERE \(date.column) >= (" + last
-                    + ") AND \(date.column) < (" + end + ") AND age(\(RowScope.alias).xmin) <= (" + written
-                    + ") LIMIT 1")
+    /// - Parameter memory: what was known before; nil: nothing, and all that the server has logged is missing.
+    private func missingRanges(
+        _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, knowing memory: RollupMemory?
+    ) throws -> [TimeRange] {
+        let changed = try rows(
+            TimescaleSQL.changes(scope.table, materialized: rollup.materialized, besides: notedNumbers)
+        ).compactMap(Self.range).merged
+        guard var memory, let known = memory.missing[rollup.materialized] else { return changed }
+        memory.ownNumbers += notedNumbers
+        let added = changed.without(known)
+        return try (changed.common(with: known) + lateRanges(added, scope, date, memory)).merged
+    }
+
+    /// The parts of some ranges that have rows from after a moment.
+    private func lateRanges(
+        _ ranges: [TimeRange], _ scope: RowScope, _ date: DateSQL, _ memory: RollupMemory
+    ) throws -> [TimeRange] {
+        guard !ranges.isEmpty else { return [] }
+        let isLate = memory.isLate(RowScope.alias)
+        return try rows(TimescaleSQL.chunks(scope.table, touching: ranges)).flatMap { row -> [TimeRange] in
+            guard let span = Self.range(row) else { return [] }
+            let parts = ranges.common(with: [span])
+            // The server recompresses without a trace of the transactions that wrote the rows.
+            if let compressed = row[3],
+                try exists("SELECT 1 FROM \(compressed) AS \(RowScope.alias) WHERE " + isLate + " LIMIT 1")
+            {
+                return parts
+            }
+            let number = date.type.isDate ? "(extract(epoch FROM \(date.column)) * 1000000)::int8" : date.column
+            let isFinite = date.type.isDate ? SQLFragment("isfinite(\(date.column))") : .always
+            return try rows(
+                "SELECT min(\(number)), max(\(number)) FROM ONLY \(row[2] ?? "") AS \(RowScope.alias)"
+                    + SQLFragment.all([isFinite, Self.isIn(parts, date), isLate]).whereClause
+            ).compactMap(Self.range)
         }
     }
 
-    /// The ranges that the server has noted as changed since they were materialized, in its own numbers.
-    private func changes(_ rollup: ContinuousAggregate, _ table: PostgresTable) throws -> [(low: Int64, high: Int64)] {
-        let ranges = try rows(TimescaleSQL.changes(table, materialized: rollup.materialized, besides: notedNumbers))
-            .compactMap { row in
-                row[0].flatMap { Int64($0) }.flatMap { low in row[1].flatMap { Int64($0) }.map { (low, $0) } }
-            }
-        var merged: [(low: Int64, high: Int64)] = []
-        for (low, high) in ranges {
-            if let last = merged.last, low <= last.high || low == last.high + 1 {
-                merged[merged.count - 1].high = max(last.high, high)
-            } else {
-                merged.append((low, high))
-            }
+    /// The first two columns of a row; nil: they are NULL.
+    private static func range(_ row: [String?]) -> TimeRange? {
+        row[0].flatMap { Int64($0) }.flatMap { low in
+            row[1].flatMap { Int64($0) }.map { TimeRange(low: low, high: $0) }
         }
-        return merged
+    }
+
+    private static func isIn(_ ranges: [TimeRange], _ date: DateSQL) -> SQLFragment {
+        .any(
+            ranges.map { range in
+                .all([
+                    range.low == .min ? .always : "\(date.column) >= " + value(range.low, date),
+                    range.high == .max ? .always : "\(date.column) <= " + value(range.high, date),
+                ])
+            })
     }
 
     /// A value of the server's notes as one of the column: microseconds since 1970, or the number itself.
@@ -326,12 +307,5 @@ extension PostgresConnection {
             let isLess = try isOffset(offset, before: rows.cutoff, rows)
             return text + (isLess ? ": this rule deletes more" : ": it deletes more")
         }
-    }
-}
-
-extension DateSQL {
-    /// The buckets of an aggregate, named `bucket`, that begin before an instant. Ordered columns only.
-    func beginsBefore(_ instant: Instant) -> SQLFragment {
-        DateSQL(date: date, column: "bucket", type: type).bound(.less, .cutoff(instant))
     }
 }

@@ -137,13 +137,12 @@ extension PostgresDatabase {
         guard rows.scope.isTable else { return }
         if table.isHypertable {
             survey.notes = try rollupNotes(table)
-            survey.hasRollups = !survey.notes.isEmpty
             survey.notes += try serverRetention(table, rows)
         }
         guard survey.expiredAloneCount > 0 else { return }
         if table.isHypertable {
             try judgeChunks(rows, into: &survey)
-            if survey.unsupported == nil { survey.rollupObstacle = try rollupObstacle(rows, survey.expiredAloneCount) }
+            if survey.unsupported == nil { survey.rollupObstacle = try rollupObstacle(rows, into: &survey) }
         } else if table.isPartitioned, rows.date.reading == .ordered {
             try judgePartitions(rows, into: &survey)
         }

@@ -74,6 +74,8 @@ package struct DeletionPart: Hashable, Sendable {
     package var result: BatchDeleteResult
     /// Whether the pass continues: there may be more rows, and another part makes progress.
     package var hasMore: Bool
+    /// What the engine wants to be told at the next survey of the entity, see ``SurveyRequest/note``; nil: nothing.
+    package var note: String?
 
     /// Makes a part; engines do.
     package init(_ result: BatchDeleteResult, hasMore: Bool) {

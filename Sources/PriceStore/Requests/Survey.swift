@@ -37,8 +37,8 @@ package struct SurveyRequest: Hashable, Sendable {
     /// The rule under whose name the deletion archives each row before it deletes it; nil: rows are not archived. See
     /// ``StoreWriter/beginArchive(_:)``.
     package var archiveRule: String?
-    /// An earlier deletion of the same rows has deleted those before this instant; nil: none is known.
-    package var deletedBefore: Instant?
+    /// The newest ``DeletionPart/note`` of a deletion of the entity's rows; nil: none is known.
+    package var note: String?
     /// Whether all rows are counted even if an index shows that none is expired.
     package var countsAllRows: Bool
     /// Whether the remaining rows are counted if some rows are expired, as for a limit that is a share of all rows.

@@ -255,8 +255,7 @@ package struct Planner {
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest
-        // Where rows are thinned, earlier runs have left some.
-        if rule.thin == nil { request.deletedBefore = memory.deletedBefore[[rule.name, rule.entity]] }
+        request.note = memory.storeNotes[entity.name]
         request.technique = options.technique
         if rule.isArchived { request.archiveRule = rule.name }
         return request

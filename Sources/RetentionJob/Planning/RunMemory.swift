@@ -17,8 +17,8 @@ package struct RunMemory: Hashable, Sendable {
     package var damagedRules: [String] = []
     /// All of them, as the ledger has them.
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
-    /// By the names of a rule and its entity: the rule's last deletes took the rows before this instant.
-    package var deletedBefore: [[String]: Instant]
+    /// By the name of an entity: what the store noted at the last deletes of its rows.
+    package var storeNotes: [String: String]
 
     /// Rows that an undo has restored, or may have.
     package struct Restored: Hashable, Sendable {
@@ -131,13 +131,13 @@ package struct RunMemory: Hashable, Sendable {
 
     package init(
         lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false, restorations: [Restored] = [],
-        deletedBefore: [[String]: Instant] = [:]
+        storeNotes: [String: String] = [:]
     ) {
         self.restorations = restorations
         self.lastRun = lastRun
         self.longestGap = longestGap
         self.hasCrash = hasCrash
-        self.deletedBefore = deletedBefore
+        self.storeNotes = storeNotes
     }
 }
 

@@ -128,6 +128,8 @@ package struct RunReport: Sendable {
         /// Rows for a review; nil: none were asked for.
         package var sample: RowSample?
         package var deleted = 0
+        /// What the store wants to be told at the next survey of the entity; nil: nothing.
+        package var storeNote: String?
         /// Rows of all tables that were archived before they were deleted; nil: the rule is not archived.
         package var archived: Int?
         package var cascaded = 0

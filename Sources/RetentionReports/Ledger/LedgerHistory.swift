@@ -114,7 +114,7 @@ package struct LedgerHistory {
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
             restorations: try restorations(store: store, isEarlier),
-            deletedBefore: try deletedBefore(runs: rows.compactMap(\.first)))
+            storeNotes: try storeNotes(runs: rows.compactMap(\.first)))
         for line in try ruleLines(store: store, isEarlier) {
             if let rule = RunMemory.CarriedOut(line: line) {
                 memory.rules.append(rule)
@@ -241,29 +241,23 @@ package struct LedgerHistory {
         return lines.isEmpty && value != .null ? ["damaged"] : lines
     }
 
-    /// What the last runs of each rule that deleted rows have left nothing before: their cutoff or, where they ended early,
-    /// the oldest row that stayed.
-    private func deletedBefore(runs: [StoreValue]) throws -> [[String]: Instant] {
+    /// What the store noted at the last deletes from each entity.
+    private func storeNotes(runs: [StoreValue]) throws -> [String: String] {
         guard let first = runs.last else { return [:] }
         let rows = try rows(
             LedgerRow.ruleEntity,
-            where: .compare("run_number", .greaterOrEqual, first) && .compare("deleted", .greater, .integer(0)),
-            order: [StoreSortDescriptor("run_number", ascending: false)], limit: 500,
-            attributes: ["run_number", "name", "entity", "cutoff_us", "residue", "oldest_overdue_us"])
+            where: .compare("run_number", .greaterOrEqual, first) && .isNotNull("store_note"),
+            order: [
+                StoreSortDescriptor("run_number", ascending: false), StoreSortDescriptor("position", ascending: false),
+            ], limit: 500, attributes: ["run_number", "position", "entity", "store_note"])
         let isOfStore = Set(runs)
-        var found: [[String]: Instant?] = [:]
+        var found: [String: String] = [:]
         for row in rows where row["run_number"].map(isOfStore.contains) == true {
-            guard case .text(let name)? = row["name"], case .text(let entity)? = row["entity"],
-                found[[name, entity]] == nil
-            else { continue }
-            let isDone = row["residue"] == .integer(0)
-            if case .integer(let instant)? = row[isDone ? "cutoff_us" : "oldest_overdue_us"] {
-                found[[name, entity]] = .some(Instant(microseconds: instant))
-            } else {
-                found[[name, entity]] = .some(nil)
+            if case .text(let entity)? = row["entity"], case .text(let note)? = row["store_note"], found[entity] == nil {
+                found[entity] = note
             }
         }
-        return found.compactMapValues { $0 }
+        return found
     }
 
     /// Whether a run crashed and none since has got further than to fail.

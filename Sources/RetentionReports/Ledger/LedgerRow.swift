@@ -37,7 +37,7 @@ enum LedgerRow {
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
             "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers", "kept_by_hold",
-            "kept_by_tier",
+            "kept_by_tier", "store_note",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -131,6 +131,7 @@ enum LedgerRow {
             values["deleted_by_triggers"] = .lines(
                 rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
         }
+        values["store_note"] = .optional(rule.storeNote)
         values["archived"] = rule.archived.map { .count($0) } ?? .null
         values["late"] = rule.late.map { .count($0) } ?? .null
         values["unpriced"] = rule.unpriced.map { .count($0) } ?? .null
@@ -215,6 +216,7 @@ enum LedgerRow {
         rule.expired = row.count("expired") ?? 0
         rule.keptByRule = row.count("kept_by_rule") ?? 0
         rule.deleted = row.count("deleted") ?? 0
+        rule.storeNote = row.string("store_note")
         rule.archived = row.count("archived")
         rule.late = row.count("late")
         rule.unpriced = row.count("unpriced")

@@ -119,30 +119,20 @@ struct RunLedgerTests {
         #expect(try LedgerHistory(reader: reader).memory(store: "/data/prices.sqlite", before: 5) == memory)
     }
 
-    /// By the last run of each rule that deleted rows: its cutoff, or the oldest row that it left.
-    @Test func memoryKnowsHowFarTheLastDeletesWent() throws {
+    @Test func memoryHasTheStoresLastNoteOnEachEntity() throws {
         let file = try LedgerFile()
-        var (done, cutShort, idle) = (ReportSample.rule("done"), ReportSample.rule("short"), ReportSample.rule("idle"))
-        (done.deleted, cutShort.deleted, cutShort.residue) = (5, 5, 3)
-        let left = done.cutoff.advanced(byMicroseconds: -hour)
-        cutShort.oldestOverdue = left
-        try record(report("01A", hour: 0, rules: [done, cutShort, idle]), in: file.ledger())
-        // Neither a run that deletes nothing nor another store counts.
-        (done.deleted, idle.deleted) = (0, 0)
-        done.cutoff = done.cutoff.advanced(byMicroseconds: hour)
-        try record(report("01B", hour: 10, rules: [done, idle]), in: file.ledger())
-        cutShort.residue = 0
-        try record(report("01C", hour: 20, rules: [cutShort]), in: file.ledger(store: "/data/other.sqlite"))
-        let memory = try file.ledger().memory()
-        let entity = done.entity
-        #expect(
-            memory.deletedBefore == [
-                ["done", entity]: left.advanced(byMicroseconds: hour), ["short", entity]: left,
-            ])
-        // What a run left at an unknown place is not known.
-        (cutShort.residue, cutShort.oldestOverdue) = (3, nil)
-        try record(report("01D", hour: 30, rules: [cutShort]), in: file.ledger())
-        #expect(try file.ledger().memory().deletedBefore[["short", entity]] == nil)
+        var (first, second) = (ReportSample.rule("first"), ReportSample.rule("second"))
+        (first.storeNote, second.storeNote) = ("1", "2")
+        try record(report("01A", hour: 0, rules: [first, second]), in: file.ledger())
+        #expect(try file.ledger().memory().storeNotes == [first.entity: "2"])
+        // Neither a run without a note nor another store counts.
+        (first.storeNote, second.storeNote) = (nil, "3")
+        try record(report("01B", hour: 10, rules: [first]), in: file.ledger())
+        try record(report("01C", hour: 20, rules: [second]), in: file.ledger(store: "/data/other.sqlite"))
+        #expect(try file.ledger().memory().storeNotes == [first.entity: "2"])
+        first.storeNote = "4"
+        try record(report("01D", hour: 30, rules: [first]), in: file.ledger())
+        #expect(try file.ledger().memory().storeNotes == [first.entity: "4"])
     }
 
     @Test func aCrashedRunIsRememberedByItsStart() throws {

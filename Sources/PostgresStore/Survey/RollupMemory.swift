@@ -1,0 +1,143 @@
+import PriceStore
+
+/// What continuous aggregates did not have at one moment.
+///
+/// The server logs ranges that changed. A delete is such a change, and a refresh of any other range extends what is logged to
+/// whole buckets, so the log alone does not tell a late row from a row beside deleted ones. But a row that was visible at that
+/// moment, outside the ranges that were missing then, is in the aggregate, whatever was logged since.
+struct RollupMemory: Hashable {
+    /// The moment.
+    var snapshot: ServerSnapshot
+    /// The job's own transactions since, as rows show them: the server moves rows of compressed chunks in them.
+    var ownNumbers: [String] = []
+    /// By the number of the aggregate: the ranges that it did not have.
+    var missing: [Int: [TimeRange]] = [:]
+
+    /// The most ranges of an aggregate, and the most own transactions, that are kept. With more ranges, the last ones become
+    /// one; without the oldest transactions, a rule may be refused although nothing is missing.
+    private static let mostKept = 500
+
+    init(_ snapshot: ServerSnapshot) { self.snapshot = snapshot }
+
+    /// One line: the snapshot, own transactions, and for each aggregate `number=low..high,low..high`.
+    var text: String {
+        let ranges = missing.sorted { $0.key < $1.key }.map { number, ranges in
+            var kept = ranges
+            if kept.count > Self.mostKept {
+                kept.removeSubrange((Self.mostKept - 1)...)
+                kept.append(TimeRange(low: ranges[Self.mostKept - 1].low, high: ranges[ranges.count - 1].high))
+            }
+            return "\(number)=" + kept.map { "\($0.low)..\($0.high)" }.joined(separator: ",")
+        }
+        return [
+            snapshot.text, ownNumbers.suffix(Self.mostKept).joined(separator: ","), ranges.joined(separator: ";"),
+        ].joined(separator: " ")
+    }
+
+    /// Nil: the line is damaged.
+    init?(_ text: String) {
+        let parts = text.split(separator: " ", omittingEmptySubsequences: false)
+        guard parts.count == 3, let snapshot = ServerSnapshot(String(parts[0])) else { return nil }
+        self.snapshot = snapshot
+        ownNumbers = parts[1].split(separator: ",").map { String($0) }
+        guard ownNumbers.allSatisfy({ UInt32($0) != nil }) else { return nil }
+        for aggregate in parts[2].split(separator: ";") {
+            let sides = aggregate.split(separator: "=", omittingEmptySubsequences: false)
+            guard sides.count == 2, let number = Int(sides[0]) else { return nil }
+            let ranges = sides[1].split(separator: ",").map { TimeRange(text: String($0)) }
+            guard !ranges.contains(nil) else { return nil }
+            missing[number] = ranges.compactMap(\.self).merged
+        }
+    }
+
+    /// The condition that a row of a table was written after the moment by somebody else.
+    ///
+    /// A row shows the lower 32 bits of a transaction's number: one that was written two billion transactions ago is taken for
+    /// a new one.
+    func isLate(_ alias: String) -> SQLFragment {
+        let number = "\(alias).xmin"
+        func list(_ numbers: [String]) -> SQLFragment { .bound(ServerArray.text(numbers), "xid[]") }
+        return "((age(\(number)) <= age(" + .bound(snapshot.shownEnd, "xid") + ") OR \(number) = ANY ("
+            + list(snapshot.shownOpen) + ")) AND \(number) <> ALL (" + list(ownNumbers) + "))"
+    }
+}
+
+/// Which transactions a session sees, as `pg_current_snapshot()` writes it.
+struct ServerSnapshot: Hashable {
+    let text: String
+    /// No transaction from this number on is seen.
+    private let end: UInt64
+    /// Those before it that were not over.
+    private let open: [UInt64]
+
+    init?(_ text: String) {
+        let parts = text.split(separator: ":", omittingEmptySubsequences: false)
+        guard parts.count == 3, UInt64(parts[0]) != nil, let end = UInt64(parts[1]) else { return nil }
+        let open = parts[2].split(separator: ",").map { UInt64($0) }
+        guard !open.contains(nil) else { return nil }
+        (self.text, self.end, self.open) = (text, end, open.compactMap(\.self))
+    }
+
+    var shownEnd: String { Self.shown(end) }
+    var shownOpen: [String] { open.map(Self.shown) }
+
+    /// What a row shows of a transaction's number.
+    private static func shown(_ number: UInt64) -> String { "\(number & 0xFFFF_FFFF)" }
+
+    /// Whether rows can be compared with it: it is not of another server, nor too old.
+    func isComparable(at now: ServerSnapshot) -> Bool { end <= now.end && now.end - end < 1 << 31 }
+}
+
+/// A range of a hypertable's time, in the server's own numbers: microseconds since 1970, or the numbers of the column. Both ends
+/// belong to it.
+struct TimeRange: Hashable {
+    var low: Int64
+    var high: Int64
+
+    init(low: Int64, high: Int64) { (self.low, self.high) = (low, high) }
+
+    fileprivate init?(text: String) {
+        guard let dots = text.firstRange(of: ".."), let low = Int64(text[..<dots.lowerBound]),
+            let high = Int64(text[dots.upperBound...]), low <= high
+        else { return nil }
+        self.init(low: low, high: high)
+    }
+}
+
+extension [TimeRange] {
+    /// The same values in order, in as few ranges as possible.
+    var merged: [TimeRange] {
+        var found: [TimeRange] = []
+        for range in sorted(by: { $0.low < $1.low }) {
+            if let last = found.last, range.low <= last.high || range.low == last.high + 1 {
+                found[found.count - 1].high = Swift.max(last.high, range.high)
+            } else {
+                found.append(range)
+            }
+        }
+        return found
+    }
+
+    /// What is in both.
+    func common(with others: [TimeRange]) -> [TimeRange] {
+        flatMap { range in
+            others.filter { $0.low <= range.high && $0.high >= range.low }.map {
+                TimeRange(low: Swift.max(range.low, $0.low), high: Swift.min(range.high, $0.high))
+            }
+        }.merged
+    }
+
+    /// What is not in others. Both are in order and do not touch.
+    func without(_ others: [TimeRange]) -> [TimeRange] {
+        flatMap { range -> [TimeRange] in
+            var rest = range
+            var found: [TimeRange] = []
+            for other in others where other.low <= rest.high && other.high >= rest.low {
+                if other.low > rest.low { found.append(TimeRange(low: rest.low, high: other.low - 1)) }
+                guard other.high < rest.high else { return found }
+                rest.low = other.high + 1
+            }
+            return found + [rest]
+        }
+    }
+}
