@@ -243,7 +243,9 @@ package struct LedgerHistory {
 
     /// What the store noted at the last deletes from each entity.
     private func storeNotes(runs: [StoreValue]) throws -> [String: String] {
-        guard let first = runs.last else { return [:] }
+        guard let first = runs.last,
+            try reader.entity(named: LedgerRow.ruleEntityName)?.attribute(named: "store_note") != nil
+        else { return [:] }
         let rows = try rows(
             LedgerRow.ruleEntity,
             where: .compare("run_number", .greaterOrEqual, first) && .isNotNull("store_note"),
@@ -253,7 +255,8 @@ package struct LedgerHistory {
         let isOfStore = Set(runs)
         var found: [String: String] = [:]
         for row in rows where row["run_number"].map(isOfStore.contains) == true {
-            if case .text(let entity)? = row["entity"], case .text(let note)? = row["store_note"], found[entity] == nil {
+            if case .text(let entity)? = row["entity"], case .text(let note)? = row["store_note"], found[entity] == nil
+            {
                 found[entity] = note
             }
         }
