@@ -94,7 +94,7 @@ enum TimescaleSQL {
             + "JOIN _timescaledb_catalog.chunk_constraint c ON c.dimension_slice_id = s.id "
             + "JOIN _timescaledb_catalog.chunk k ON k.id = c.chunk_id "
             + "LEFT JOIN _timescaledb_catalog.compression_settings p "
-            + "ON p.relid = format('%I.%I', k.schema_name, k.table_name)::regclass "
+            + "ON p.relid = to_regclass(format('%I.%I', k.schema_name, k.table_name)) "
             + "WHERE d.num_slices IS NULL AND h.schema_name = " + .bound(table.schema, "name") + " AND h.table_name = "
             + .bound(table.relation, "name") + " AND EXISTS (SELECT FROM unnest(" + list(ranges.map(\.low)) + ", "
             + list(ranges.map(\.high)) + ") AS r (low, high) WHERE s.range_start <= r.high AND s.range_end > r.low)"

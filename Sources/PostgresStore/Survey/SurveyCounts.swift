@@ -231,9 +231,14 @@ extension PostgresConnection {
     private func completePartial(_ survey: inout Findings, _ rows: SurveyRows) throws {
         let readable = rows.date.readable()
         survey.newestOfEntity = try edge(rows, readable)
-        survey.oldest = try edge(rows, .all([readable, rows.filter]), ascending: true)
+        // Rows before the cutoff are in the groups.
+        survey.oldest = try survey.oldest ?? edge(rows, .all([readable, rows.filter]), ascending: true)
         survey.newest = rows.filter == .always ? survey.newestOfEntity : try edge(rows, .all([readable, rows.filter]))
-        if rows.date.type.isDate { survey.newestValue = text(of: try edge(rows, rows.date.isFinite), rows.date) }
+        if rows.date.type.isDate {
+            let isReadable = rows.filter == .always && survey.unreadable.allSatisfy { $0.reason == .null }
+            let newest = isReadable ? survey.newestOfEntity : try edge(rows, rows.date.isFinite)
+            survey.newestValue = text(of: newest, rows.date)
+        }
         if rows.date.date.encoding.isNumeric {
             let sentinels = rows.date.untrusted.dropFirst(rows.date.date.trustsZero ? 0 : 1)
             let conditions = [rows.date.isFinite] + sentinels.map { "\(rows.date.column) <> " + $0 }

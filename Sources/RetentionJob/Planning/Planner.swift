@@ -255,7 +255,7 @@ package struct Planner {
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows
         request.wantsObjectIDs = rule.recordsDigest
-        request.note = memory.storeNotes[entity.name]
+        request.note = memory.storeNotes[RunMemory.noteKey(entity.name)]
         request.technique = options.technique
         if rule.isArchived { request.archiveRule = rule.name }
         return request

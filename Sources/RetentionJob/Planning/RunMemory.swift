@@ -17,8 +17,11 @@ package struct RunMemory: Hashable, Sendable {
     package var damagedRules: [String] = []
     /// All of them, as the ledger has them.
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
-    /// By the name of an entity: what the store noted at the last deletes of its rows.
-    package var storeNotes: [String: String]
+    /// By the name of an entity, as ``noteKey(_:)``: what the store noted at the last deletes of its rows.
+    package var storeNotes: [String: String] = [:]
+
+    /// An entity in ``storeNotes``: its name on one line.
+    static func noteKey(_ entity: String) -> String { SafeText.line(entity) }
 
     /// Rows that an undo has restored, or may have.
     package struct Restored: Hashable, Sendable {
@@ -130,14 +133,12 @@ package struct RunMemory: Hashable, Sendable {
     }
 
     package init(
-        lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false, restorations: [Restored] = [],
-        storeNotes: [String: String] = [:]
+        lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false, restorations: [Restored] = []
     ) {
         self.restorations = restorations
         self.lastRun = lastRun
         self.longestGap = longestGap
         self.hasCrash = hasCrash
-        self.storeNotes = storeNotes
     }
 }
 

@@ -128,8 +128,6 @@ package struct RunReport: Sendable {
         /// Rows for a review; nil: none were asked for.
         package var sample: RowSample?
         package var deleted = 0
-        /// What the store wants to be told at the next survey of the entity; nil: nothing.
-        package var storeNote: String?
         /// Rows of all tables that were archived before they were deleted; nil: the rule is not archived.
         package var archived: Int?
         package var cascaded = 0
@@ -232,6 +230,8 @@ package struct RunReport: Sendable {
     package var releasedHolds: [ReleasedHold] = []
     /// The rules as they were last carried out, as the ledger records them: ``RunMemory/CarriedOut/line``.
     package var ruleLines: [String] = []
+    /// What the store wants to be told at the next survey of an entity: ``RunMemory/storeNotes``.
+    package var storeNotes: [String: String] = [:]
     /// The SHA-256 of the file of the plan that the run carries out; nil: it has none.
     package var planSHA256: String?
     /// The size of the store before the first delete, in bytes; nil: nothing had to be deleted.

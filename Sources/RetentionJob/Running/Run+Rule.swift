@@ -63,7 +63,9 @@ extension Run {
                 loop.didDelete(part, elapsed: elapsed) { (try? writer.isInUseByOthers()) ?? true }
                 digest?.add(part.result.objectIDs)
                 note(part.result, of: index)
-                if let note = part.note { report.rules[index].storeNote = note }
+                if let note = part.note, let entity = step.request?.entity {
+                    report.storeNotes[RunMemory.noteKey(entity)] = note
+                }
                 if deletion.outline != outline {
                     outline = deletion.outline
                     loop.adopt(outline, of: step)

@@ -52,6 +52,7 @@ package final class Run {
         let memory = try recorder?.memory() ?? RunMemory()
         try recorder?.begin(report)
         report.ruleLines = memory.ruleLines
+        report.storeNotes = memory.storeNotes
         logger.info("run started", metadata: startMetadata)
         var mistake: PolicyError?
         do {

@@ -44,6 +44,7 @@ package final class Undo {
         /// What the reader must know of an archive that is not complete.
         fileprivate func warnings(_ policy: Policy) -> [String] {
             let left = policy.rules.filter { $0.rollup != nil && undoneRules.contains($0.name) }.map(\.name)
+                .filter { rules.isEmpty || rules.contains($0) }
             let before =
                 left.isEmpty
                 ? []

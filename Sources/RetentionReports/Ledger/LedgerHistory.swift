@@ -113,9 +113,10 @@ package struct LedgerHistory {
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
             lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
-            restorations: try restorations(store: store, isEarlier),
-            storeNotes: try storeNotes(runs: rows.compactMap(\.first)))
-        for line in try ruleLines(store: store, isEarlier) {
+            restorations: try restorations(store: store, isEarlier))
+        let carriedOut = try carriedOut(store: store, isEarlier)
+        memory.storeNotes = carriedOut.storeNotes
+        for line in carriedOut.ruleLines {
             if let rule = RunMemory.CarriedOut(line: line) {
                 memory.rules.append(rule)
             } else {
@@ -229,38 +230,20 @@ package struct LedgerHistory {
         ).first.map(LedgerRow.run)?.report.runID
     }
 
-    /// The lines of the rules as runs of a store last carried them out.
-    private func ruleLines(store: String, _ isEarlier: StorePredicate) throws -> [String] {
-        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else { return [] }
+    /// The lines of the rules as runs of a store last carried them out, and what the store noted.
+    private func carriedOut(store: String, _ isEarlier: StorePredicate) throws -> (
+        ruleLines: [String], storeNotes: [String: String]
+    ) {
+        guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else {
+            return ([], [:])
+        }
         let last = try rows(
             LedgerRow.runEntity,
             where: .compare("store", .equal, .text(store)) && isEarlier && .isNotNull("rules"),
-            order: [StoreSortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules"])
-        guard let value = last.first?["rules"] else { return [] }
-        let lines = last.first?.lines("rules") ?? []
-        return lines.isEmpty && value != .null ? ["damaged"] : lines
-    }
-
-    /// What the store noted at the last deletes from each entity.
-    private func storeNotes(runs: [StoreValue]) throws -> [String: String] {
-        guard let first = runs.last,
-            try reader.entity(named: LedgerRow.ruleEntityName)?.attribute(named: "store_note") != nil
-        else { return [:] }
-        let rows = try rows(
-            LedgerRow.ruleEntity,
-            where: .compare("run_number", .greaterOrEqual, first) && .isNotNull("store_note"),
-            order: [
-                StoreSortDescriptor("run_number", ascending: false), StoreSortDescriptor("position", ascending: false),
-            ], limit: 500, attributes: ["run_number", "position", "entity", "store_note"])
-        let isOfStore = Set(runs)
-        var found: [String: String] = [:]
-        for row in rows where row["run_number"].map(isOfStore.contains) == true {
-            if case .text(let entity)? = row["entity"], case .text(let note)? = row["store_note"], found[entity] == nil
-            {
-                found[entity] = note
-            }
-        }
-        return found
+            order: [StoreSortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules", "store_notes"])
+        guard let row = last.first, let value = row["rules"] else { return ([], [:]) }
+        let lines = row.lines("rules")
+        return (lines.isEmpty && value != .null ? ["damaged"] : lines, LedgerRow.storeNotes(row))
     }
 
     /// Whether a run crashed and none since has got further than to fail.

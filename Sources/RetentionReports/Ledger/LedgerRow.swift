@@ -21,7 +21,7 @@ enum LedgerRow {
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
             "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
             "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables",
-            "rules", "plan_sha256",
+            "rules", "plan_sha256", "store_notes",
         ])
 
     /// The whole entity of the rules of runs.
@@ -37,7 +37,7 @@ enum LedgerRow {
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
             "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers", "kept_by_hold",
-            "kept_by_tier", "store_note",
+            "kept_by_tier",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -90,6 +90,10 @@ enum LedgerRow {
             "store_bytes": report.storeSizeBytes.map { .integer($0) } ?? .null,
         ]
         if !report.ruleLines.isEmpty { values["rules"] = .text(report.ruleLines.joined(separator: "\n")) }
+        if !report.storeNotes.isEmpty {
+            let notes = report.storeNotes.sorted { $0.key < $1.key }
+            values["store_notes"] = .text(notes.map { "\(SafeText.line($0.value))\t\($0.key)" }.joined(separator: "\n"))
+        }
         values.set("finished", report.finished)
         if let archive = report.archive {
             values["archive"] = .text(archive.path)
@@ -131,7 +135,6 @@ enum LedgerRow {
             values["deleted_by_triggers"] = .lines(
                 rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
         }
-        values["store_note"] = .optional(rule.storeNote)
         values["archived"] = rule.archived.map { .count($0) } ?? .null
         values["late"] = rule.late.map { .count($0) } ?? .null
         values["unpriced"] = rule.unpriced.map { .count($0) } ?? .null
@@ -201,6 +204,15 @@ enum LedgerRow {
         }
     }
 
+    /// What the store noted, by the name of the entity as the ledger has it.
+    static func storeNotes(_ row: [String: StoreValue]) -> [String: String] {
+        let notes = row.lines("store_notes").compactMap { line -> (String, String)? in
+            let parts = line.split(separator: "\t", maxSplits: 1)
+            return parts.count == 2 ? (String(parts[1]), String(parts[0])) : nil
+        }
+        return Dictionary(notes) { first, _ in first }
+    }
+
     /// A rule of a run.
     static func rule(_ row: [String: StoreValue]) -> RunReport.RuleReport {
         var rule = RunReport.RuleReport(
@@ -216,7 +228,6 @@ enum LedgerRow {
         rule.expired = row.count("expired") ?? 0
         rule.keptByRule = row.count("kept_by_rule") ?? 0
         rule.deleted = row.count("deleted") ?? 0
-        rule.storeNote = row.string("store_note")
         rule.archived = row.count("archived")
         rule.late = row.count("late")
         rule.unpriced = row.count("unpriced")

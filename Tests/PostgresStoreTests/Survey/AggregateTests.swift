@@ -104,45 +104,15 @@ struct AggregateTests {
 
     // MARK: What earlier runs have noted
 
-    /// A row each hour from 1 January 2026 to 1 March in chunks of a week, and the days of it.
-    private func calendar(type: String = "timestamptz", _ more: String = "") throws -> TestDatabase {
-        let database = try TestDatabase.timescale(
-            """
-            CREATE TABLE q (id int, at \(type) NOT NULL, note text, made bigint, seen timestamptz, kind int);
-            SELECT create_hypertable('q', by_range('at', interval '7 days'));
-            INSERT INTO q SELECT n, t, t::date::text, extract(epoch FROM t)::bigint, t, n % 3 FROM (SELECT n,
-            timestamp '2026-01-01' + n * interval '1 hour' AS t FROM generate_series(0, 1439) n) AS hours;
-            \(more)
-            """)
-        try database.run(
-            """
-            CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at) AS at, count(*)
-            FROM q GROUP BY 1 WITH NO DATA
-            """)
-        try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
-        return database
-    }
-
-    /// The server's notes grow to whole buckets with a refresh of any other time.
-    private func refreshElsewhere(_ database: TestDatabase) throws {
-        try database.run("CALL refresh_continuous_aggregate('days', '2026-02-20', '2026-02-25')")
-    }
-
-    private func request(_ cutoff: String, note: String? = nil) -> SurveyRequest {
-        var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at(cutoff))
-        request.note = note
-        return request
-    }
-
     @Test(arguments: [false, true]) func aLateRowInTheOldestBucketIsRefused(isRefreshed: Bool) throws {
-        let database = try calendar()
+        let database = try TestDatabase.hours()
         try database.run("INSERT INTO q VALUES (-1, '2026-01-01 00:30Z')")
-        if isRefreshed { try refreshElsewhere(database) }
-        let obstacle = try database.reader().survey(request("2026-01-17")).rollupObstacle
+        if isRefreshed { try database.refreshElsewhere() }
+        let obstacle = try database.reader().survey(SurveyRequest.hours(before: "2026-01-17")).rollupObstacle
         #expect(obstacle?.hasPrefix(isRefreshed ? "25 of 385 expired rows" : "1 of 385 expired rows") == true)
         let call = try #require(obstacle?.firstRange(of: "CALL"))
         try database.run(String(try #require(obstacle)[call.lowerBound...]))
-        #expect(try database.reader().survey(request("2026-01-17")).rollupObstacle == nil)
+        #expect(try database.reader().survey(SurveyRequest.hours(before: "2026-01-17")).rollupObstacle == nil)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1441"])
     }
 
@@ -150,44 +120,48 @@ struct AggregateTests {
     @Test(arguments: ["timestamptz", "timestamp", "date"]) func aCutoffInsideABucketIsFollowedByTheNext(type: String)
         throws
     {
-        let database = try calendar(type: type)
-        let note = try database.dryAndReal(request("2026-01-17T12:00:00Z")).1.note
-        try refreshElsewhere(database)
+        let database = try TestDatabase.hours(type: type)
+        let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-17T12:00:00Z")).1.note
+        try database.refreshElsewhere()
         let next = "2026-01-18T12:00:00Z"
         if type != "date" {
-            #expect(try database.reader().survey(request(next)).rollupObstacle?.hasPrefix("12 of 24") == true)
+            #expect(
+                try database.reader().survey(SurveyRequest.hours(before: next)).rollupObstacle?.hasPrefix("12 of 24")
+                    == true)
         }
-        let (survey, _) = try database.dryAndReal(request(next, note: note))
+        let (survey, _) = try database.dryAndReal(SurveyRequest.hours(before: next, note: note))
         #expect(survey.rollupObstacle == nil && survey.expiredCount == 24)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }
 
     /// The end of a dropped chunk is noted too.
     @Test func aCutoffBetweenChunksIsFollowedByTheNext() throws {
-        let database = try calendar()
-        let note = try database.dryAndReal(request("2026-01-15")).1.note
+        let database = try TestDatabase.hours()
+        let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-15")).1.note
         for isRefreshed in [false, true] {
-            if isRefreshed { try refreshElsewhere(database) }
-            #expect(try database.reader().survey(request("2026-01-16", note: note)).rollupObstacle == nil)
+            if isRefreshed { try database.refreshElsewhere() }
             #expect(
-                try database.reader().survey(request("2026-01-16")).rollupObstacle?.hasPrefix(
+                try database.reader().survey(SurveyRequest.hours(before: "2026-01-16", note: note)).rollupObstacle
+                    == nil)
+            #expect(
+                try database.reader().survey(SurveyRequest.hours(before: "2026-01-16")).rollupObstacle?.hasPrefix(
                     isRefreshed ? "24 of 24" : "1 of 24") == true)
         }
     }
 
     /// Nothing of that bucket was deleted either, although the note of the drop reaches into it.
     @Test(arguments: [false, true]) func aLateRowBehindADroppedChunkIsRefused(isCompressed: Bool) throws {
-        let database = try calendar()
+        let database = try TestDatabase.hours()
         if isCompressed {
             try database.run("ALTER TABLE q SET (timescaledb.compress)")
             try database.run("SELECT compress_chunk(c) FROM show_chunks('q') c")
         }
-        let note = try database.dryAndReal(request("2026-01-15")).1.note
-        try refreshElsewhere(database)
-        let next = request("2026-01-16", note: note)
+        let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-15")).1.note
+        try database.refreshElsewhere()
+        let next = SurveyRequest.hours(before: "2026-01-16", note: note)
         #expect(try database.reader().survey(next).rollupObstacle == nil)
         try database.run("INSERT INTO q VALUES (-1, '2026-01-15 05:30Z')")
-        try refreshElsewhere(database)
+        try database.refreshElsewhere()
         let obstacle = try #require(try database.reader().survey(next).rollupObstacle)
         #expect(obstacle.hasPrefix("1 of 25"))
         let call = try #require(obstacle.firstRange(of: "CALL"))
@@ -198,21 +172,21 @@ struct AggregateTests {
 
     /// Nothing of that bucket was deleted: a refresh would take the row in.
     @Test func aLateRowBehindAnEarlierRunIsRefused() throws {
-        let database = try calendar()
-        let note = try database.dryAndReal(request("2026-01-17")).1.note
+        let database = try TestDatabase.hours()
+        let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-17")).1.note
         try database.run("INSERT INTO q VALUES (-1, '2026-01-17 05:30Z')")
-        try refreshElsewhere(database)
-        let next = request("2026-01-18", note: note)
+        try database.refreshElsewhere()
+        let next = SurveyRequest.hours(before: "2026-01-18", note: note)
         #expect(try database.reader().survey(next).rollupObstacle?.hasPrefix("1 of 25") == true)
     }
 
     /// A refresh would erase what the aggregate has of that day: only people know what to do.
     @Test func aLateRowAmongDeletedOnesIsRefused() throws {
-        let database = try calendar()
-        let note = try database.dryAndReal(request("2026-01-17T12:00:00Z")).1.note
+        let database = try TestDatabase.hours()
+        let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-17T12:00:00Z")).1.note
         try database.run("INSERT INTO q VALUES (-1, '2026-01-16 05:30Z')")
-        try refreshElsewhere(database)
-        let next = request("2026-01-18T12:00:00Z", note: note)
+        try database.refreshElsewhere()
+        let next = SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note)
         let obstacle = try database.reader().survey(next).rollupObstacle
         #expect(
             obstacle?.hasPrefix("1 of 25") == true
@@ -223,7 +197,7 @@ struct AggregateTests {
 
     @Test(arguments: [("note", DateEncoding.iso8601), ("made", .unixSeconds), ("seen", .native)])
     func aRuleByAnotherColumnIsRefused(column: String, encoding: DateEncoding) throws {
-        let database = try calendar()
+        let database = try TestDatabase.hours()
         let request = SurveyRequest(entity: "q", date: .of(column, encoding), cutoff: at("2026-01-17"))
         let survey = try database.reader().survey(request)
         #expect(survey.expiredCount == 384)
@@ -244,9 +218,9 @@ struct AggregateTests {
     @Test(arguments: ["2026-01-15", "2026-01-05T12:00:00Z"]) func rowsThatAnAggregateDoesNotHaveStay(cutoff: String)
         throws
     {
-        let database = try calendar()
+        let database = try TestDatabase.hours()
         let writer = try database.writer()
-        let request = request(cutoff)
+        let request = SurveyRequest.hours(before: cutoff)
         #expect(try writer.survey(request).rollupObstacle == nil)
         try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
         let error = storeError { try carryOut(request, on: writer) }
@@ -260,9 +234,9 @@ struct AggregateTests {
     @Test(arguments: ["2026-01-15", "2026-01-05T12:00:00Z"]) func rowsThatArriveAtTheLastMomentStay(cutoff: String)
         throws
     {
-        let database = try calendar()
+        let database = try TestDatabase.hours()
         let writer = try database.writer()
-        let request = request(cutoff)
+        let request = SurveyRequest.hours(before: cutoff)
         _ = try writer.survey(request)
         var hasArrived = false
         writer.trace = { statement, _ in
@@ -277,9 +251,9 @@ struct AggregateTests {
 
     /// What was accepted is deleted.
     @Test(arguments: ["2026-01-15", "2026-01-05T12:00:00Z"]) func whatIsAcceptedGoes(cutoff: String) throws {
-        let database = try calendar()
+        let database = try TestDatabase.hours()
         try database.run("INSERT INTO q VALUES (-1, '2026-01-02 05:30Z')")
-        let request = request(cutoff)
+        let request = SurveyRequest.hours(before: cutoff)
         let writer = try database.writer()
         #expect(try writer.survey(request).rollupObstacle != nil)
         try carryOut(request, on: writer)
@@ -288,7 +262,7 @@ struct AggregateTests {
 
     /// The parts of compressed chunks are deleted one after another, and the server notes the dates of all for each.
     @Test(arguments: [false, true]) func aRunIsNotStoppedByItsOwnNotes(isCompressed: Bool) throws {
-        let database = try calendar()
+        let database = try TestDatabase.hours()
         if isCompressed {
             try database.run(
                 "ALTER TABLE q SET (timescaledb.compress, timescaledb.compress_orderby = 'at', timescaledb.compress_segmentby = 'kind')"
@@ -298,7 +272,7 @@ struct AggregateTests {
                 "ALTER DATABASE \(PostgresCluster.database(of: database.url)) SET "
                     + "timescaledb.max_tuples_decompressed_per_dml_transaction = 100")
         }
-        let (survey, execution) = try database.dryAndReal(request("2026-01-19T12:30:00Z"))
+        let (survey, execution) = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-19T12:30:00Z"))
         #expect(survey.rollupObstacle == nil && execution.batchCounts.count >= 4)
         #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }

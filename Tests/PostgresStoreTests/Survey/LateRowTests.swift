@@ -8,34 +8,6 @@ import Testing
 /// Rows that arrive late beside deleted ones, where the server's log of changes alone does not tell them.
 @Suite(.needsPostgres, .needsTimescale)
 struct LateRowTests {
-    /// A row each hour from 1 January 2026 to 1 March, and its buckets.
-    private func database(chunk: String = "7 days", bucket: String = "1 day") throws -> TestDatabase {
-        let database = try TestDatabase.timescale(
-            """
-            CREATE TABLE q (id int, at timestamptz NOT NULL, kind int);
-            SELECT create_hypertable('q', by_range('at', interval '\(chunk)'));
-            INSERT INTO q SELECT n, timestamptz '2026-01-01 00:00Z' + n * interval '1 hour', n % 3 FROM generate_series(0, 1439) n;
-            """)
-        try database.run(
-            """
-            CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('\(bucket)', at) AS at, count(*)
-            FROM q GROUP BY 1 WITH NO DATA
-            """)
-        try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
-        return database
-    }
-
-    /// Ranges in the log grow to whole buckets and into each other.
-    private func refreshElsewhere(_ database: TestDatabase) throws {
-        try database.run("CALL refresh_continuous_aggregate('days', '2026-03-01', '2026-07-01')")
-    }
-
-    private func request(_ cutoff: String, note: String? = nil) -> SurveyRequest {
-        var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at(cutoff))
-        request.note = note
-        return request
-    }
-
     private func compress(_ table: String, _ database: TestDatabase) throws {
         try database.run(
             "ALTER \(table == "q" ? "TABLE" : "MATERIALIZED VIEW") \(table) SET (timescaledb.compress"
@@ -72,53 +44,53 @@ struct LateRowTests {
         Case(cutoff: "2026-01-15", late: "2026-01-15 05:30Z", next: "2026-01-16", spansRefresh: true),
     ])
     func aRowThatCameLateIsRefused(_ its: Case) throws {
-        let database = try database(chunk: its.chunk, bucket: its.bucket)
+        let database = try TestDatabase.hours(chunk: its.chunk, bucket: its.bucket)
         for table in its.compressed { try compress(table, database) }
-        let note = try database.dryAndReal(request(its.cutoff)).1.note
-        try refreshElsewhere(database)
-        #expect(try database.reader().survey(request(its.next, note: note)).rollupObstacle == nil)
-        let insert = "INSERT INTO q VALUES (-1, '\(its.late)', 1)"
+        let note = try database.dryAndReal(SurveyRequest.hours(before: its.cutoff)).1.note
+        try database.refreshElsewhere()
+        #expect(try database.reader().survey(SurveyRequest.hours(before: its.next, note: note)).rollupObstacle == nil)
+        let insert = "INSERT INTO q (id, at, kind) VALUES (-1, '\(its.late)', 1)"
         if its.spansRefresh {
             let other = try PostgresWriter(database.address)
             try other.transaction(.normal) {
                 try other.execute(SQLFragment(insert))
-                try refreshElsewhere(database)
+                try database.refreshElsewhere()
             }
         } else {
             try database.run(insert)
         }
         for _ in 1...2 {
-            let survey = try database.reader().survey(request(its.next, note: note))
+            let survey = try database.reader().survey(SurveyRequest.hours(before: its.next, note: note))
             #expect(survey.rollupObstacle?.hasPrefix("1 of \(survey.expiredCount)") == true)
-            try refreshElsewhere(database)
+            try database.refreshElsewhere()
         }
     }
 
     /// The rows that the server moves when the job deletes from a compressed chunk are not late.
     @Test func rowsMovedByTheJobAreNotLate() throws {
-        let database = try database()
+        let database = try TestDatabase.hours()
         try compress("q", database)
         var note: String?
         for day in 17...25 {
-            let request = request("2026-01-\(day)T12:00:00Z", note: note)
+            let request = SurveyRequest.hours(before: "2026-01-\(day)T12:00:00Z", note: note)
             let (survey, execution) = try database.dryAndReal(request)
             #expect(survey.rollupObstacle == nil)
             note = execution.note ?? note
-            try refreshElsewhere(database)
+            try database.refreshElsewhere()
         }
         #expect(try database.run("SELECT sum(count) FROM days") == ["1440"])
     }
 
     /// Within one run: the log of its first batches reaches over later ones.
     @Test(arguments: [false, true]) func aRowThatArrivesDuringTheRunStays(isCompressed: Bool) throws {
-        let database = try database(chunk: "1 day", bucket: "30 days")
+        let database = try TestDatabase.hours(chunk: "1 day", bucket: "30 days")
         if isCompressed { try compress("days", database) }
         let writer = try database.writer()
-        let request = request("2026-02-10T12:00:00Z")
+        let request = SurveyRequest.hours(before: "2026-02-10T12:00:00Z")
         let deletion = try writer.deletion(of: request)
         _ = try deletion.deleteNext(DeletionBounds(rows: 20))
-        try database.run("INSERT INTO q VALUES (-1, '2026-02-10 05:30Z', 1)")
-        try refreshElsewhere(database)
+        try database.run("INSERT INTO q (id, at, kind) VALUES (-1, '2026-02-10 05:30Z', 1)")
+        try database.refreshElsewhere()
         let error = storeError {
             while try deletion.deleteNext(DeletionBounds(rows: 20)).hasMore {}
         }
@@ -128,43 +100,46 @@ struct LateRowTests {
 
     /// What was missing before stays missing, and an aggregate that is newer than the note has nothing.
     @Test func whatANoteDoesNotKnowIsRefused() throws {
-        let database = try database()
-        let note = try #require(try database.dryAndReal(request("2026-01-17T12:00:00Z")).1.note)
+        let database = try TestDatabase.hours()
+        let note = try #require(try database.dryAndReal(SurveyRequest.hours(before: "2026-01-17T12:00:00Z")).1.note)
         try database.run(
             "CREATE MATERIALIZED VIEW more WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at) AS at, "
                 + "min(kind) FROM q GROUP BY 1 WITH NO DATA")
-        let survey = try database.reader().survey(request("2026-01-18T12:00:00Z", note: note))
+        let survey = try database.reader().survey(SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note))
         #expect(
             survey.rollupObstacle?.hasPrefix(
                 "24 of 24 expired rows are not materialized in the continuous aggregate more") == true)
         try database.run("DROP MATERIALIZED VIEW more")
         // A damaged note is none; so is that of another server, which is ahead of this one.
-        try refreshElsewhere(database)
+        try database.refreshElsewhere()
         let ahead = "1:99999999999:" + note.drop { $0 != " " }
         for other in ["", "1:2", "1:x: ", note.replacing("=", with: ":"), ahead] {
-            let survey = try database.reader().survey(request("2026-01-18T12:00:00Z", note: other))
+            let survey = try database.reader().survey(SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: other))
             #expect(survey.rollupObstacle?.hasPrefix("12 of 24") == true, "\(other)")
         }
     }
 
     /// A late row that was refused, and then materialized, is no obstacle to the nights that follow.
     @Test func aRefusalEndsWithTheRefresh() throws {
-        let database = try database()
-        var note = try database.dryAndReal(request("2026-01-15")).1.note
-        try database.run("INSERT INTO q VALUES (-1, '2026-01-15 05:30Z', 1), (-2, '2026-01-20 05:30Z', 1)")
-        try refreshElsewhere(database)
-        let obstacle = try #require(try database.reader().survey(request("2026-01-16", note: note)).rollupObstacle)
+        let database = try TestDatabase.hours()
+        var note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-15")).1.note
+        try database.run(
+            "INSERT INTO q (id, at, kind) VALUES (-1, '2026-01-15 05:30Z', 1), (-2, '2026-01-20 05:30Z', 1)")
+        try database.refreshElsewhere()
+        let obstacle = try #require(
+            try database.reader().survey(SurveyRequest.hours(before: "2026-01-16", note: note)).rollupObstacle)
         let call = try #require(obstacle.firstRange(of: "CALL"))
         try database.run(String(obstacle[call.lowerBound...]))
         for day in 16...20 {
-            note = try database.dryAndReal(request("2026-01-\(day)", note: note)).1.note
-            try refreshElsewhere(database)
+            note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-\(day)", note: note)).1.note
+            try database.refreshElsewhere()
         }
         #expect(
-            try database.reader().survey(request("2026-01-21", note: note)).rollupObstacle?.hasPrefix("1 of 25")
+            try database.reader().survey(SurveyRequest.hours(before: "2026-01-21", note: note)).rollupObstacle?
+                .hasPrefix("1 of 25")
                 == true)
         try database.run("CALL refresh_continuous_aggregate('days', '2026-01-20', '2026-01-21')")
-        _ = try database.dryAndReal(request("2026-01-21", note: note))
+        _ = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-21", note: note))
         #expect(try database.run("SELECT sum(count) FROM days") == ["1442"])
     }
 }

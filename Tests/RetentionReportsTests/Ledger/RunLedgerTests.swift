@@ -119,20 +119,18 @@ struct RunLedgerTests {
         #expect(try LedgerHistory(reader: reader).memory(store: "/data/prices.sqlite", before: 5) == memory)
     }
 
-    @Test func memoryHasTheStoresLastNoteOnEachEntity() throws {
+    @Test func memoryHasTheStoresNotes() throws {
         let file = try LedgerFile()
-        var (first, second) = (ReportSample.rule("first"), ReportSample.rule("second"))
-        (first.storeNote, second.storeNote) = ("1", "2")
-        try record(report("01A", hour: 0, rules: [first, second]), in: file.ledger())
-        #expect(try file.ledger().memory().storeNotes == [first.entity: "2"])
-        // Neither a run without a note nor another store counts.
-        (first.storeNote, second.storeNote) = (nil, "3")
-        try record(report("01B", hour: 10, rules: [first]), in: file.ledger())
-        try record(report("01C", hour: 20, rules: [second]), in: file.ledger(store: "/data/other.sqlite"))
-        #expect(try file.ledger().memory().storeNotes == [first.entity: "2"])
-        first.storeNote = "4"
-        try record(report("01D", hour: 30, rules: [first]), in: file.ledger())
-        #expect(try file.ledger().memory().storeNotes == [first.entity: "4"])
+        var first = report("01A", hour: 0)
+        first.ruleLines = ["rule"]
+        first.storeNotes = ["q": "1:2: 3 4=5", "a\\nb": "2"]
+        try record(first, in: file.ledger())
+        #expect(try file.ledger().memory().storeNotes == first.storeNotes)
+        // A run that was not carried out, and one of another store.
+        try record(report("01B", hour: 10), in: file.ledger())
+        first.storeNotes = [:]
+        try record(first, in: file.ledger(store: "/data/other.sqlite"))
+        #expect(try file.ledger().memory().storeNotes.count == 2)
     }
 
     @Test func aCrashedRunIsRememberedByItsStart() throws {

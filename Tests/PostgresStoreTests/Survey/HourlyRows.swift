@@ -1,0 +1,38 @@
+import PriceStore
+import StoreConformance
+
+extension TestDatabase {
+    /// A hypertable `q` with a row each hour from 1 January 2026 to 1 March, and an aggregate `days` that has them all.
+    static func hours(type: String = "timestamptz", chunk: String = "7 days", bucket: String = "1 day") throws
+        -> TestDatabase
+    {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (id int, at \(type) NOT NULL, note text, made bigint, seen timestamptz, kind int);
+            SELECT create_hypertable('q', by_range('at', interval '\(chunk)'));
+            INSERT INTO q SELECT n, t, t::date::text, extract(epoch FROM t)::bigint, t, n % 3 FROM (SELECT n,
+            timestamp '2026-01-01' + n * interval '1 hour' AS t FROM generate_series(0, 1439) n) AS hours;
+            """)
+        try database.run(
+            """
+            CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('\(bucket)', at) AS at, count(*)
+            FROM q GROUP BY 1 WITH NO DATA
+            """)
+        try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
+        return database
+    }
+
+    /// The ranges in the server's log grow to whole buckets, and into each other, with a refresh of any other time.
+    func refreshElsewhere() throws {
+        try run("CALL refresh_continuous_aggregate('days', '2026-03-01', '2026-07-01')")
+    }
+}
+
+extension SurveyRequest {
+    /// The rows of `q` before a cutoff.
+    static func hours(before cutoff: String, note: String? = nil) -> SurveyRequest {
+        var request = SurveyRequest(entity: "q", date: .of("at"), cutoff: at(cutoff))
+        request.note = note
+        return request
+    }
+}
