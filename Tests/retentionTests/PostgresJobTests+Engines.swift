@@ -79,9 +79,9 @@ extension PostgresJobTests {
                 #expect(report.rules.map(\.deleted) == [deleted] && report.exitCode == 0, "\(day)")
                 try server.run("CALL refresh_continuous_aggregate('days', '2026-01-25', '2026-01-28')", url: url)
             }
-            // A row that comes late, before the fourth night.
+            // A row that comes late into the bucket in which the third night ended.
             try server.run(
-                "INSERT INTO chunked VALUES (-1, '2026-01-16 00:30Z'); "
+                "INSERT INTO chunked VALUES (-1, '2026-01-15 17:30Z'); "
                     + "CALL refresh_continuous_aggregate('days', '2026-01-25', '2026-01-28')", url: url)
             for dry in [["--dry-run"], []] {
                 let report = try job.report(dry + ["--as-of", "2026-01-27T12:00:00Z"])

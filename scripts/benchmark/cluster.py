@@ -12,6 +12,7 @@ import threading
 import time
 
 from .measuring import end
+from .stores import FORGET
 
 
 def version():
@@ -118,10 +119,11 @@ def delete(shop, cluster, database, cutoff, others=()):
         f"version: 1\nstore: postgresql://retention@/{database}?host={cluster.folder}\nlog: {{ level: error }}\nrules:\n"
         "  - { name: ticks, entity: ticks, date_attribute: at, max_age: 1s, accept: [future_dates] }\n")
     policy.chmod(0o644)
-    # Each run is the first: a ledger would know how much the one before has deleted.
-    for file in shop.folder.glob("retention.ledger.sqlite*"):
-        file.unlink()
-    command = [shop.retention, "run", "-c", policy, "--as-of", cutoff.replace(":00Z", ":01Z"), "--format", "json"]
+    command = [shop.retention, "run", "-c", policy, "--format", "json", "--as-of"]
+    # A nightly job has a ledger; but this one would know how much the run before has deleted.
+    for prelude in [*command, "2024-01-01T00:00:00Z"], ["sqlite3", "-batch", "retention.ledger.sqlite", FORGET]:
+        subprocess.run(prelude, cwd=shop.folder, check=True, capture_output=True)
+    command.append(cutoff.replace(":00Z", ":01Z"))
 
     def run():
         began = time.monotonic()

@@ -6,6 +6,8 @@ struct PostgresCatalog {
     fileprivate var tables: [String: PostgresTable?] = [:]
     /// The real tables of tables by their numbers, while one state of the database is looked at.
     var leaves: [Int: [Leaf]]?
+    /// The chunks of hypertables by their numbers, as long.
+    var chunks: [Int: [Chunk]]?
     /// What the tables were when they were first asked for; see ``PostgresConnection/fingerprints(of:)``.
     private(set) var fingerprints: [String: String] = [:]
     /// The rows of whole partitions, while one state of the database is looked at.

@@ -19,8 +19,7 @@ enum TimescaleSQL {
     }
 
     /// Finds the chunks of a hypertable by their ranges: number, schema, name, first value, end, whether it is a table of
-    /// this server that can be changed, bytes of its rows, whether it is frozen, and whether rows were added to what is
-    /// compressed of it.
+    /// this server that can be changed, bytes of its rows, and whether it is frozen.
     static func chunks(_ table: PostgresTable, type: ColumnType) -> SQLFragment {
         // Local times and days are shown as if they were of UTC.
         func value(_ end: String) -> String {
@@ -33,7 +32,7 @@ enum TimescaleSQL {
         }
         return
             "SELECT c.oid::int8, n.nspname, c.relname, \(value("start")), \(value("end")), c.relkind = 'r' AND k.status & 4 = 0, "
-            + "pg_relation_size(c.oid), k.status & 4 <> 0, k.status & 8 <> 0 FROM timescaledb_information.chunks i "
+            + "pg_relation_size(c.oid), k.status & 4 <> 0 FROM timescaledb_information.chunks i "
             + "JOIN pg_namespace n ON n.nspname = i.chunk_schema "
             + "JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = i.chunk_name "
             + "JOIN _timescaledb_catalog.chunk k ON k.schema_name = i.chunk_schema AND k.table_name = i.chunk_name "

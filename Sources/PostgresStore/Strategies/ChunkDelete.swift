@@ -8,8 +8,6 @@ struct Chunk {
     let bytes: Int
     /// Whether the server changes nothing in it.
     let isFrozen: Bool
-    /// Whether it is compressed, and rows were added since.
-    let isPartial: Bool
 }
 
 extension PostgresConnection {
@@ -20,16 +18,18 @@ extension PostgresConnection {
 
     /// The chunks of a hypertable, oldest first.
     func chunks(of table: PostgresTable, _ type: ColumnType) throws -> [Chunk] {
-        try rows(TimescaleSQL.chunks(table, type: type)).map { row in
+        if let known = catalog.chunks?[table.number] { return known }
+        let chunks = try rows(TimescaleSQL.chunks(table, type: type)).map { row in
             Chunk(
                 leaf: Leaf(
                     number: row[0].flatMap { Int($0) } ?? 0,
                     sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[2] ?? "",
                     isForeign: row[5] != "t"),
                 bounds: row[3].flatMap { lower in row[4].map { PartitionBounds(lower: lower, upper: $0) } },
-                bytes: row[6].flatMap { Int($0) } ?? 0, isFrozen: row[7] == "t",
-                isPartial: row[8] == "t")
+                bytes: row[6].flatMap { Int($0) } ?? 0, isFrozen: row[7] == "t")
         }
+        catalog.chunks?[table.number] = chunks
+        return chunks
     }
 
     /// The places of the chunks that are proved to hold only rows before an instant whose dates are believed. Chunks of one

@@ -9,8 +9,8 @@ extension PostgresDatabase {
     /// Answers a survey request from one state of the database.
     func findings(of request: SurveyRequest) throws -> Findings {
         let findings = try snapshot {
-            (catalog.leaves, catalog.leafCounts) = ([:], [:])
-            defer { catalog.leaves = nil }
+            (catalog.leaves, catalog.chunks, catalog.leafCounts) = ([:], [:], [:])
+            defer { (catalog.leaves, catalog.chunks) = (nil, nil) }
             var survey = Findings()
             let scope = try scope(request.entity)
             if let reason = try unsupported(scope.table, request) {

@@ -2,10 +2,7 @@
 
 from ..measuring import measure as run
 from ..report import Goal, Section, median, number, ratio, table
-from ..stores import SCHEMAS, SHELL, UNTIL, count
-
-# After this the ledger has no rules to compare a policy with.
-FORGET = "UPDATE run SET rules = NULL"
+from ..stores import FORGET, SCHEMAS, SHELL, UNTIL, count
 
 
 def guarded(shop, schema, rows, percent, side):
