@@ -118,26 +118,36 @@ extension [TimeRange] {
         return found
     }
 
-    /// What is in both.
+    /// What is in both, which are merged.
     func common(with others: [TimeRange]) -> [TimeRange] {
         flatMap { range in
-            others.filter { $0.low <= range.high && $0.high >= range.low }.map {
+            others.touching(range).map {
                 TimeRange(low: Swift.max(range.low, $0.low), high: Swift.min(range.high, $0.high))
             }
-        }.merged
+        }
     }
 
-    /// What is not in others. Both are in order and do not touch.
+    /// What is not in others. Both are merged.
     func without(_ others: [TimeRange]) -> [TimeRange] {
         flatMap { range -> [TimeRange] in
             var rest = range
             var found: [TimeRange] = []
-            for other in others where other.low <= rest.high && other.high >= rest.low {
+            for other in others.touching(range) {
                 if other.low > rest.low { found.append(TimeRange(low: rest.low, high: other.low - 1)) }
                 guard other.high < rest.high else { return found }
                 rest.low = other.high + 1
             }
             return found + [rest]
         }
+    }
+
+    /// Those that have values in common with a range.
+    private func touching(_ range: TimeRange) -> ArraySlice<TimeRange> {
+        var (first, end) = (startIndex, endIndex)
+        while first < end {
+            let middle = (first + end) / 2
+            if self[middle].high < range.low { first = middle + 1 } else { end = middle }
+        }
+        return self[first...].prefix { $0.low <= range.high }
     }
 }

@@ -199,24 +199,45 @@ extension PostgresConnection {
         }
     }
 
+    /// Few ranges are looked up in an index; with many, the statement would take minutes, or have more values than a statement can.
     private static func isIn(_ ranges: [TimeRange], _ date: DateSQL) -> SQLFragment {
-        .any(
-            ranges.map { range in
-                .all([
-                    range.low == .min ? .always : "\(date.column) >= " + value(range.low, date),
-                    range.high == .max ? .always : "\(date.column) <= " + value(range.high, date),
-                ])
-            })
+        guard ranges.count > 50 else {
+            return .any(
+                ranges.map { range in
+                    .all([
+                        range.low == .min ? .always : "\(date.column) >= " + value(range.low, date),
+                        range.high == .max ? .always : "\(date.column) <= " + value(range.high, date),
+                    ])
+                })
+        }
+        let span = TimeRange(low: ranges[0].low, high: ranges[ranges.count - 1].high)
+        let kind =
+            date.type == .timestamptz ? "tstz" : date.type == .timestamp ? "ts" : date.type == .date ? "date" : "int8"
+        func list(_ numbers: some Sequence<Int64>) -> SQLFragment {
+            let values = numbers.map { $0 == .min || $0 == .max ? nil : text($0, date) }
+            return .bound(ServerArray.text(values), date.type == .date ? "timestamp[]" : "\(date.orderType)[]")
+        }
+        let type = date.type.isDate ? date.orderType : "int8"
+        return .all([
+            isIn([span], date),
+            "\(date.column)::\(type) <@ (SELECT range_agg(\(kind)range(low::\(type), high::\(type), '[]')) FROM unnest("
+                + list(ranges.map(\.low)) + ", " + list(ranges.map(\.high)) + ") AS r (low, high))",
+        ])
     }
 
     /// A value of the server's notes as one of the column: microseconds since 1970, or the number itself.
     private static func value(_ number: Int64, _ date: DateSQL) -> SQLFragment {
         switch date.type {
-        case .timestamptz: .bound(Instant(microseconds: number).serverText + "+00", "timestamptz")
-        case .timestamp: .bound(Instant(microseconds: number).serverText, "timestamp")
-        case .date: "(" + .bound(Instant(microseconds: number).serverText, "timestamp") + ")::date"
-        default: .bound("\(number)", "int8")
+        case .timestamptz: .bound(text(number, date), "timestamptz")
+        case .timestamp: .bound(text(number, date), "timestamp")
+        case .date: "(" + .bound(text(number, date), "timestamp") + ")::date"
+        default: .bound(text(number, date), "int8")
         }
+    }
+
+    private static func text(_ number: Int64, _ date: DateSQL) -> String {
+        guard date.type.isDate else { return "\(number)" }
+        return Instant(microseconds: number).serverText + (date.type == .timestamptz ? "+00" : "")
     }
 
     /// The least difference between two values.

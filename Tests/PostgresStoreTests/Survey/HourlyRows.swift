@@ -22,6 +22,23 @@ extension TestDatabase {
         return database
     }
 
+    /// A hypertable `q` with 10,000 seconds from 1,700,000,000 on, and an aggregate that has them all.
+    static func numbers() throws -> TestDatabase {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE TABLE q (id int, at bigint NOT NULL);
+            SELECT create_hypertable('q', by_range('at', 5000));
+            CREATE FUNCTION now_of_q() RETURNS bigint LANGUAGE sql STABLE AS 'SELECT 1700009999::bigint';
+            SELECT set_integer_now_func('q', 'now_of_q');
+            INSERT INTO q SELECT n, 1700000000 + n FROM generate_series(0, 9999) n;
+            """)
+        try database.run(
+            "CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket(100, at) AS at, count(*) "
+                + "FROM q GROUP BY 1 WITH NO DATA")
+        try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
+        return database
+    }
+
     /// The ranges in the server's log grow to whole buckets, and into each other, with a refresh of any other time.
     func refreshElsewhere() throws {
         try run("CALL refresh_continuous_aggregate('days', '2026-03-01', '2026-07-01')")
