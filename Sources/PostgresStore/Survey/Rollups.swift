@@ -185,12 +185,20 @@ extension PostgresConnection {
             }
             let number = date.type.isDate ? "(extract(epoch FROM \(date.column)) * 1000000)::int8" : date.column
             let isFinite = date.type.isDate ? SQLFragment("isfinite(\(date.column))") : .always
-            return try rows(
-                "SELECT min(\(number)), max(\(number)) FROM ONLY \(row[2] ?? "") AS \(RowScope.alias)"
-                    + SQLFragment.all([isFinite, Self.isIn(parts, date), isLate]).whereClause
+            let late: SQLFragment =
+                " FROM ONLY \(row[2] ?? "") AS \(RowScope.alias)"
+                + SQLFragment.all([isFinite, Self.isIn(parts, date), isLate]).whereClause
+            let dates = try rows(
+                "SELECT date, date FROM (SELECT DISTINCT \(number) AS date" + late
+                    + " LIMIT \(Self.mostLateDates + 1)) AS late"
             ).compactMap(Self.range)
+            guard dates.count > Self.mostLateDates else { return dates }
+            return try rows("SELECT min(\(number)), max(\(number))" + late).compactMap(Self.range)
         }
     }
+
+    /// If rows of a chunk came late at more dates than these, all between the first and the last of them are taken for late.
+    private static let mostLateDates = 100
 
     /// The first two columns of a row; nil: they are NULL.
     private static func range(_ row: [String?]) -> TimeRange? {

@@ -143,6 +143,25 @@ struct LateRowTests {
         #expect(try database.run("SELECT sum(count) FROM days") == ["1442"])
     }
 
+    /// Rows between late ones are not late, unless there are too many of these.
+    @Test(arguments: [(2, "2 of 26"), (200, "216 of 224")]) func rowsBetweenLateOnesAreNotLate(
+        count: Int, words: String
+    ) throws {
+        let database = try TestDatabase.hours()
+        let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-17T12:00:00Z")).1.note
+        try database.run(
+            "INSERT INTO q (id, at, kind) SELECT -n, timestamptz '2026-01-17 17:30Z' + n * interval '16 hours' / \(count), 1 "
+                + "FROM generate_series(0, \(count - 1)) n")
+        try database.refreshElsewhere()
+        let next = SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note)
+        let obstacle = try database.reader().survey(next).rollupObstacle
+        #expect(obstacle?.hasPrefix(words) == true, "\(obstacle ?? "")")
+        // Deleted by hand, they are no obstacle to rows of other dates.
+        guard count == 2 else { return }
+        try database.run("DELETE FROM q WHERE id <= 0 AND at > '2026-01-17 17:00Z'")
+        #expect(try database.reader().survey(next).rollupObstacle == nil)
+    }
+
     /// One statement cannot have more than 65,535 values.
     @Test(arguments: ["timestamptz", "timestamp", "date", "bigint"]) func manyChangesAreRead(type: String) throws {
         let isNumber = type == "bigint"
