@@ -51,8 +51,8 @@ public class PostgresConnection {
     var slices: [Int: DateSlices] = [:]
     /// The parts of compressed chunks that a delete goes through first, by table number.
     var segments: [Int: [SegmentPart]] = [:]
-    /// The numbers of transactions whose changes of a hypertable the server has noted over remaining rows.
-    private(set) var notedNumbers: [String] = []
+    /// By the number of a hypertable: transactions whose changes of it the server has noted over remaining rows.
+    private(set) var notedNumbers: [Int: [String]] = [:]
     private var batchNumber: String?
     /// How many chunks the next drop takes.
     var chunkPortion = 16
@@ -330,12 +330,12 @@ public class PostgresConnection {
     }
 
     /// Keeps the number of the current batch: what the server records for it is not a change of another session.
-    func noteChanges() {
+    func noteChanges(of table: Int) {
         // What the server shows of a row are the lower 32 bits.
         guard let number = batchNumber.flatMap({ UInt64($0) }).map({ "\($0 & 0xFFFF_FFFF)" }),
-            notedNumbers.last != number
+            notedNumbers[table]?.last != number
         else { return }
-        notedNumbers.append(number)
+        notedNumbers[table, default: []].append(number)
     }
 
     /// How long an exclusive lock is waited for at a time, in milliseconds.

@@ -22,11 +22,12 @@ extension PostgresConnection {
         var removed = RemovedRows(self)
         try removed.add(request.request)
         let predicted = try counts(of: removed, request.relationships, nil)
-        if let part {
-            let scope = RowScope(reach.losing[0])
-            try part.copyOthers(
-                condition(request.fetchRequest.predicate, scope), of: scope, from: scope.source, includingOwn: true)
+        let scope = RowScope(reach.losing[0])
+        let own = try condition(request.fetchRequest.predicate, scope)
+        if let memory = request.rollupMemory, let date = request.fetchRequest.predicate.dateRange?.date {
+            try requireMaterialized(scope, scope.date(date, store: name), own, knowing: memory)
         }
+        if let part { try part.copyOthers(own, of: scope, from: scope.source, includingOwn: true) }
         let key = request.resultType == .objectIDs ? try requireKey(RowScope(reach.losing[0])) : []
         let result = try execute(overridingStatement(removed, reach, key: key))
         let counts = result.rows.first?.prefix(2).map { $0.flatMap { Int($0) } ?? 0 } ?? [0, 0]

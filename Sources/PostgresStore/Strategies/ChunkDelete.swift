@@ -94,7 +94,7 @@ extension PostgresConnection {
             let rowCount = try knownCount(leaves, known) ?? countTogether(leaves, of: table)
             let droppedCount = try count(
                 TimescaleSQL.dropChunks(table, from: first.lower, to: last.upper, type: type, schema: functions))
-            noteChanges()
+            noteChanges(of: table.number)
             guard droppedCount == chunks.count else {
                 throw StoreError(
                     .defect, store: name,

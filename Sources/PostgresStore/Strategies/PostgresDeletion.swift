@@ -60,8 +60,11 @@ final class PostgresDeletion: Deletion {
         }
         defer { work.continuation = result.continuation }
         var done = DeletionPart(result, from: work.continuation)
-        if var rollupMemory {
-            rollupMemory.ownNumbers = writer.notedNumbers
+        if var rollupMemory, !rollupMemory.missing.isEmpty {
+            let table = try writer.run("reading the catalog") {
+                try writer.requireTable(part.fetchRequest.entity).number
+            }
+            rollupMemory.ownNumbers = writer.notedNumbers[table] ?? []
             done.note = rollupMemory.text
         }
         return done

@@ -39,8 +39,9 @@ extension BatchDelete {
         repeat {
             let rows = SQLFragment.all([condition, parts[index].condition])
             guard try fits(rows) else { return nil }
+            let wasRecompressed = try connection.wasRecompressed(scope.table, since: request.rollupMemory)
             try delete(rows)
-            connection.noteChanges()
+            if !wasRecompressed { connection.noteChanges(of: table) }
             index += 1
         } while index < parts.count && parts[index].rowCount <= limit - deletedCount && !request.isRest
         return BatchContinuation(position: [.text("segment"), .integer(Int64(index))])
@@ -58,6 +59,15 @@ extension BatchContinuation {
 extension PostgresConnection {
     /// The largest number of rows that one statement decompresses, if the server allows more.
     private static let mostDecompressed = 100_000
+
+    /// Whether compressed rows of a table were written after an aggregate was compared with it: they may have come late, and a
+    /// delete that moves them would hide it.
+    fileprivate func wasRecompressed(_ table: PostgresTable, since memory: RollupMemory?) throws -> Bool {
+        let parts = try memory == nil ? [] : rows(TimescaleSQL.compressedChunks(table)).compactMap { $0[1] }
+        guard let memory, !parts.isEmpty else { return false }
+        let all = parts.map { "SELECT xmin FROM \($0)" }.joined(separator: " UNION ALL ")
+        return try exists("SELECT 1 FROM (\(all)) AS part WHERE " + memory.isLate("part") + " LIMIT 1")
+    }
 
     /// The parts of all compressed chunks that hold rows before an instant. A part has one segment's rows, or those of the
     /// chunk if they are few.

@@ -7,7 +7,7 @@ import PriceStore
 /// moment, outside the ranges that were missing then, is in the aggregate, whatever was logged since.
 struct RollupMemory: Hashable {
     /// The moment.
-    var snapshot: ServerSnapshot
+    var state: ServerState
     /// The job's own transactions since, as rows show them: the server moves rows of compressed chunks in them.
     var ownNumbers: [String] = []
     /// By the number of the aggregate: the ranges that it did not have.
@@ -17,9 +17,9 @@ struct RollupMemory: Hashable {
     /// one; without the oldest transactions, a rule may be refused although nothing is missing.
     private static let mostKept = 500
 
-    init(_ snapshot: ServerSnapshot) { self.snapshot = snapshot }
+    init(_ state: ServerState) { self.state = state }
 
-    /// One line: the snapshot, own transactions, and for each aggregate `number=low..high,low..high`.
+    /// One line: the state, own transactions, and for each aggregate `number=low..high,low..high`.
     var text: String {
         let ranges = missing.sorted { $0.key < $1.key }.map { number, ranges in
             var kept = ranges
@@ -30,15 +30,15 @@ struct RollupMemory: Hashable {
             return "\(number)=" + kept.map { "\($0.low)..\($0.high)" }.joined(separator: ",")
         }
         return [
-            snapshot.text, ownNumbers.suffix(Self.mostKept).joined(separator: ","), ranges.joined(separator: ";"),
+            state.text, ownNumbers.suffix(Self.mostKept).joined(separator: ","), ranges.joined(separator: ";"),
         ].joined(separator: " ")
     }
 
     /// Nil: the line is damaged.
     init?(_ text: String) {
         let parts = text.split(separator: " ", omittingEmptySubsequences: false)
-        guard parts.count == 3, let snapshot = ServerSnapshot(String(parts[0])) else { return nil }
-        self.snapshot = snapshot
+        guard parts.count == 3, let state = ServerState(String(parts[0])) else { return nil }
+        self.state = state
         ownNumbers = parts[1].split(separator: ",").map { String($0) }
         guard ownNumbers.allSatisfy({ UInt32($0) != nil }) else { return nil }
         for aggregate in parts[2].split(separator: ";") {
@@ -50,42 +50,50 @@ struct RollupMemory: Hashable {
         }
     }
 
-    /// The condition that a row of a table was written after the moment by somebody else.
+    /// The condition that a row of a table was written after the state, or by a transaction that was open then, and not by the job.
     ///
     /// A row shows the lower 32 bits of a transaction's number: one that was written two billion transactions ago is taken for
     /// a new one.
     func isLate(_ alias: String) -> SQLFragment {
         let number = "\(alias).xmin"
-        func list(_ numbers: [String]) -> SQLFragment { .bound(ServerArray.text(numbers), "xid[]") }
-        return "((age(\(number)) <= age(" + .bound(snapshot.shownEnd, "xid") + ") OR \(number) = ANY ("
-            + list(snapshot.shownOpen) + ")) AND \(number) <> ALL (" + list(ownNumbers) + "))"
+        return "(age(\(number)) <= age(" + .bound("\(state.oldest & 0xFFFF_FFFF)", "xid") + ") AND \(number) <> ALL ("
+            + .bound(ServerArray.text(ownNumbers), "xid[]") + "))"
     }
 }
 
-/// Which transactions a session sees, as `pg_current_snapshot()` writes it.
-struct ServerSnapshot: Hashable {
-    let text: String
-    /// No transaction from this number on is seen.
-    private let end: UInt64
-    /// Those before it that were not over.
-    private let open: [UInt64]
+/// How far a server's transactions were at one moment.
+struct ServerState: Hashable {
+    /// The cluster and the database; the cluster is empty if the user may not ask for it.
+    let database: String
+    /// The timeline, which changes when a standby takes over; empty: the server is a standby.
+    let timeline: String
+    /// All transactions before this number were over.
+    ///
+    /// A row shows the number of its savepoint, if there is one, which the server's list of open transactions does not have.
+    /// It is greater than that of the transaction.
+    let oldest: UInt64
+    /// The number of the next transaction.
+    let next: UInt64
+
+    init(database: String, timeline: String, oldest: UInt64, next: UInt64) {
+        (self.database, self.timeline, self.oldest, self.next) = (database, timeline, oldest, next)
+    }
+
+    /// Four parts, with `:` between.
+    var text: String { "\(database):\(timeline):\(oldest):\(next)" }
 
     init?(_ text: String) {
         let parts = text.split(separator: ":", omittingEmptySubsequences: false)
-        guard parts.count == 3, UInt64(parts[0]) != nil, let end = UInt64(parts[1]) else { return nil }
-        let open = parts[2].split(separator: ",").map { UInt64($0) }
-        guard !open.contains(nil) else { return nil }
-        (self.text, self.end, self.open) = (text, end, open.compactMap(\.self))
+        guard parts.count == 4, let oldest = UInt64(parts[2]), let next = UInt64(parts[3]) else { return nil }
+        self.init(database: String(parts[0]), timeline: String(parts[1]), oldest: oldest, next: next)
     }
 
-    var shownEnd: String { Self.shown(end) }
-    var shownOpen: [String] { open.map(Self.shown) }
-
-    /// What a row shows of a transaction's number.
-    private static func shown(_ number: UInt64) -> String { "\(number & 0xFFFF_FFFF)" }
-
-    /// Whether rows can be compared with it: it is not of another server, nor too old.
-    func isComparable(at now: ServerSnapshot) -> Bool { end <= now.end && now.end - end < 1 << 31 }
+    /// Whether the numbers of rows can be compared with it: the server is the same and has not gone back, and it is not too
+    /// long ago.
+    func isComparable(at now: ServerState) -> Bool {
+        database == now.database && (timeline == now.timeline || timeline.isEmpty || now.timeline.isEmpty)
+            && next <= now.next && now.next - oldest < 1 << 31
+    }
 }
 
 /// A range of a hypertable's time, in the server's own numbers: microseconds since 1970, or the numbers of the column. Both ends

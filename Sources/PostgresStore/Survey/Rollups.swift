@@ -11,6 +11,8 @@ struct ContinuousAggregate {
     let level: Int
     /// The length of its buckets, as an interval or a number.
     let width: String
+    /// The time zone of its buckets; nil: none is named.
+    let zone: String?
 }
 
 /// What TimescaleDB makes of a hypertable's rows: continuous aggregates, and policies of the server's own.
@@ -31,7 +33,7 @@ extension PostgresConnection {
                      UNION ALL SELECT a.*, l.level + 1 FROM _timescaledb_catalog.continuous_agg a
                     JOIN levels l ON a.raw_hypertable_id = l.mat_hypertable_id)
                     SELECT l.mat_hypertable_id, \(Self.displayName), format('%I.%I', n.nspname, c.relname), l.level,
-                        b.bucket_width
+                        b.bucket_width, b.bucket_timezone
                     FROM levels l JOIN pg_namespace n ON n.nspname = l.user_view_schema
                     JOIN pg_class c ON c.relnamespace = n.oid AND c.relname = l.user_view_name
                     JOIN _timescaledb_catalog.continuous_aggs_bucket_function b ON b.mat_hypertable_id = l.mat_hypertable_id
@@ -40,7 +42,7 @@ extension PostgresConnection {
         ).map { row in
             ContinuousAggregate(
                 materialized: row[0].flatMap { Int($0) } ?? 0, name: row[1] ?? "", sql: row[2] ?? "",
-                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "")
+                level: row[3].flatMap { Int($0) } ?? 1, width: row[4] ?? "", zone: row[5])
         }
     }
 
@@ -62,7 +64,12 @@ extension PostgresConnection {
     func rollupObstacle(_ rows: SurveyRows, into findings: inout Findings) throws -> String? {
         let (date, expiredCount) = (rows.date, findings.expiredAloneCount)
         let rollups = try rollups(of: rows.scope.table).filter { $0.level == 1 }
-        guard let first = rollups.first else { return nil }
+        var memory = RollupMemory(try serverState())
+        guard let first = rollups.first else {
+            // Somebody may create an aggregate before the rows are deleted.
+            findings.rollupMemory = memory
+            return nil
+        }
         let isByChunks = try isByChunks(rows)
         guard isByChunks, date.reading == .ordered else {
             let reason =
@@ -73,9 +80,8 @@ extension PostgresConnection {
                 "the rule uses \(rows.request.date.name), and it is unknown which of the \(expiredCount) expired rows the "
                 + "continuous aggregate \(first.name) has, because \(reason)"
         }
-        var memory = RollupMemory(try currentSnapshot())
         let former = rows.request.note.flatMap { RollupMemory($0) }.flatMap {
-            $0.snapshot.isComparable(at: memory.snapshot) ? $0 : nil
+            $0.state.isComparable(at: memory.state) ? $0 : nil
         }
         for rollup in rollups {
             memory.missing[rollup.materialized] = try missingRanges(rollup, rows.scope, date, knowing: former)
@@ -95,12 +101,19 @@ extension PostgresConnection {
         return nil
     }
 
-    private func currentSnapshot() throws -> ServerSnapshot {
-        let text = try rows(SQLFragment("SELECT pg_current_snapshot()")).first?[0] ?? ""
-        guard let snapshot = ServerSnapshot(text) else {
-            throw StoreError(.defect, store: name, message: "the server's snapshot cannot be read: \(text)")
-        }
-        return snapshot
+    private func serverState() throws -> ServerState {
+        let mayAsk = try exists(SQLFragment("SELECT 1 WHERE has_function_privilege('pg_control_system()', 'EXECUTE')"))
+        let cluster = mayAsk ? "(SELECT system_identifier FROM pg_control_system())" : "''"
+        let row = try rows(
+            SQLFragment(
+                "SELECT \(cluster) || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()), "
+                    + "CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END, "
+                    + "pg_snapshot_xmin(s), pg_snapshot_xmax(s) FROM pg_current_snapshot() AS s")
+        ).first
+        guard let row, let database = row[0], let oldest = row[2].flatMap({ UInt64($0) }),
+            let next = row[3].flatMap({ UInt64($0) })
+        else { throw StoreError(.defect, store: name, message: "the server does not say which transactions are over") }
+        return ServerState(database: database, timeline: row[1] ?? "", oldest: oldest, next: next)
     }
 
     /// Whether the date of a rule is the column whose ranges the chunks are.
@@ -113,7 +126,11 @@ extension PostgresConnection {
     func requireMaterialized(
         _ scope: RowScope, _ date: DateSQL, _ condition: SQLFragment, knowing memory: RollupMemory
     ) throws {
-        for rollup in try rollups(of: scope.table) where rollup.level == 1 {
+        let rollups = try rollups(of: scope.table).filter { $0.level == 1 }
+        guard !rollups.isEmpty else { return }
+        // The session may be another one by now, on a standby that took over.
+        let memory = try memory.state.isComparable(at: serverState()) ? memory : nil
+        for rollup in rollups {
             let ranges = try missingRanges(rollup, scope, date, knowing: memory)
             guard let missing = try missingRows(ranges, rollup, scope, date, condition) else { continue }
             throw StoreError(
@@ -140,12 +157,17 @@ extension PostgresConnection {
     ) throws -> MissingRows? {
         guard !ranges.isEmpty else { return nil }
         let width = SQLFragment.bound(rollup.width, date.type.isDate ? "interval" : "int8")
-        let row = try rows(
-            "SELECT count(*), (min(\(date.column)) - " + width + " + " + Self.step(date)
-                + ")::text, (max(\(date.column)) + "
-                + width + ")::text FROM \(scope.from)"
-                + SQLFragment.all([condition, Self.isIn(ranges, date)]).whereClause
-        ).first
+        // In a zone the length of a bucket is one of local times.
+        let named = date.type == .timestamptz ? rollup.zone : nil
+        let zone = named.map { SQLFragment(" AT TIME ZONE ") + .bound($0, "text") } ?? SQLFragment("")
+        func end(_ what: String, _ change: SQLFragment) -> SQLFragment {
+            let local = SQLFragment("((\(what)(\(date.column))") + zone
+            return local + change + ")" + zone + ")::text"
+        }
+        let first = end("min", SQLFragment(" - ") + width + " + " + Self.step(date))
+        let last = end("max", SQLFragment(" + ") + width)
+        let rows = SQLFragment.all([condition, Self.isIn(ranges, date)]).whereClause
+        let row = try self.rows("SELECT count(*), " + first + ", " + last + " FROM \(scope.from)" + rows).first
         guard let row, let count = row[0].flatMap({ Int($0) }), count > 0 else { return nil }
         let ends = [row[1], row[2]].map { date.type.isDate ? ($0 ?? "").quotedLiteral : $0 ?? "" }
         return MissingRows(
@@ -159,11 +181,12 @@ extension PostgresConnection {
     private func missingRanges(
         _ rollup: ContinuousAggregate, _ scope: RowScope, _ date: DateSQL, knowing memory: RollupMemory?
     ) throws -> [TimeRange] {
+        let own = notedNumbers[scope.table.number] ?? []
         let changed = try rows(
-            TimescaleSQL.changes(scope.table, materialized: rollup.materialized, besides: notedNumbers)
+            TimescaleSQL.changes(scope.table, materialized: rollup.materialized, besides: own)
         ).compactMap(Self.range).merged
         guard var memory, let known = memory.missing[rollup.materialized] else { return changed }
-        memory.ownNumbers += notedNumbers
+        memory.ownNumbers += own
         let added = changed.without(known)
         return try (changed.common(with: known) + lateRanges(added, scope, date, memory)).merged
     }
@@ -311,10 +334,11 @@ extension PostgresConnection {
         let age =
             try self.rows(
                 "SELECT floor(extract(epoch FROM now() - " + .bound(rows.cutoff.serverText + "+00", "timestamptz")
-                    + ") / 3600)::int8"
+                    + ") / 60)::int8"
             ).first?[0].flatMap { Int($0) } ?? 0
         guard age > 0 else { return nil }
-        return age % 24 == 0 || age > 240 ? "\"\(age / 24) days\"" : "\"\(age) hours\""
+        if age % 1440 == 0 || age > 14_400 { return "\"\(age / 1440) days\"" }
+        return age % 60 == 0 ? "\"\(age / 60) hours\"" : "\"\(age) minutes\""
     }
 
     /// A policy of the server that drops chunks of the table, as a sentence with what deletes more; empty: there is none.

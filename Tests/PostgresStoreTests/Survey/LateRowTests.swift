@@ -10,7 +10,7 @@ import Testing
 struct LateRowTests {
     private func compress(_ table: String, _ database: TestDatabase) throws {
         try database.run(
-            "ALTER \(table == "q" ? "TABLE" : "MATERIALIZED VIEW") \(table) SET (timescaledb.compress"
+            "ALTER \(table == "days" ? "MATERIALIZED VIEW" : "TABLE") \(table) SET (timescaledb.compress"
                 + (table == "q"
                     ? ", timescaledb.compress_orderby = 'at', timescaledb.compress_segmentby = 'kind')" : ")"))
         try database.run("SELECT compress_chunk(c) FROM show_chunks('\(table)') c")
@@ -112,8 +112,14 @@ struct LateRowTests {
         try database.run("DROP MATERIALIZED VIEW more")
         // A damaged note is none; so is that of another server, which is ahead of this one.
         try database.refreshElsewhere()
-        let ahead = "1:99999999999:" + note.drop { $0 != " " }
-        for other in ["", "1:2", "1:x: ", note.replacing("=", with: ":"), ahead] {
+        let state = try #require(RollupMemory(note)?.state)
+        let rest = note.drop { $0 != " " }
+        let others = [
+            ServerState(database: "1/2", timeline: state.timeline, oldest: state.oldest, next: state.next),
+            ServerState(database: state.database, timeline: "0000000F", oldest: state.oldest, next: state.next),
+            ServerState(database: state.database, timeline: state.timeline, oldest: state.oldest, next: 99_999_999_999),
+        ].map { $0.text + rest }
+        for other in ["", "1:2", "1:2:x:4  ", note.replacing("=", with: "-")] + others {
             let survey = try database.reader().survey(SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: other))
             #expect(survey.rollupObstacle?.hasPrefix("12 of 24") == true, "\(other)")
         }
@@ -141,6 +147,117 @@ struct LateRowTests {
         try database.run("CALL refresh_continuous_aggregate('days', '2026-01-20', '2026-01-21')")
         _ = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-21", note: note))
         #expect(try database.run("SELECT sum(count) FROM days") == ["1442"])
+    }
+
+    /// A row of a savepoint shows another number than the transaction, which the server's list of open ones does not have.
+    @Test func aRowOfASavepointIsLate() throws {
+        let database = try TestDatabase.hours()
+        let other = try PostgresWriter(database.address)
+        var note: String?
+        try other.transaction(.normal) {
+            _ = try other.transaction(.normal) {
+                try other.execute("INSERT INTO q (id, at) VALUES (-1, '2026-01-17 17:30Z')")
+            }
+            try database.run("CREATE TABLE unrelated (id int)")
+            note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-17T12:00:00Z")).1.note
+        }
+        let next = SurveyRequest.hours(before: "2026-01-18T12:00:00Z", note: note)
+        #expect(try database.reader().survey(next).rollupObstacle?.hasPrefix("1 of 25") == true)
+    }
+
+    /// Deletes all rows by what was planned before `change`.
+    private func afterThePlan(
+        _ request: SurveyRequest, of database: TestDatabase, _ change: String...
+    ) throws -> (error: StoreError?, note: String?) {
+        let writer = try database.writer()
+        #expect(try writer.survey(request).rollupObstacle == nil)
+        for statement in change { try database.run(statement) }
+        var note: String?
+        let error = storeError {
+            let deletion = try writer.deletion(of: request)
+            while case let part = try deletion.deleteNext(DeletionBounds(rows: 200)), part.hasMore { note = part.note }
+        }
+        return (error, note)
+    }
+
+    @Test(arguments: [BatchDeleteRequest.RelationshipRule.cascade, .nullify])
+    func aRowThatArrivesAfterThePlanStaysWhereRowsReferToIt(rule: BatchDeleteRequest.RelationshipRule) throws {
+        let database = try TestDatabase.hours()
+        try database.run("ALTER TABLE q ADD UNIQUE (id, at)")
+        try database.run(
+            "CREATE TABLE child (id int PRIMARY KEY, q int, at timestamptz, FOREIGN KEY (q, at) REFERENCES q (id, at))")
+        var request = SurveyRequest.hours(before: "2026-01-17T12:00:00Z")
+        request.relationships = rule
+        let (error, _) = try afterThePlan(
+            request, of: database, "INSERT INTO q (id, at) VALUES (-1, '2026-01-15 17:30Z')")
+        #expect(error?.message.contains("changed after the plan") == true)
+        #expect(try database.run("SELECT count(*) FROM q WHERE id = -1") == ["1"])
+    }
+
+    @Test(arguments: ["2026-01-15", "2026-01-17T12:00:00Z"]) func anAggregateThatIsCreatedAfterThePlanIsFilled(
+        cutoff: String
+    ) throws {
+        let database = try TestDatabase.hours()
+        try database.run("DROP MATERIALIZED VIEW days")
+        let (error, _) = try afterThePlan(
+            SurveyRequest.hours(before: cutoff), of: database,
+            "CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket('1 day', at) AS at, count(*) "
+                + "FROM q GROUP BY 1 WITH NO DATA")
+        #expect(error?.message.contains("changed after the plan") == true)
+        #expect(try database.run("SELECT count(*) FROM q") == ["1440"])
+    }
+
+    /// A delete from a compressed chunk would move the row in a transaction of the job.
+    @Test func aRowThatIsCompressedDuringTheRunIsLate() throws {
+        let database = try TestDatabase.hours()
+        try compress("q", database)
+        let (error, note) = try afterThePlan(
+            SurveyRequest.hours(before: "2026-01-17T12:00:00Z"), of: database,
+            "INSERT INTO q (id, at, kind) VALUES (-1, '2026-01-20 05:30Z', 1)",
+            "SELECT compress_chunk(c) FROM show_chunks('q') c")
+        #expect(error == nil && note != nil)
+        let next = SurveyRequest.hours(before: "2026-01-21T12:00:00Z", note: note)
+        #expect(try database.reader().survey(next).rollupObstacle != nil)
+    }
+
+    /// What a trigger writes in a transaction of the job is in no aggregate.
+    @Test func rowsThatATriggerWritesAreLate() throws {
+        let database = try TestDatabase.hours()
+        try database.run("CREATE TABLE old (id int, at timestamptz NOT NULL, kind int)")
+        try database.run("SELECT create_hypertable('old', by_range('at', interval '7 days'))")
+        try database.run("INSERT INTO old SELECT id, at, kind FROM q WHERE at < '2026-01-15Z'")
+        try compress("old", database)
+        try database.run(
+            "CREATE FUNCTION f() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN INSERT INTO q (id, at) VALUES (-1, OLD.at); "
+                + "RETURN NULL; END $$")
+        try database.run("CREATE TRIGGER t AFTER DELETE ON old FOR EACH ROW EXECUTE FUNCTION f()")
+        let writer = try database.writer()
+        let request = SurveyRequest.hours(before: "2026-01-16")
+        #expect(try writer.survey(request).rollupObstacle == nil)
+        var first = request
+        first.entity = "old"
+        _ = try Laws.carryOut(first, batchRows: 1000, on: writer)
+        #expect(try database.run("SELECT count(*) FROM q WHERE id = -1") == ["336"])
+        let error = storeError { _ = try Laws.carryOut(request, batchRows: 1000, on: writer) }
+        #expect(error?.message.contains("changed after the plan") == true)
+    }
+
+    /// The call that the refusal gives covers a day of 25 hours, and the last day of October.
+    @Test(arguments: [("1 day", "2025-10-26 22:30Z"), ("1 month", "2025-10-31 22:30Z")])
+    func theCallCoversABucketOfAZone(bucket: String, late: String) throws {
+        let database = try TestDatabase.hours()
+        try database.run(
+            "CREATE MATERIALIZED VIEW local WITH (timescaledb.continuous) AS SELECT time_bucket('\(bucket)', at, 'Europe/Berlin') "
+                + "AS at, count(*) FROM q GROUP BY 1 WITH NO DATA")
+        for view in ["days", "local"] {
+            try database.run("CALL refresh_continuous_aggregate('\(view)', NULL, '2026-03-01')")
+        }
+        try database.run("INSERT INTO q (id, at) VALUES (-1, '\(late)')")
+        try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
+        let request = SurveyRequest.hours(before: "2026-01-02")
+        let obstacle = try #require(try database.reader().survey(request).rollupObstacle)
+        try database.run(String(obstacle[try #require(obstacle.firstRange(of: "CALL")).lowerBound...]))
+        #expect(try database.reader().survey(request).rollupObstacle == nil)
     }
 
     /// Rows between late ones are not late, unless there are too many of these.
@@ -203,23 +320,29 @@ struct RollupMemoryTests {
         #expect(ranges((.min, .max)).without(ranges((0, 9))) == ranges((.min, -1), (10, .max)))
     }
 
+    private let state = ServerState(
+        database: "7/16384", timeline: "00000001", oldest: 8_589_934_597, next: 8_589_934_600)
+
     @Test func theLineIsReadBack() throws {
-        var memory = RollupMemory(try #require(ServerSnapshot("8589934597:8589934600:8589934597,8589934599")))
+        var memory = RollupMemory(state)
         #expect(RollupMemory(memory.text) == memory)
         memory.ownNumbers = ["8", "9"]
         memory.missing = [3: [], 5: ranges((.min, -5), (10, .max))]
         #expect(RollupMemory(memory.text) == memory)
-        #expect(memory.snapshot.shownEnd == "8" && memory.snapshot.shownOpen == ["5", "7"])
         memory.missing[5] = (0..<1000).map { TimeRange(low: $0 * 10, high: $0 * 10 + 5) }
         let read = try #require(RollupMemory(memory.text)?.missing[5])
         #expect(read.count == 500 && read.last == TimeRange(low: 4990, high: 9995))
     }
 
-    @Test(arguments: [("10:20:", true), ("10:21:", false), ("1:2:", true)])
-    func aSnapshotThatIsAheadIsOfAnotherServer(text: String, isComparable: Bool) throws {
-        let now = try #require(ServerSnapshot("20:20:"))
-        #expect(try #require(ServerSnapshot(text)).isComparable(at: now) == isComparable)
-        let later = try #require(ServerSnapshot("1:\(20 + UInt64(1) << 31):"))
-        #expect(try #require(ServerSnapshot("1:20:")).isComparable(at: later) == false)
+    @Test func aStateIsComparedWithLaterOnesOfItsServer() {
+        func later(_ database: String? = nil, _ timeline: String = "00000001", by numbers: Int64 = 0) -> ServerState {
+            ServerState(
+                database: database ?? state.database, timeline: timeline, oldest: 1,
+                next: UInt64(Int64(state.next) + numbers))
+        }
+        #expect(state.isComparable(at: later()) && state.isComparable(at: later(by: 1 << 30)))
+        #expect(state.isComparable(at: later(nil, "")))
+        #expect(!state.isComparable(at: later(by: -1)) && !state.isComparable(at: later(by: 1 << 31)))
+        #expect(!state.isComparable(at: later(nil, "00000002")) && !state.isComparable(at: later("7/16385")))
     }
 }
