@@ -11,10 +11,9 @@ from .measuring import end, measure
 
 # All points of a store are before this instant, and it is the run's "as of": the figures do not depend on the day.
 UNTIL = "2025-01-01T00:00:00Z"
-
+UNTIL_SECONDS = 1735689600
 # After this the ledger has no rules to compare a policy with.
 FORGET = "UPDATE run SET rules = NULL"
-UNTIL_SECONDS = 1735689600
 # From one point of a symbol to the next, if a schema says nothing else. Even the largest store begins after 2001.
 STEP_SECONDS = 10
 # Core Data's dates begin in 2001.

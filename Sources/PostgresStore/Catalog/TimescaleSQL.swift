@@ -54,14 +54,9 @@ enum TimescaleSQL {
     /// Finds the compressed chunks of a hypertable: number of the chunk, the table of its batches in SQL, the columns by
     /// which rows are divided into segments, and the columns by which they are ordered.
     static func compressedChunks(_ table: PostgresTable) -> SQLFragment {
-        compressedChunks(ofTable: table.sql)
-    }
-
-    /// The same of a table in SQL.
-    static func compressedChunks(ofTable table: String) -> SQLFragment {
         "SELECT s.relid::oid::int8 AS relid, s.compress_relid::regclass::text, s.segmentby, s.orderby "
             + "FROM _timescaledb_catalog.compression_settings s JOIN pg_inherits i ON i.inhrelid = s.relid "
-            + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound(table, "regclass")
+            + "WHERE s.compress_relid IS NOT NULL AND i.inhparent = " + .bound(table.sql, "regclass")
     }
 
     /// Finds the ranges of a hypertable's time that an aggregate was never made of, or that changed since: first and last

@@ -28,7 +28,7 @@ extension PostgresConnection {
             try requireMaterialized(scope, scope.date(date, store: name), own, knowing: memory)
         }
         if let part { try part.copyOthers(own, of: scope, from: scope.source, includingOwn: true) }
-        let key = request.resultType == .objectIDs ? try requireKey(RowScope(reach.losing[0])) : []
+        let key = request.resultType == .objectIDs ? try requireKey(scope) : []
         let result = try execute(overridingStatement(removed, reach, key: key))
         let counts = result.rows.first?.prefix(2).map { $0.flatMap { Int($0) } ?? 0 } ?? [0, 0]
         guard counts[0] == predicted.named else {
@@ -42,7 +42,7 @@ extension PostgresConnection {
             objectIDs: key.isEmpty
                 ? []
                 : result.rows.map {
-                    objectID(RowScope(reach.losing[0]), $0[2...], types: result.types[2...])
+                    objectID(scope, $0[2...], types: result.types[2...])
                 })
     }
 
