@@ -12,6 +12,8 @@ struct PostgresCatalog {
     private(set) var fingerprints: [String: String] = [:]
     /// The rows of whole partitions, while one state of the database is looked at.
     var leafCounts: [Int: Int] = [:]
+    /// The cluster and the database of the session, as ``ServerState/database``; nil: not read yet.
+    var database: String?
     /// The extensions that change what a table is, and the schemas of their functions.
     fileprivate var extensions: [String: String]?
 

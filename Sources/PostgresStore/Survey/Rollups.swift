@@ -102,18 +102,25 @@ extension PostgresConnection {
     }
 
     private func serverState() throws -> ServerState {
-        let mayAsk = try exists(SQLFragment("SELECT 1 WHERE has_function_privilege('pg_control_system()', 'EXECUTE')"))
-        let cluster = mayAsk ? "(SELECT system_identifier FROM pg_control_system())" : "''"
+        let database = try catalog.database ?? databaseIdentity()
+        catalog.database = database
         let row = try rows(
             SQLFragment(
-                "SELECT \(cluster) || '/' || (SELECT oid FROM pg_database WHERE datname = current_database()), "
-                    + "CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END, "
+                "SELECT CASE WHEN NOT pg_is_in_recovery() THEN left(pg_walfile_name(pg_current_wal_lsn()), 8) END, "
                     + "pg_snapshot_xmin(s), pg_snapshot_xmax(s) FROM pg_current_snapshot() AS s")
         ).first
-        guard let row, let database = row[0], let oldest = row[2].flatMap({ UInt64($0) }),
-            let next = row[3].flatMap({ UInt64($0) })
+        guard let row, let oldest = row[1].flatMap({ UInt64($0) }), let next = row[2].flatMap({ UInt64($0) })
         else { throw StoreError(.defect, store: name, message: "the server does not say which transactions are over") }
-        return ServerState(database: database, timeline: row[1] ?? "", oldest: oldest, next: next)
+        return ServerState(database: database, timeline: row[0] ?? "", oldest: oldest, next: next)
+    }
+
+    /// The cluster, if the user may ask for it, and the database.
+    private func databaseIdentity() throws -> String {
+        let mayAsk = try exists(SQLFragment("SELECT 1 WHERE has_function_privilege('pg_control_system()', 'EXECUTE')"))
+        let cluster = mayAsk ? "(SELECT system_identifier FROM pg_control_system())" : "''"
+        return try rows(
+            SQLFragment("SELECT \(cluster) || '/' || oid FROM pg_database WHERE datname = current_database()")
+        ).first?[0] ?? ""
     }
 
     /// Whether the date of a rule is the column whose ranges the chunks are.
