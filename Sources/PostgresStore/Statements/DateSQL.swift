@@ -100,29 +100,36 @@ struct DateSQL {
     }
 
     /// What a row's date is: 0 readable, 1 to 6 one of ``unreadableReasons``, 7 readable and before the instant.
-    func code(before cutoff: Instant) -> SQLFragment {
-        var text = SQLFragment("CASE WHEN \(column) IS NULL THEN 1")
+    func code(before cutoff: Instant) -> SQLFragment { Self.code(codes(before: cutoff)) }
+
+    /// The code of the first condition that holds; 0 if none does.
+    static func code(_ codes: [(condition: SQLFragment, code: Int)]) -> SQLFragment {
+        let cases: [SQLFragment] = codes.map { "WHEN " + $0.condition + SQLFragment(" THEN \($0.code)") }
+        return "CASE " + .joined(cases, by: " ", empty: .never) + SQLFragment(" ELSE 0 END")
+    }
+
+    /// The conditions of ``code(before:)``, of which the first that holds counts.
+    func codes(before cutoff: Instant) -> [(condition: SQLFragment, code: Int)] {
+        var codes: [(condition: SQLFragment, code: Int)] = [(SQLFragment("\(column) IS NULL"), 1)]
         switch reading {
-        case .never: return text + " ELSE 2 END"
+        case .never: codes.append((.always, 2))
         case .parsed:
-            if type != .text { text += " WHEN \(column) = 0 THEN 4" }
-            text += " WHEN span.s IS NULL THEN 3"
-            text += " WHEN span.s < " + .bound("\(date.earliest.microseconds)", "int8") + " THEN 5"
-            if let latest = date.latest {
-                text += " WHEN span.s > " + .bound("\(latest.microseconds)", "int8") + " THEN 6"
-            }
-            text += " WHEN span.e <= " + .bound("\(cutoff.microseconds)", "int8") + " THEN 7"
+            if type != .text { codes.append((SQLFragment("\(column) = 0"), 4)) }
+            codes.append((SQLFragment("span.s IS NULL"), 3))
+            codes.append(("span.s < " + .bound("\(date.earliest.microseconds)", "int8"), 5))
+            if let latest = date.latest { codes.append(("span.s > " + .bound("\(latest.microseconds)", "int8"), 6)) }
+            codes.append(("span.e <= " + .bound("\(cutoff.microseconds)", "int8"), 7))
         case .ordered:
-            if type != .integer { text += " WHEN NOT (" + isFinite + ") THEN 3" }
+            if type != .integer { codes.append(("NOT (" + isFinite + ")", 3)) }
             let untrusted = untrusted
             if !untrusted.isEmpty {
-                text += " WHEN \(column) IN (" + .joined(untrusted, by: ", ", empty: .never) + ") THEN 4"
+                codes.append(("\(column) IN (" + .joined(untrusted, by: ", ", empty: .never) + ")", 4))
             }
-            text += " WHEN NOT (" + bound(.greaterOrEqual, .earliest) + ") THEN 5"
-            if date.latest != nil { text += " WHEN NOT (" + bound(.lessOrEqual, .latest) + ") THEN 6" }
-            text += " WHEN " + bound(.less, .cutoff(cutoff)) + " THEN 7"
+            codes.append(("NOT (" + bound(.greaterOrEqual, .earliest) + ")", 5))
+            if date.latest != nil { codes.append(("NOT (" + bound(.lessOrEqual, .latest) + ")", 6)) }
+            codes.append((bound(.less, .cutoff(cutoff)), 7))
         }
-        return text + " ELSE 0 END"
+        return codes
     }
 
     /// The reasons of ``code(before:)``, from 1 on.

@@ -34,31 +34,12 @@ extension PostgresConnection {
 
     /// The places of the chunks that are proved to hold only rows before an instant whose dates are believed. Chunks of one
     /// range, in a space, go together or not at all.
-    ///
-    /// - Parameter most: so many are enough; nil: all.
-    func expired(_ chunks: [Chunk], _ date: DateSQL, _ before: Instant, most: Int? = nil) throws -> [Int] {
-        var found: [Int] = []
-        var kept: PartitionBounds?
-        let portion = max(64, most ?? 500)
-        for start in stride(from: 0, to: chunks.count, by: portion) {
-            let places = start..<min(start + portion, chunks.count)
-            let proofs = try areTrue(
-                places.map { place in
-                    chunks[place].leaf.isForeign
-                        ? .never : chunks[place].bounds.map { date.isWhollyBefore(before, $0) } ?? .never
-                })
-            for (place, isExpired) in zip(places, proofs) {
-                let bounds = chunks[place].bounds
-                if isExpired, bounds != kept {
-                    if let most, found.count >= most, chunks[found[found.count - 1]].bounds != bounds { return found }
-                    found.append(place)
-                } else {
-                    kept = bounds
-                    found.removeAll { chunks[$0].bounds == bounds }
-                }
-            }
+    func expired(_ chunks: [Chunk], _ date: DateSQL, _ before: Instant) throws -> [Int] {
+        let areExpired = try areTrue(date.isWhollyBefore(before), of: chunks.map(\.bounds), date)
+        let kept = Set(chunks.filter(\.leaf.isForeign).compactMap(\.bounds))
+        return chunks.indices.filter { place in
+            areExpired[place] && chunks[place].bounds.map(kept.contains) == false
         }
-        return found
     }
 
     /// Drops the oldest chunks of a hypertable that are wholly expired, as a batch of their own; nil: there are none, or
@@ -77,9 +58,10 @@ extension PostgresConnection {
         else { return nil }
         let known = known
         let began = ContinuousClock.now
-        let dropped = try batch("dropping chunks of \(table.name)", isExclusive: true) { () -> (leaves: [Leaf], Int)? in
+        let dropped = try batch("dropping chunks of \(table.name)", isExclusive: true) {
+            () -> (leaves: [Leaf], rowCount: Int, areAll: Bool)? in
             try execute("LOCK TABLE ONLY \(table.sql) IN SHARE UPDATE EXCLUSIVE MODE")
-            let chunks = try nextChunks(table, date, before)
+            let (chunks, areAll) = try nextChunks(table, date, before)
             guard let first = chunks.first?.bounds, let last = chunks.last?.bounds else { return nil }
             let leaves = chunks.map(\.leaf)
             try execute("LOCK TABLE \(leaves.map(\.sql).joined(separator: ", ")) IN ACCESS EXCLUSIVE MODE")
@@ -102,9 +84,9 @@ extension PostgresConnection {
                         "TimescaleDB would drop \(droppedCount) chunks of \(table.name), but \(chunks.count) were counted: "
                         + "nothing is dropped")
             }
-            return (leaves, rowCount)
+            return (leaves, rowCount, areAll)
         }
-        guard let (leaves, rowCount) = dropped, let first = leaves.first else {
+        guard let (leaves, rowCount, areAll) = dropped, let first = leaves.first else {
             // A transaction that changed nothing: what was known still is.
             if let known {
                 self.known?.ofPartitions = known.ofPartitions
@@ -117,24 +99,31 @@ extension PostgresConnection {
         let elapsed = ContinuousClock.now - began
         if elapsed < .milliseconds(250), leaves.count >= chunkPortion { chunkPortion = min(2 * chunkPortion, 512) }
         if elapsed > .milliseconds(500) { chunkPortion = max(4, chunkPortion / 2) }
-        return BatchDeleteResult(deletedCount: rowCount, continuation: .behindPartition(first.number))
+        return BatchDeleteResult(
+            deletedCount: rowCount, continuation: areAll ? .behindPartitions : .behindPartition(first.number))
     }
 
     /// The bytes of chunks that a batch takes: a session that reads a range with these chunks waits while they are counted.
     private static let mostChunkBytes = 256 << 20
 
-    /// The oldest expired chunks, as many as one batch takes. No other chunk is between them.
-    private func nextChunks(_ table: PostgresTable, _ date: DateSQL, _ before: Instant) throws -> [Chunk] {
+    /// The oldest expired chunks, as many as one batch takes, and whether these are all. No other chunk is between them.
+    private func nextChunks(
+        _ table: PostgresTable, _ date: DateSQL, _ before: Instant
+    ) throws -> (chunks: [Chunk], areAll: Bool) {
         let chunks = try chunks(of: table, date.type)
-        let places = try expired(chunks, date, before, most: chunkPortion)
+        let places = try expired(chunks, date, before)
         var found: [Chunk] = []
         var bytes = 0
         for (index, place) in places.enumerated() {
-            if index > 0, places[index - 1] != place - 1 { break }
-            bytes += chunks[place].bytes
-            if bytes > Self.mostChunkBytes, let last = found.last, last.bounds != chunks[place].bounds { break }
-            found.append(chunks[place])
+            let chunk = chunks[place]
+            bytes += chunk.bytes
+            if index > 0 {
+                guard places[index - 1] == place - 1 else { break }
+                let isEnough = found.count >= chunkPortion || bytes > Self.mostChunkBytes
+                guard !isEnough || chunks[place - 1].bounds == chunk.bounds else { break }
+            }
+            found.append(chunk)
         }
-        return found
+        return (found, found.count == places.count)
     }
 }

@@ -58,22 +58,21 @@ struct PartitionBounds: Hashable {
 }
 
 extension PostgresConnection {
-    /// Which of some conditions are true that name no row.
-    func areTrue(_ conditions: [SQLFragment]) throws -> [Bool] {
-        // A statement has a bounded number of columns and of values.
-        try stride(from: 0, to: conditions.count, by: 500).flatMap { start in
-            let portion = Array(conditions[start..<min(start + 500, conditions.count)])
-            return try (rows("SELECT " + .joined(portion, by: ", ", empty: .never)).first ?? []).map { $0 == "t" }
-        }
+    /// For which of some bounds a condition on `bounds.low` and `bounds.high` holds; it does not for those that are not known.
+    func areTrue(_ condition: SQLFragment, of bounds: [PartitionBounds?], _ date: DateSQL) throws -> [Bool] {
+        guard !bounds.isEmpty else { return [] }
+        func list(_ values: [String?]) -> SQLFragment { .bound(ServerArray.text(values), "\(date.orderType)[]") }
+        let places =
+            "unnest(" + list(bounds.map { $0?.lower }) + ", " + list(bounds.map { $0?.upper })
+            + ") WITH ORDINALITY AS bounds (low, high, place)"
+        return try rows("SELECT " + condition + " FROM " + places + " ORDER BY place").map { $0[0] == "t" }
     }
 }
 
 extension DateSQL {
-    /// The condition that all values from one bound to another are readable and before an instant.
-    func isWhollyBefore(_ instant: Instant, _ bounds: PartitionBounds) -> SQLFragment {
+    /// The condition that all values from `bounds.low` to `bounds.high` are readable and before an instant.
+    func isWhollyBefore(_ instant: Instant) -> SQLFragment {
         guard reading == .ordered else { return .never }
-        let lower = SQLFragment.bound(bounds.lower, orderType)
-        let upper = SQLFragment.bound(bounds.upper, orderType)
         // The bounds take the column's place; a value that is not a whole microsecond, day or number cannot lie between the
         // last value and the end.
         func with(_ value: String, _ comparison: Comparison, _ bound: Bound) -> SQLFragment {
@@ -87,13 +86,11 @@ extension DateSQL {
         conditions[1] = "(" + conditions[1] + ") OR (" + endsAt(instant) + ")"
         if date.latest != nil { conditions.append(with("bounds.high", .lessOrEqual, .latest)) }
         conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
-        return "(SELECT " + .all(conditions) + " FROM (SELECT " + lower + " AS low, " + upper + " AS high) AS bounds)"
+        return .all(conditions)
     }
 
-    /// The condition that all values from one bound to another are readable and none is before an instant.
-    func isWhollyReadableAfter(_ instant: Instant, _ bounds: PartitionBounds) -> SQLFragment {
-        let lower = SQLFragment.bound(bounds.lower, orderType)
-        let upper = SQLFragment.bound(bounds.upper, orderType)
+    /// The condition that all values from `bounds.low` to `bounds.high` are readable and none is before an instant.
+    func isWhollyReadableAfter(_ instant: Instant) -> SQLFragment {
         // Around a change of clocks the order of local times is not that of their instants.
         guard reading == .ordered, type != .timestamp || LocalRange(before: instant, zone: date.zone).hole == nil else {
             return .never
@@ -108,7 +105,7 @@ extension DateSQL {
         if type == .real || type == .numeric { conditions.append(SQLFragment("bounds.high < 'Infinity'")) }
         if date.latest != nil { conditions.append(with("bounds.high", .lessOrEqual, .latest)) }
         conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
-        return "(SELECT " + .all(conditions) + " FROM (SELECT " + lower + " AS low, " + upper + " AS high) AS bounds)"
+        return .all(conditions)
     }
 
     /// Whether the end of the bounds is the very cutoff.

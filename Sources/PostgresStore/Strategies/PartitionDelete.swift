@@ -46,7 +46,7 @@ extension PostgresConnection {
             }
             return (leaf, bounds)
         }
-        let proofs = try areTrue(candidates.map { date.isWhollyBefore(before, $0.bounds) })
+        let proofs = try areTrue(date.isWhollyBefore(before), of: candidates.map(\.bounds), date)
         let expired = zip(candidates, proofs).filter(\.1).map(\.0)
         guard !expired.isEmpty else { return [] }
         let order = try rows(
@@ -226,8 +226,8 @@ extension BatchContinuation {
         BatchContinuation(position: [.text("partition"), .integer(Int64(number))])
     }
 
-    /// What the batch leads on from that dropped the last ones.
-    fileprivate static let behindPartitions = BatchContinuation(position: [.text("partitions")])
+    /// Where it continues after the batch that dropped the last ones.
+    static let behindPartitions = BatchContinuation(position: [.text("partitions")])
 
     /// Whether the batch before dropped partitions, and there are more.
     fileprivate var isBehindPartition: Bool { position.first == .text("partition") }

@@ -42,15 +42,12 @@ extension PostgresConnection {
 
     /// What the bounds of partitions prove about all of their rows, as ``DateSQL/code(before:)`` says it, by number.
     private func provedCodes(_ leaves: [Leaf], _ rows: SurveyRows) throws -> [Int: Int] {
-        let bounded = leaves.compactMap { leaf in PartitionBounds(leaf.bounds).map { (leaf.number, $0) } }
-        let proofs = try areTrue(
-            bounded.flatMap {
-                [rows.date.isWhollyBefore(rows.cutoff, $0.1), rows.date.isWhollyReadableAfter(rows.cutoff, $0.1)]
-            })
+        let bounds = leaves.map { PartitionBounds($0.bounds) }
+        let areExpired = try areTrue(rows.date.isWhollyBefore(rows.cutoff), of: bounds, rows.date)
+        let areKept = try areTrue(rows.date.isWhollyReadableAfter(rows.cutoff), of: bounds, rows.date)
         var codes: [Int: Int] = [:]
-        for (index, entry) in bounded.enumerated() {
-            if proofs[2 * index] { codes[entry.0] = 7 }
-            if proofs[2 * index + 1] { codes[entry.0] = 0 }
+        for (index, leaf) in leaves.enumerated() where areExpired[index] || areKept[index] {
+            codes[leaf.number] = areKept[index] ? 0 : 7
         }
         return codes
     }

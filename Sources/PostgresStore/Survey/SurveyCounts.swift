@@ -85,22 +85,26 @@ extension PostgresConnection {
     /// - Parameters:
     ///   - part: which of them are to be counted.
     ///   - rowCount: the others.
+    ///   - ends: tables that have the first and the last of the others; empty: not known.
     private func expiredGroup(
-        _ rows: SurveyRows, counting part: SQLFragment = .always, besides rowCount: Int = 0
+        _ rows: SurveyRows, counting part: SQLFragment = .always, besides rowCount: Int = 0, in ends: [Leaf] = []
     ) throws -> SurveyGroup {
         let date = rows.date
         let expired = date.readable(before: rows.cutoff)
-        func ask(_ what: String, _ condition: SQLFragment, as name: String) -> SQLFragment {
-            "(SELECT \(what) FROM \(rows.scope.from)" + condition.whereClause + ") AS \(name)"
+        func ask(_ what: String, _ condition: SQLFragment) -> SQLFragment {
+            "SELECT \(what) FROM \(rows.scope.from)" + condition.whereClause
         }
-        let values = SQLFragment.joined(
-            [
-                ask("count(*) + \(rowCount)", .all([expired, part]), as: "rows"),
-                ask("min(\(date.column))", expired, as: "least"), ask("max(\(date.column))", expired, as: "most"),
-            ], by: ", ", empty: .never)
+        func edge(_ function: String) -> SQLFragment {
+            let edge = "\(function)(\(date.column))"
+            guard !ends.isEmpty else { return ask(edge, expired) }
+            let others = ends.map { " UNION ALL SELECT \(edge) FROM \($0.sql) AS \(RowScope.alias)" }.joined()
+            return "SELECT \(function)(edge) FROM (" + ask("\(edge) AS edge", .all([expired, part]))
+                + "\(others)) AS edges"
+        }
         let result = try execute(
-            "SELECT rows, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT " + values
-                + ") AS expired")
+            "SELECT rows, least, most, \(date.instantSQL("least")), \(date.instantSQL("most")) FROM (SELECT ("
+                + ask("count(*) + \(rowCount)", .all([expired, part])) + ") AS rows, (" + edge("min") + ") AS least, ("
+                + edge("max") + ") AS most) AS expired")
         return wholeGroup(result, code: 7, date)
     }
 
@@ -123,18 +127,27 @@ extension PostgresConnection {
             }
         }
         let whole = dropped.reduce(0) { $0 + (catalog.leafCounts[$1.leaf.number] ?? 0) }
-        return try expiredGroup(rows, counting: outside(places, of: chunks, rows.date), besides: whole)
+        // The first and the last date need not be looked for in all of the chunks.
+        let filled = dropped.filter { catalog.leafCounts[$0.leaf.number] != 0 }
+        let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)
+        return try expiredGroup(
+            rows, counting: outside(places, of: chunks, rows.date), besides: whole,
+            in: endOfOldest(places, of: chunks) == nil ? [] : ends)
+    }
+
+    /// The end of some chunks if they are the oldest of all; nil: others may be before them.
+    private func endOfOldest(_ places: [Int], of chunks: [Chunk]) -> String? {
+        guard places.first == 0, places.last == places.count - 1, chunks.allSatisfy({ $0.bounds != nil }) else {
+            return nil
+        }
+        return chunks[places.count - 1].bounds?.upper
     }
 
     /// The rows that are in none of some chunks. Where these are one after another, an index finds them; where they are the
     /// oldest of all, so do the bounds of the others.
     func outside(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) -> SQLFragment {
         guard let first = places.first, let last = places.last else { return .always }
-        if first == 0, last + 1 == places.count, chunks.allSatisfy({ $0.bounds != nil }),
-            let end = chunks[last].bounds?.upper
-        {
-            return "\(date.column) >= " + .bound(end, date.orderType)
-        }
+        if let end = endOfOldest(places, of: chunks) { return "\(date.column) >= " + .bound(end, date.orderType) }
         let isOther =
             "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.tables(places.map { chunks[$0].leaf.number }) + ")"
         guard last - first + 1 == places.count, let lower = chunks[first].bounds?.lower,
@@ -158,22 +171,36 @@ extension PostgresConnection {
             oldest: date.instant(row[3], type: result.types[3]), newest: date.instant(row[4], type: result.types[4]))
     }
 
+    /// The rows by what their dates are and which conditions they meet.
+    ///
+    /// The server groups by conditions and not by their code: it takes every value of an expression over a column for a group of
+    /// its own, and would not let several processes read the table.
     func readGroups(
         _ rows: SurveyRows, notKept: SQLFragment, others: SQLFragment, among: SQLFragment
     ) throws -> [SurveyGroup] {
-        func flag(_ condition: SQLFragment) -> SQLFragment {
-            condition == .always ? .always : "(" + condition + ") IS TRUE"
-        }
         let candidate =
             rows.date.reading == .parsed
             ? SQLFragment("span.s")
             : rows.date.reading == .never ? SQLFragment("NULL::int8") : rows.date.newestCandidate
         let order = rows.date.reading == .never ? "NULL::int8" : rows.order
+        let codes = rows.date.codes(before: rows.cutoff)
+        let flags = [rows.filter, notKept, others]
+        var conditions: [SQLFragment] = []
+        func name(_ condition: SQLFragment) -> String {
+            guard condition != .always else { return "TRUE" }
+            conditions.append("(" + condition + ") IS TRUE AS c\(conditions.count)")
+            return "c\(conditions.count - 1)"
+        }
+        let code = DateSQL.code(codes.map { (SQLFragment(name($0.condition)), $0.code) })
+        let names = zip(flags, ["matches", "free", "own"]).map { "\(name($0)) AS \($1)" }.joined(separator: ", ")
+        let kinds =
+            "SELECT " + .joined(conditions, by: ", ", empty: .never)
+            + ", count(*) AS rows, min(\(order)) AS least, max(\(order)) AS most, max(" + candidate
+            + ") AS newest FROM " + rows.from + among.whereClause
+            + " GROUP BY \(conditions.indices.map { "\($0 + 1)" }.joined(separator: ", "))"
         let query =
-            "SELECT " + rows.date.code(before: rows.cutoff) + " AS code, " + flag(rows.filter) + " AS matches, "
-            + flag(notKept) + " AS free, " + flag(others) + " AS own, count(*) AS rows, min(\(order)) AS least, "
-            + "max(\(order)) AS most, max(" + candidate + ") AS newest FROM " + rows.from + among.whereClause
-            + " GROUP BY 1, 2, 3, 4"
+            "SELECT " + code + " AS code, \(names), sum(rows)::int8 AS rows, min(least) AS least, max(most) AS most, "
+            + "max(newest) AS newest FROM (" + kinds + ") AS kinds GROUP BY 1, 2, 3, 4"
         let value = rows.date.instantSQL
         let result = try execute(
             "SELECT code, matches, free, own, rows, least, most, newest, CASE WHEN code IN (0, 5, 6, 7) THEN \(value("least")) END, "
