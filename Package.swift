@@ -118,7 +118,9 @@ let package = Package(
             ],
             path: "Tests/TestSupport", swiftSettings: settings),
         // A throw-away server for the tests that need one.
-        .target(name: "PostgresCluster", path: "Tests/PostgresCluster", swiftSettings: settings),
+        .target(
+            name: "PostgresCluster", dependencies: ["PostgresStore"], path: "Tests/PostgresCluster",
+            swiftSettings: settings),
         .testTarget(name: "PriceStoreTests", dependencies: ["PriceStore", "TestSupport"], swiftSettings: settings),
         .testTarget(
             name: "PriceObjectsTests",

@@ -1,3 +1,4 @@
+import PostgresCluster
 import PriceObjects
 import PriceStore
 import Testing

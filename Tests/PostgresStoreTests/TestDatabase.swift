@@ -1,5 +1,4 @@
 import Foundation
-import Foundation
 import PostgresCluster
 import PriceStore
 import StoreConformance
@@ -54,28 +53,6 @@ struct TestDatabase {
     /// A session that no reader or writer has.
     func connection() throws -> PostgresConnection {
         try PostgresConnection(address, PostgresConnection.Options(isReadOnly: false))
-    }
-
-    /// The tests need a server: they are skipped, and the test run says so, where none is installed.
-    static var isPossible: Bool { ServerLink.isAvailable && PostgresCluster.shared != nil }
-}
-
-extension Trait where Self == ConditionTrait {
-    /// Skips a test where PostgreSQL is not installed, or the engine was not built in.
-    static var needsPostgres: Self {
-        .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-            TestDatabase.isPossible
-        }
-    }
-
-    /// Skips a test where TimescaleDB is not installed for PostgreSQL.
-    static var needsTimescale: Self {
-        .enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled }
-    }
-
-    /// Skips a test where Citus is not installed for PostgreSQL.
-    static var needsCitus: Self {
-        .enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled }
     }
 }
 

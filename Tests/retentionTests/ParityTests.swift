@@ -8,10 +8,7 @@ import TestSupport
 import Testing
 
 /// One rule set over the same random rows on both engines: the same figures, and the same rows left.
-@Suite(
-    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
-    })
+@Suite(.needsPostgres)
 struct ParityTests {
     private static let cutoff = Instant(unixSeconds: 1_790_000_000)
 

@@ -1,12 +1,8 @@
 import PostgresCluster
-import PostgresStore
 import Testing
 
 /// Held rows stay and archives are whole, whatever a PostgreSQL database does beside the delete: triggers, rules, keys.
-@Suite(
-    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
-    })
+@Suite(.needsPostgres)
 struct PostgresGuardedRowTests {
     /// Five old rows, and five rows of another table that nothing refers to.
     private static let tables = """

@@ -1,6 +1,5 @@
 import Foundation
 import PostgresCluster
-import PostgresStore
 import Testing
 
 extension PostgresJobTests {
@@ -36,7 +35,7 @@ extension PostgresJobTests {
         private static let left = "SELECT count(*), min(id) FROM "
 
         @Test(
-            .enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled },
+            .needsTimescale,
             arguments: [false, true])
         func hypertablesLoseTheRowsThatATableLoses(hasDigest: Bool) throws {
             let url = try PostgresCluster.makeTimescaleDatabase(
@@ -56,7 +55,7 @@ extension PostgresJobTests {
         }
 
         /// What each run deletes is noted as a change of its last bucket: by the ledger the next run knows.
-        @Test(.enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled })
+        @Test(.needsTimescale)
         func aNightFollowsAnotherBesideAnAggregate() throws {
             let server = try PostgresCluster.timescale.get()
             let url = try PostgresCluster.makeTimescaleDatabase(
@@ -91,7 +90,7 @@ extension PostgresJobTests {
                 try server.run("SELECT sum(count), (SELECT count(*) FROM chunked) FROM days", url: url) == "720|373")
         }
 
-        @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
+        @Test(.needsCitus)
         func distributedTablesLoseTheRowsThatATableLoses() throws {
             let cluster = try CitusCluster.shared.get()
             let url = try cluster.makeDatabase(

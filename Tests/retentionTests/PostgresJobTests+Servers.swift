@@ -1,7 +1,6 @@
 import Foundation
 @preconcurrency import Glibc
 import PostgresCluster
-import PostgresStore
 import Testing
 
 extension PostgresJobTests {

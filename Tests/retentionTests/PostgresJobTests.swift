@@ -4,10 +4,7 @@ import PostgresStore
 import Testing
 
 /// The program on a PostgreSQL database.
-@Suite(
-    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
-    })
+@Suite(.needsPostgres)
 struct PostgresJobTests {
     private let cluster: PostgresCluster
     private let url: String

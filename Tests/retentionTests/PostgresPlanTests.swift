@@ -1,9 +1,9 @@
 import Foundation
 import PostgresCluster
-import PostgresStore
 import Testing
 
 /// Plans on servers.
+@Suite(.needsPostgres)
 struct PostgresPlanTests {
     private static let rows = """
         CREATE TABLE tick (id int, at timestamptz, PRIMARY KEY (id, at)) %@;
@@ -88,7 +88,7 @@ struct PostgresPlanTests {
         #expect(end.status == 65 && end.errors.contains("its rows cannot be found again by their keys"), "\(end)")
     }
 
-    @Test(.enabled("TimescaleDB is not installed") { PostgresCluster.Engine.timescaledb.isInstalled })
+    @Test(.needsTimescale)
     func compressedChunksLoseTheRowsOfThePlan() throws {
         let url = try PostgresCluster.makeTimescaleDatabase(
             String(
@@ -97,7 +97,7 @@ struct PostgresPlanTests {
         #expect(try run(job(url)).residue == 0)
     }
 
-    @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
+    @Test(.needsCitus)
     func distributedTablesLoseTheRowsOfThePlan() throws {
         let url = try CitusCluster.shared.get().makeDatabase(
             String(format: Self.rows, "", "SELECT create_distributed_table('tick', 'id');", ""))

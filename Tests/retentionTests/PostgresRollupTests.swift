@@ -1,14 +1,10 @@
 import Foundation
 import PostgresCluster
-import PostgresStore
 import TestSupport
 import Testing
 
 /// `rollup` in the running program on a server: the dry run, the run and its reports, and the same candles as of a file.
-@Suite(
-    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
-    })
+@Suite(.needsPostgres)
 struct PostgresRollupTests {
     private static let columns = """
         symbol, time, open, high, low, close, volume, count, open_time, close_time, price_volume
@@ -266,7 +262,7 @@ struct PostgresRollupTests {
             try server.lines("SELECT symbol, time, low, high, volume, count FROM candle_1m ORDER BY 1, 2") == judged)
     }
 
-    @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
+    @Test(.needsCitus)
     func tablesOnSeveralServersAreRefused() throws {
         let cluster = try CitusCluster.shared.get()
         let table = Feed(1).table(key: ", PRIMARY KEY (id)")

@@ -1,14 +1,10 @@
 import Foundation
 @preconcurrency import Glibc
 import PostgresCluster
-import PostgresStore
 import Testing
 
 /// `archive` and `retention undo` on a PostgreSQL database, as a user meets them.
-@Suite(
-    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
-    })
+@Suite(.needsPostgres)
 struct PostgresUndoTests {
     private let cluster: PostgresCluster
     private let url: String

@@ -1,7 +1,6 @@
 import Foundation
 @preconcurrency import Glibc
 import PostgresCluster
-import PostgresStore
 import Testing
 
 extension TableLayout {
@@ -51,11 +50,7 @@ extension TableLayout {
 }
 
 /// The program on each kind of table that servers have, killed or cut off at its work.
-@Suite(
-    .serialized,
-    .enabled("PostgreSQL is not installed, or the package was built without the trait Postgres") {
-        PostgresDatabase.isAvailable && PostgresCluster.shared != nil
-    })
+@Suite(.serialized, .needsPostgres)
 struct TableLayoutJobTests {
     private func job(_ url: String) throws -> LaunchedJob {
         try LaunchedJob(
@@ -112,7 +107,7 @@ struct TableLayoutJobTests {
                 == "\(100_000 - Self.expired)|\(Self.expired)")
     }
 
-    @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
+    @Test(.needsCitus)
     func aWorkerThatIsLostIsWaitedFor() throws {
         let cluster = try CitusCluster()
         let url = try cluster.makeDatabase(TableLayout.distributed.statements)
@@ -128,7 +123,7 @@ struct TableLayoutJobTests {
     }
 
     /// What a coordinator's lost session has prepared keeps rows locked on a worker, as long as nobody ends it.
-    @Test(.enabled("Citus is not installed") { PostgresCluster.Engine.citus.isInstalled })
+    @Test(.needsCitus)
     func rowsThatALostSessionHasPreparedAreReleased() throws {
         let cluster = try CitusCluster()
         let url = try cluster.makeDatabase(

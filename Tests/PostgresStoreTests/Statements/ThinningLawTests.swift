@@ -1,3 +1,4 @@
+import PostgresCluster
 import PriceStore
 import StoreConformance
 import Testing

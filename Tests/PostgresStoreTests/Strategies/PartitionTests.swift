@@ -1,4 +1,5 @@
 import Foundation
+import PostgresCluster
 import PriceStore
 import StoreConformance
 import Testing
