@@ -55,7 +55,7 @@ public class PostgresConnection {
     private(set) var notedNumbers: [Int: [String]] = [:]
     private var batchNumber: String?
     /// How many chunks the next drop takes.
-    var chunkPortion = 16
+    var chunkPortion = 64
     /// Who keeps partitions or chunks from being dropped, so that their rows are deleted instead; nil: nobody.
     var dropTrouble: String?
     /// What the surveys have counted; nil: nothing that would still hold.

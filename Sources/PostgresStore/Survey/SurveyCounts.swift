@@ -257,10 +257,13 @@ extension PostgresConnection {
     /// What the groups of a partial count do not hold: the rows that are neither expired nor unreadable.
     private func completePartial(_ survey: inout Findings, _ rows: SurveyRows) throws {
         let readable = rows.date.readable()
-        survey.newestOfEntity = try edge(rows, readable)
         // Rows before the cutoff are in the groups.
+        let rest = rows.date.readable(from: rows.cutoff)
+        survey.newestOfEntity = try edge(rows, rest) ?? survey.newestOfEntity
         survey.oldest = try survey.oldest ?? edge(rows, .all([readable, rows.filter]), ascending: true)
-        survey.newest = rows.filter == .always ? survey.newestOfEntity : try edge(rows, .all([readable, rows.filter]))
+        survey.newest =
+            rows.filter == .always
+            ? survey.newestOfEntity : try edge(rows, .all([rest, rows.filter])) ?? survey.newest
         if rows.date.type.isDate {
             let isReadable = rows.filter == .always && survey.unreadable.allSatisfy { $0.reason == .null }
             let newest = isReadable ? survey.newestOfEntity : try edge(rows, rows.date.isFinite)

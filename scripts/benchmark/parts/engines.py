@@ -69,9 +69,9 @@ class Shape:
 
 HYPERTABLES = [
     Shape("hypertable, cutoff at a chunk's end", HYPERTABLE.format("28 days") + INDEX, "2026-04-09T00:00:00Z",
-          COUNT + DROP, "count + `drop_chunks`", 1.5),
+          COUNT + DROP, "count + `drop_chunks`", 1.5, share=10 / 3),
     Shape("hypertable, cutoff inside a chunk", HYPERTABLE.format("91 days") + INDEX, "2026-06-07T00:00:00Z",
-          DROP + DELETE, "`drop_chunks` + `DELETE`", 1.5),
+          DROP + DELETE, "`drop_chunks` + `DELETE`", 1.5, share=10 / 3),
     Shape("2,160 chunks of an hour", HYPERTABLE.format("1 hour") + INDEX, "2026-01-21T00:00:00Z",
           COUNT + DROP, "count + `drop_chunks`", 1.5, share=0.01, days=91),
     Shape("hypertable, no index on the date", HYPERTABLE.format("28 days"), "2026-04-20T00:00:00Z",
