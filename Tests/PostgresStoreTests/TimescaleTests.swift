@@ -1,3 +1,4 @@
+import Foundation
 import PostgresCluster
 import PriceStore
 import StoreConformance
@@ -155,6 +156,65 @@ struct TimescaleTests {
         let survey = try database.writer().findings(request)
         #expect(survey.unsupported?.hasPrefix("168 expired rows are in frozen chunks") == true)
         #expect(survey.expiredCount == 504)
+    }
+
+    /// The server refuses every delete whose plan has a frozen chunk.
+    @Test func aFrozenChunkThatADeleteReachesIsRefused() throws {
+        let database = try TestDatabase.timescale(
+            Self.hypertable("DELETE FROM q WHERE at BETWEEN '2026-01-15Z' AND '2026-01-16 12:00Z';"))
+        var request = Self.request
+        request.cutoff = at("2026-01-16 12:00")
+        let chunks = try database.run("SELECT c::text FROM show_chunks('q') c ORDER BY 1")
+        try database.run("SELECT _timescaledb_functions.freeze_chunk('\(chunks[2])')")
+        for survey in [try database.reader().findings(request), try database.writer().findings(request)] {
+            #expect(survey.unsupported?.hasPrefix("the server refuses a delete that reaches frozen chunks") == true)
+        }
+        request.cutoff = at("2026-01-15")
+        #expect(try database.dryAndReal(request).1.total.deletedCount == 336)
+    }
+
+    /// A user who may not see the chunks, or not all of their rows.
+    @Test(arguments: [
+        "ALTER TABLE q ENABLE ROW LEVEL SECURITY; CREATE POLICY p ON q USING (id < 100 OR id > 360);",
+        "REVOKE ALL ON \"private\"._hyper_1_2_chunk FROM {user};", "REVOKE USAGE ON SCHEMA private FROM {user};",
+    ]) func chunksOfAnotherUserAreCountedAsOneTable(_ change: String) throws {
+        let database = try TestDatabase.timescale(
+            """
+            CREATE SCHEMA private; CREATE TABLE q (id int, at timestamptz NOT NULL);
+            SELECT create_hypertable('q', 'at', chunk_time_interval => interval '7 days', associated_schema_name => 'private');
+            INSERT INTO q SELECT n, timestamp '2026-01-01Z' + n * interval '1 hour' FROM generate_series(0, 719) n;
+            """)
+        let user = try database.makeUser("GRANT SELECT, DELETE ON q TO")
+        try database.run("GRANT USAGE ON SCHEMA private TO \(user)")
+        try database.run(script: change.replacingOccurrences(of: "{user}", with: user))
+        var request = Self.request
+        request.countsAllRows = false
+        let (survey, execution) = try database.dryAndReal(request, user: user)
+        #expect(survey.expiredCount == execution.total.deletedCount && survey.newestExpired == at("2026-01-16 23:00"))
+        #expect(survey.expiredCount == (change.contains("POLICY") ? 123 : 384))
+    }
+
+    /// Attached chunks of a space may overlap: those that are dropped need not be all before the end of the last one.
+    @Test func rowsOfOverlappingChunksAreCounted() throws {
+        let (low, middle, high) = (Int64.min, 1_073_741_823 as Int64, Int64.max)
+        func attach(_ name: String, _ end: String, _ from: Int64, _ to: Int64) -> String {
+            "CREATE TABLE \(name) (LIKE q); CALL attach_chunk('q', '\(name)', "
+                + "'{\"at\": [\"2026-01-01\", \"\(end)\"], \"id\": [\(from), \(to)]}'::jsonb);"
+        }
+        let database = try TestDatabase.timescale(
+            """
+            SET timezone = 'UTC'; CREATE TABLE q (id int, at timestamptz NOT NULL);
+            SELECT create_hypertable('q', by_range('at', interval '7 days')); SELECT add_dimension('q', by_hash('id', 2));
+            \(attach("a", "2026-01-08", low, middle)) \(attach("b", "2026-01-20", middle, high))
+            INSERT INTO q SELECT n, timestamptz '2026-01-01Z' + n * interval '1 hour' FROM generate_series(0, 167) n;
+            INSERT INTO q SELECT n, timestamptz '2026-01-08Z' + n * interval '1 minute' FROM generate_series(0, 20000) n
+            WHERE _timescaledb_functions.get_partition_hash(n) >= \(middle);
+            """)
+        var request = Self.request
+        request.countsAllRows = false
+        let expired = try database.run("SELECT count(*) FROM q WHERE at < '2026-01-17Z'")
+        let (survey, _) = try database.dryAndReal(request)
+        #expect(["\(survey.expiredCount)"] == expired)
     }
 
     @Test func theSearchPathNeedNotLeadToTheExtension() throws {

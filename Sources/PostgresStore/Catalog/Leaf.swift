@@ -35,6 +35,8 @@ extension PostgresConnection {
                     (SELECT a.attname FROM pg_partitioned_table k JOIN pg_attribute a
                         ON a.attrelid = k.partrelid AND a.attnum = k.partattrs[0]
                     JOIN pg_opclass o ON o.oid = k.partclass[0] AND o.opcdefault
+                    -- The catalog prints fewer digits of a real than it has.
+                    JOIN pg_type y ON y.oid = a.atttypid AND 'real'::regtype NOT IN (y.oid, y.typbasetype)
                     WHERE k.partrelid = p.oid AND k.partstrat = 'r' AND k.partnatts = 1 AND k.partattrs[0] > 0),
                     (SELECT amname FROM pg_am WHERE oid = c.relam) = 'columnar'
                 FROM pg_partition_tree(

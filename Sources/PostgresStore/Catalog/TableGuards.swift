@@ -31,7 +31,8 @@ struct TableGuards {
 
     /// Why partitions or chunks cannot be dropped, as a phrase; nil: they can.
     var dropObstacle: String? {
-        first(.statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .publication, .owner, .dependent)
+        first(
+            .statementTrigger, .rowTrigger, .rule, .rowSecurity, .foreignKey, .publication, .owner, .access, .dependent)
     }
     /// Why rows cannot be deleted in partitions by their own names; nil: they can.
     var leafObstacle: String? { first(.statementTrigger, .rule, .rowSecurity, .access) }
@@ -59,8 +60,9 @@ struct TableGuards {
                 FROM pg_constraint f JOIN tree ON f.confrelid = tree.oid WHERE f.contype = 'f'
                 UNION ALL SELECT 6, tree.oid, current_user || ' does not own ' || c.oid::regclass
                 FROM pg_class c JOIN tree ON c.oid = tree.oid WHERE NOT pg_has_role(c.relowner, 'USAGE')
-                UNION ALL SELECT 7, oid, current_user || ' may not use ' || oid::regclass || ' by its own name'
-                FROM tree WHERE NOT (has_table_privilege(oid, 'SELECT') AND has_table_privilege(oid, 'DELETE'))
+                UNION ALL SELECT 7, tree.oid, current_user || ' may not use ' || c.oid::regclass || ' by its own name'
+                FROM pg_class c JOIN tree ON c.oid = tree.oid WHERE NOT (has_schema_privilege(c.relnamespace, 'USAGE')
+                    AND has_table_privilege(c.oid, 'SELECT') AND has_table_privilege(c.oid, 'DELETE'))
                 UNION ALL SELECT 8, tree.oid, pg_describe_object(d.classid, d.objid, 0) || ' depends on ' || c.oid::regclass
                 FROM pg_class c JOIN tree ON c.oid = tree.oid JOIN pg_type t ON t.oid = c.reltype
                 JOIN pg_depend d ON d.deptype = 'n' AND (d.refclassid = 'pg_class'::regclass AND d.refobjid = c.oid

@@ -108,6 +108,14 @@ extension DateSQL {
         return .all(conditions)
     }
 
+    /// The condition that a delete of the readable values before an instant looks for values from `bounds.low` to `bounds.high`.
+    func mayBeBefore(_ instant: Instant) -> SQLFragment {
+        func with(_ value: String, _ comparison: Comparison, _ bound: Bound) -> SQLFragment {
+            DateSQL(date: date, column: value, type: type).bound(comparison, bound)
+        }
+        return .all([with("bounds.low", .less, .cutoff(instant)), with("bounds.high", .greater, .earliest)])
+    }
+
     /// Whether the end of the bounds is the very cutoff.
     private func endsAt(_ instant: Instant) -> SQLFragment {
         guard !date.encoding.isNumeric else {

@@ -25,7 +25,8 @@ extension PostgresConnection {
             let doubtful = try readGroups(
                 rows, notKept: notKept, others: others, among: rows.date.mayBeUnreadable
             ).filter { !$0.isReadable }
-            let expired = try rows.scope.table.isHypertable ? expiredChunks(rows) : expiredGroup(rows)
+            let isByChunks = rows.scope.table.isHypertable && guards?.countObstacle == nil
+            let expired = try isByChunks ? expiredChunks(rows) : expiredGroup(rows)
             try fill(&survey, from: doubtful + [expired], rows)
         } else {
             let groups = try readGroups(
@@ -132,26 +133,36 @@ extension PostgresConnection {
         let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)
         return try expiredGroup(
             rows, counting: outside(places, of: chunks, rows.date), besides: whole,
-            in: endOfOldest(places, of: chunks) == nil ? [] : ends)
+            in: endOfOldest(places, of: chunks, rows.date) == nil ? [] : ends)
     }
 
-    /// The end of some chunks if they are the oldest of all; nil: others may be before them.
-    private func endOfOldest(_ places: [Int], of chunks: [Chunk]) -> String? {
-        guard places.first == 0, places.last == places.count - 1, chunks.allSatisfy({ $0.bounds != nil }) else {
-            return nil
-        }
+    /// The end of some chunks if they are the oldest of all; nil: others may be before it.
+    private func endOfOldest(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) throws -> String? {
+        guard places.first == 0, places.last == places.count - 1, try areApart(chunks, date) else { return nil }
         return chunks[places.count - 1].bounds?.upper
+    }
+
+    /// Whether no chunk begins before the end of another one with another range. Attached chunks may.
+    private func areApart(_ chunks: [Chunk], _ date: DateSQL) throws -> Bool {
+        let gaps = zip(chunks, chunks.dropFirst()).compactMap {
+            one, next -> PartitionBounds?? in
+            guard let end = one.bounds, let start = next.bounds else { return .some(nil) }
+            return end == start ? nil : PartitionBounds(lower: end.upper, upper: start.lower)
+        }
+        return try areTrue(SQLFragment("bounds.low <= bounds.high"), of: gaps, date).allSatisfy { $0 }
     }
 
     /// The rows that are in none of some chunks. Where these are one after another, an index finds them; where they are the
     /// oldest of all, so do the bounds of the others.
-    func outside(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) -> SQLFragment {
+    func outside(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) throws -> SQLFragment {
         guard let first = places.first, let last = places.last else { return .always }
-        if let end = endOfOldest(places, of: chunks) { return "\(date.column) >= " + .bound(end, date.orderType) }
+        if let end = try endOfOldest(places, of: chunks, date) {
+            return "\(date.column) >= " + .bound(end, date.orderType)
+        }
         let isOther =
             "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.tables(places.map { chunks[$0].leaf.number }) + ")"
         guard last - first + 1 == places.count, let lower = chunks[first].bounds?.lower,
-            let upper = chunks[last].bounds?.upper
+            let upper = chunks[last].bounds?.upper, try areApart(chunks, date)
         else { return isOther }
         return .all([
             isOther,
@@ -389,8 +400,10 @@ extension DateSQL {
     /// columns only.
     func mayMatter(before cutoff: Instant) -> SQLFragment {
         var parts = [SQLFragment("\(column) IS NULL"), wideBefore(cutoff)]
-        // If `earliest` is after the cutoff, rows between the two are not valid.
-        if date.earliest > cutoff { parts.append(bound(.less, .earliest)) }
+        // If `earliest` is after the cutoff, or on the same day, rows between the two are not valid.
+        if date.earliest > cutoff.advanced(byMicroseconds: -2 * 86_400_000_000) {
+            parts.append(bound(.less, .earliest))
+        }
         if type.isDate { parts.append(SQLFragment("\(column) >= \(Self.endOfDates)")) }
         if type == .real || type == .numeric { parts.append(SQLFragment("\(column) >= 'Infinity'")) }
         if date.latest != nil { parts.append(bound(.greater, .latest)) }

@@ -153,15 +153,23 @@ extension PostgresDatabase {
         let table = rows.scope.table
         let chunks = try chunks(of: table, rows.date.type)
         let deletion = try condition(rows.request.expired, rows.scope)
-        let frozen = chunks.filter(\.isFrozen)
+        let isByChunks = try isByChunks(rows)
+        var frozen = chunks.filter(\.isFrozen)
+        if isByChunks {
+            let areReached = try areTrue(rows.date.mayBeBefore(rows.cutoff), of: frozen.map(\.bounds), rows.date)
+            frozen = zip(frozen, areReached).filter { $0.bounds == nil || $1 }.map(\.0)
+        }
         if !frozen.isEmpty {
             let count = try count(
                 "SELECT count(*) FROM \(rows.scope.from)"
                     + SQLFragment.all([deletion, Self.isIn(frozen.map(\.leaf.number))]).whereClause)
-            if count > 0 {
+            // Conditions on the date may exclude chunks, and others do not.
+            if count > 0 || rows.filter == .always {
+                let names = frozen.prefix(3).map(\.leaf.name).joined(separator: ", ") + (frozen.count > 3 ? ", …" : "")
                 survey.unsupported =
-                    "\(count) expired rows are in frozen chunks (\(frozen.prefix(3).map(\.leaf.name).joined(separator: ", "))"
-                    + "\(frozen.count > 3 ? ", …" : "")), which the server does not change"
+                    count > 0
+                    ? "\(count) expired rows are in frozen chunks (\(names)), which the server does not change"
+                    : "the server refuses a delete that reaches frozen chunks (\(names)), although they have no expired rows"
                 survey.remedy =
                     "unfreeze them with _timescaledb_functions.unfreeze_chunk, or leave their rows out with `where`"
                 return
@@ -188,7 +196,7 @@ extension PostgresDatabase {
                 + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit)"
             let setting = "ALTER ROLE … SET timescaledb.max_tuples_decompressed_per_dml_transaction = \(excess)"
             survey.remedy = "raise that limit for the user of the job (\(setting))"
-            if try isByChunks(rows) { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
+            if isByChunks { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
         }
     }
 

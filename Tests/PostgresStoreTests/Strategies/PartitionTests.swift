@@ -121,6 +121,24 @@ struct PartitionTests {
         #expect(try database.run("SELECT count(*) FROM q") == ["4"])
     }
 
+    /// The catalog has 1.7000004e+09 for 1700000384, and the float8 of that text is another number.
+    @Test func boundsThatAreReadInexactlyProveNothing() throws {
+        let database = try TestDatabase(
+            """
+            CREATE TABLE q (at real) PARTITION BY RANGE (at);
+            CREATE TABLE q_1 PARTITION OF q FOR VALUES FROM ('1700000384'::real) TO ('1700010000'::real);
+            CREATE TABLE q_rest PARTITION OF q DEFAULT;
+            INSERT INTO q VALUES (1700000384), (1700000512), (1800000000);
+            """)
+        let date = DateAttribute(
+            name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1_700_000_390), latest: nil)
+        let request = SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1_750_000_000))
+        let (survey, execution) = try database.dryAndReal(request)
+        #expect(survey.expiredCount == 1 && survey.unreadable.map(\.rowCount) == [1])
+        #expect(execution.total.deletedCount == 1)
+        #expect(try database.run("SELECT count(*) FROM q WHERE at < 1700000390") == ["1"])
+    }
+
     @Test func subpartitionsAreDroppedOneByOne() throws {
         let database = try TestDatabase(
             """

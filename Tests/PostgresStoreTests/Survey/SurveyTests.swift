@@ -19,6 +19,19 @@ struct SurveyTests {
         }
     }
 
+    /// The day of both is not before the cutoff as a whole, and it begins before `earliest`.
+    @Test func daysOfTheCutoffAndOfEarliestAreCounted() throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (at date); CREATE INDEX ON q (at); "
+                + "INSERT INTO q SELECT date '2026-10-02' + n FROM generate_series(-3, 3) n")
+        let date = DateAttribute(
+            name: "at", encoding: .native, zone: .utc, earliest: at("2026-10-02T05:00:00Z"), latest: nil)
+        var request = SurveyRequest(entity: "q", date: date, cutoff: at("2026-10-02T12:00:00Z"))
+        #expect(try database.reader().survey(request).unreadableCount == 4)
+        request.countsAllRows = false
+        #expect(try database.reader().survey(request).unreadableCount == 4)
+    }
+
     /// At 2:00 clocks are set to 3:00. 2:30 is the instant of 3:30, though it comes before 3:10 in the column.
     @Test(arguments: ["", "CREATE INDEX ON q (at);"])
     func skippedLocalTimesAreInTheOrderOfTheirInstants(_ index: String) throws {
