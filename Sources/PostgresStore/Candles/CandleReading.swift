@@ -33,7 +33,7 @@ struct CandleTimeSQL {
         let date = try scope.date(date, store: store)
         self.date = date
         columns = [
-            SQLFragment(date.column + (date.type == .real ? "::float8" : "")),
+            SQLFragment(date.column),
             date.reading == .parsed ? date.orderValue : SQLFragment(date.instantSQL(date.column)),
         ]
     }

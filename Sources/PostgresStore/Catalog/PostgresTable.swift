@@ -82,9 +82,11 @@ struct PostgresTable {
 
     func type(_ attribute: Attribute) -> ColumnType { types[attribute.name] ?? .other }
 
-    /// The index that gives the rows in the order of an attribute; nil: there is none.
+    /// The index that gives the rows in the order of an attribute; nil: there is none. A `real` is compared as `float8`, without
+    /// its index.
     func dateIndex(_ attribute: Attribute) -> Index? {
-        indexes.filter { $0.isOrdered && $0.columns.first == attribute.name }.min {
+        guard typeNames[attribute.name] != "real" else { return nil }
+        return indexes.filter { $0.isOrdered && $0.columns.first == attribute.name }.min {
             $0.columns.count < $1.columns.count
         }
     }

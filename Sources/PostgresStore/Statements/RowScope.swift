@@ -36,9 +36,10 @@ struct RowScope {
         return attribute
     }
 
-    /// The date column of a rule.
+    /// The date column of a rule. The text of a `real` has fewer digits than the value has as `float8`, with which it is compared.
     func date(_ date: DateAttribute, store: String) throws(StoreError) -> DateSQL {
         let attribute = try attribute(date.name, store: store)
-        return DateSQL(date: date, column: column(attribute.name), type: table.type(attribute))
+        let (column, type) = (column(attribute.name), table.type(attribute))
+        return DateSQL(date: date, column: type == .real ? "(\(column)::float8)" : column, type: type)
     }
 }

@@ -139,6 +139,18 @@ struct PartitionTests {
         #expect(try database.run("SELECT count(*) FROM q WHERE at < 1700000390") == ["1"])
     }
 
+    @Test(arguments: ["", "CREATE INDEX ON q (at);"]) func datesThatAreReadInexactlyAreKept(_ index: String) throws {
+        let database = try TestDatabase(
+            "CREATE TABLE q (at real); \(index) INSERT INTO q VALUES (1700000000), (1700000128), (1700000384);")
+        let date = DateAttribute(
+            name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1), latest: nil)
+        var request = SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1_750_000_000))
+        request.keepLast = KeepLast(count: 1, groupedBy: [], among: .all, date: date)
+        let (survey, _) = try database.dryAndReal(request)
+        #expect(survey.expiredCount == 2 && survey.newestExpired == Instant(unixSeconds: 1_700_000_128))
+        #expect(try database.run("SELECT at::float8 FROM q") == ["1700000384"])
+    }
+
     @Test func subpartitionsAreDroppedOneByOne() throws {
         let database = try TestDatabase(
             """
