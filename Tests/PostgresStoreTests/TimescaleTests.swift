@@ -238,7 +238,7 @@ struct TimescaleTests {
             name: "at", encoding: .unixSeconds, zone: .utc, earliest: Instant(unixSeconds: 1), latest: nil)
         let (_, execution) = try database.dryAndReal(
             SurveyRequest(entity: "q", date: date, cutoff: Instant(unixSeconds: 1995)))
-        #expect(execution.batchCounts.first == 640 && execution.total.deletedCount == 995, "\(execution.batchCounts)")
+        #expect(Array(execution.batchCounts.prefix(2)) == [640, 350] && execution.total.deletedCount == 995)
         #expect(try database.run("SELECT count(*), min(at) FROM q") == ["5|1995"])
     }
 

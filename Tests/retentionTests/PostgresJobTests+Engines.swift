@@ -34,9 +34,7 @@ extension PostgresJobTests {
 
         private static let left = "SELECT count(*), min(id) FROM "
 
-        @Test(
-            .needsTimescale,
-            arguments: [false, true])
+        @Test(.needsTimescale, arguments: [false, true])
         func hypertablesLoseTheRowsThatATableLoses(hasDigest: Bool) throws {
             let url = try PostgresCluster.makeTimescaleDatabase(
                 Self.table("plain")

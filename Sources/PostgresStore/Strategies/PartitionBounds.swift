@@ -70,21 +70,21 @@ extension PostgresConnection {
 }
 
 extension DateSQL {
+    /// The bounds in the column's place.
+    private var low: DateSQL { DateSQL(date: date, column: "bounds.low", type: type) }
+    private var high: DateSQL { DateSQL(date: date, column: "bounds.high", type: type) }
+
     /// The condition that all values from `bounds.low` to `bounds.high` are readable and before an instant.
     func isWhollyBefore(_ instant: Instant) -> SQLFragment {
         guard reading == .ordered else { return .never }
-        // The bounds take the column's place; a value that is not a whole microsecond, day or number cannot lie between the
-        // last value and the end.
-        func with(_ value: String, _ comparison: Comparison, _ bound: Bound) -> SQLFragment {
-            DateSQL(date: date, column: value, type: type).bound(comparison, bound)
-        }
+        // A value that is not a whole microsecond, day or number cannot lie between the last value and the end.
         var conditions = [
-            with("bounds.low", .greaterOrEqual, .earliest), with("bounds.high", .less, .cutoff(instant)),
+            low.bound(.greaterOrEqual, .earliest), high.bound(.less, .cutoff(instant)),
             SQLFragment("bounds.low < bounds.high"),
         ]
         // `v < high <= cutoff` holds if it holds for the value just below the end, or for the end itself.
         conditions[1] = "(" + conditions[1] + ") OR (" + endsAt(instant) + ")"
-        if date.latest != nil { conditions.append(with("bounds.high", .lessOrEqual, .latest)) }
+        if date.latest != nil { conditions.append(high.bound(.lessOrEqual, .latest)) }
         conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
         return .all(conditions)
     }
@@ -95,25 +95,19 @@ extension DateSQL {
         guard reading == .ordered, type != .timestamp || LocalRange(before: instant, zone: date.zone).hole == nil else {
             return .never
         }
-        func with(_ value: String, _ comparison: Comparison, _ bound: Bound) -> SQLFragment {
-            DateSQL(date: date, column: value, type: type).bound(comparison, bound)
-        }
         var conditions = [
-            with("bounds.low", .greaterOrEqual, .earliest), "NOT (" + with("bounds.low", .less, .cutoff(instant)) + ")",
+            low.bound(.greaterOrEqual, .earliest), "NOT (" + low.bound(.less, .cutoff(instant)) + ")",
         ]
         if type.isDate { conditions.append(SQLFragment("bounds.high <= \(Self.endOfDates)")) }
         if type == .real || type == .numeric { conditions.append(SQLFragment("bounds.high < 'Infinity'")) }
-        if date.latest != nil { conditions.append(with("bounds.high", .lessOrEqual, .latest)) }
+        if date.latest != nil { conditions.append(high.bound(.lessOrEqual, .latest)) }
         conditions += untrusted.map { "NOT (bounds.low <= " + $0 + " AND " + $0 + " < bounds.high)" }
         return .all(conditions)
     }
 
     /// The condition that a delete of the readable values before an instant looks for values from `bounds.low` to `bounds.high`.
     func mayBeBefore(_ instant: Instant) -> SQLFragment {
-        func with(_ value: String, _ comparison: Comparison, _ bound: Bound) -> SQLFragment {
-            DateSQL(date: date, column: value, type: type).bound(comparison, bound)
-        }
-        return .all([with("bounds.low", .less, .cutoff(instant)), with("bounds.high", .greater, .earliest)])
+        return .all([low.bound(.less, .cutoff(instant)), high.bound(.greater, .earliest)])
     }
 
     /// Whether the end of the bounds is the very cutoff.

@@ -25,8 +25,8 @@ extension PostgresConnection {
             let doubtful = try readGroups(
                 rows, notKept: notKept, others: others, among: rows.date.mayBeUnreadable
             ).filter { !$0.isReadable }
-            let isByChunks = rows.scope.table.isHypertable && guards?.countObstacle == nil
-            let expired = try isByChunks ? expiredChunks(rows) : expiredGroup(rows)
+            let countsChunks = rows.scope.table.isHypertable && guards?.countObstacle == nil
+            let expired = try countsChunks ? expiredChunks(rows) : expiredGroup(rows)
             try fill(&survey, from: doubtful + [expired], rows)
         } else {
             let groups = try readGroups(
@@ -131,15 +131,8 @@ extension PostgresConnection {
         // The first and the last date need not be looked for in all of the chunks.
         let filled = dropped.filter { catalog.leafCounts[$0.leaf.number] != 0 }
         let ends = filled.filter { [filled.first?.bounds, filled.last?.bounds].contains($0.bounds) }.map(\.leaf)
-        return try expiredGroup(
-            rows, counting: outside(places, of: chunks, rows.date), besides: whole,
-            in: endOfOldest(places, of: chunks, rows.date) == nil ? [] : ends)
-    }
-
-    /// The end of some chunks if they are the oldest of all; nil: others may be before it.
-    private func endOfOldest(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) throws -> String? {
-        guard places.first == 0, places.last == places.count - 1, try areApart(chunks, date) else { return nil }
-        return chunks[places.count - 1].bounds?.upper
+        let (others, areOldest) = try outside(places, of: chunks, rows.date)
+        return try expiredGroup(rows, counting: others, besides: whole, in: areOldest ? ends : [])
     }
 
     /// Whether no chunk begins before the end of another one with another range. Attached chunks may.
@@ -152,25 +145,20 @@ extension PostgresConnection {
         return try areTrue(SQLFragment("bounds.low <= bounds.high"), of: gaps, date).allSatisfy { $0 }
     }
 
-    /// The rows that are in none of some chunks. Where these are one after another, an index finds them; where they are the
-    /// oldest of all, so do the bounds of the others.
-    func outside(_ places: [Int], of chunks: [Chunk], _ date: DateSQL) throws -> SQLFragment {
-        guard let first = places.first, let last = places.last else { return .always }
-        if let end = try endOfOldest(places, of: chunks, date) {
-            return "\(date.column) >= " + .bound(end, date.orderType)
-        }
+    /// The rows that are in none of some chunks, and whether these are the oldest of all. Where they are one after another, an
+    /// index finds the others; where they are the oldest, so do the bounds of the others.
+    func outside(
+        _ places: [Int], of chunks: [Chunk], _ date: DateSQL
+    ) throws -> (condition: SQLFragment, areOldest: Bool) {
+        guard let first = places.first, let last = places.last else { return (.always, false) }
         let isOther =
             "\(RowScope.alias).tableoid <> ALL (" + SQLFragment.tables(places.map { chunks[$0].leaf.number }) + ")"
-        guard last - first + 1 == places.count, let lower = chunks[first].bounds?.lower,
-            let upper = chunks[last].bounds?.upper, try areApart(chunks, date)
-        else { return isOther }
-        return .all([
-            isOther,
-            .any([
-                "\(date.column) < " + .bound(lower, date.orderType),
-                "\(date.column) >= " + .bound(upper, date.orderType),
-            ]),
-        ])
+        guard last - first + 1 == places.count, let start = chunks[first].bounds?.lower,
+            let end = chunks[last].bounds?.upper, try areApart(chunks, date)
+        else { return (isOther, false) }
+        let isAfter = "\(date.column) >= " + .bound(end, date.orderType)
+        if first == 0 { return (isAfter, true) }
+        return (.all([isOther, .any(["\(date.column) < " + .bound(start, date.orderType), isAfter])]), false)
     }
 
     /// A group of rows of one kind, of a result with their count, their least and greatest value and the instants of both.

@@ -153,9 +153,8 @@ extension PostgresDatabase {
         let table = rows.scope.table
         let chunks = try chunks(of: table, rows.date.type)
         let deletion = try condition(rows.request.expired, rows.scope)
-        let isByChunks = try isByChunks(rows)
         var frozen = chunks.filter(\.isFrozen)
-        if isByChunks {
+        if !frozen.isEmpty, try isByChunks(rows) {
             let areReached = try areTrue(rows.date.mayBeBefore(rows.cutoff), of: frozen.map(\.bounds), rows.date)
             frozen = zip(frozen, areReached).filter { $0.bounds == nil || $1 }.map(\.0)
         }
@@ -185,7 +184,7 @@ extension PostgresDatabase {
                 ? survey.expiredAloneCount - counts.reduce(0, +)
                 : count(
                     "SELECT count(*) FROM \(rows.scope.from)"
-                        + SQLFragment.all([deletion, outside(places, of: chunks, rows.date)]).whereClause)
+                        + SQLFragment.all([deletion, outside(places, of: chunks, rows.date).condition]).whereClause)
             survey.tellDropped(dropped.count, of: "chunk", rest: rest)
         }
         let parts = try segmentParts(
@@ -196,7 +195,7 @@ extension PostgresDatabase {
                 + "timescaledb.max_tuples_decompressed_per_dml_transaction allows \(limit)"
             let setting = "ALTER ROLE … SET timescaledb.max_tuples_decompressed_per_dml_transaction = \(excess)"
             survey.remedy = "raise that limit for the user of the job (\(setting))"
-            if isByChunks { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
+            if try isByChunks(rows) { survey.remedy? += ", or choose a cutoff at the end of a chunk (`align`)" }
         }
     }
 

@@ -169,7 +169,7 @@ struct LedgerChainTests {
                 }
             }
         }
-        #expect(count > 300)
+        #expect(count > 500, "\(count)")
     }
 
     /// Values that a column of a number or a text holds as something else than the old one.
