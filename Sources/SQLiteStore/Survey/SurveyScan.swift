@@ -20,7 +20,8 @@ extension SQLiteFileConnection {
         let others = try notPreceding(request, scope, db)
         // By the date index, so that it shows whether the text's order is the order of the dates.
         let walked = rows.access.flatMap { $0.needsFilter ? nil : $0 }
-        let rowID = scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
+        // Where a row lies in the table is of use if the table itself is read, and reading it costs a tenth of the scan.
+        let rowID = walked == nil && scope.isTable && !scope.table.isWithoutRowID ? scope.key.first : nil
         var query = SQLFragment("SELECT \(TallyFunction.name)(\(rows.date.column), \(rowID ?? "NULL"), ")
         let conditions = [rows.filter, notSpared, others]
         // One number for all: each column costs a large part of what a row costs.
