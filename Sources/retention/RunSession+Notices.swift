@@ -77,6 +77,7 @@ extension RunSession {
 
     private func notifyCommand(of report: RunReport) -> String? {
         let words = report.exitCode == 0 ? policy.onSuccess : policy.onFailure
+        guard !words.isEmpty else { return nil }
         let problem = NoticeCommand(words, sleep: SystemClock.sleep).run(
             input: JSONReport(report).text,
             variables: [

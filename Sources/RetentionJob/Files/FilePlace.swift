@@ -36,9 +36,18 @@ package struct FilePlace {
         let written = path.hasPrefix("/") ? "/" + parent : parent.isEmpty ? "." : parent
         folder = Self.realPath(written) ?? written
         name = parts.last.map(String.init) ?? ""
+        folderNumber = Self.number(of: folder)
+        facts = Self.facts(of: name, in: folder)
+    }
+
+    private init(_ name: String, beside other: FilePlace) {
+        (folder, folderNumber, self.name) = (other.folder, other.folderNumber, name)
+        facts = Self.facts(of: name, in: folder)
+    }
+
+    private static func facts(of name: String, in folder: String) -> stat? {
         var facts = stat()
-        folderNumber = stat(folder, &facts) == 0 ? Number(facts) : nil
-        self.facts = lstat(Self.path(name, in: folder), &facts) == 0 ? facts : nil
+        return lstat(path(name, in: folder), &facts) == 0 ? facts : nil
     }
 
     /// Whether the folder exists.
@@ -48,7 +57,7 @@ package struct FilePlace {
     package var path: String { Self.path(name, in: folder) }
 
     /// The file of the same name with another ending, such as a side file of a database.
-    package func sibling(_ ending: String) -> FilePlace { FilePlace(path + ending) }
+    package func sibling(_ ending: String) -> FilePlace { FilePlace(name + ending, beside: self) }
 
     /// Whether both are one file, or would be.
     package func isSame(as other: FilePlace) -> Bool {

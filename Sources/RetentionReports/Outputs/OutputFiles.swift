@@ -50,9 +50,9 @@ package struct OutputFiles {
             let mark = marks.values["ledger.path"] ?? marks.value("ledger")
             add(
                 isNamed ? "'ledger'" : Self.ledgerBesideStore, ledger, .ledger, isNamed ? mark : policy.store.mark)
+            let place = FilePlace(ledger)
             for ending in Self.databaseEndings {
-                used.append(
-                    Used(what: "a file that belongs to the ledger", place: FilePlace(ledger).sibling(ending)))
+                used.append(Used(what: "a file that belongs to the ledger", place: place.sibling(ending)))
             }
         }
         if let path = policy.log?.file { add("'log.file'", path, .log, marks.value("log.file")) }
@@ -70,8 +70,10 @@ package struct OutputFiles {
             used.append(Used(what: "a file that belongs to \(what)", place: place.sibling(ending)))
         }
         // A link to a store may have side files of its own name, made by a program that used the link.
-        for ending in Self.databaseEndings where FilePlace(path).facts.map({ $0.isLink }) ?? false {
-            used.append(Used(what: "a file that belongs to \(what)", place: FilePlace(path).sibling(ending)))
+        let link = FilePlace(path)
+        guard link.facts?.isLink == true else { return }
+        for ending in Self.databaseEndings {
+            used.append(Used(what: "a file that belongs to \(what)", place: link.sibling(ending)))
         }
     }
 

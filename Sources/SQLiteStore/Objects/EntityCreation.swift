@@ -13,7 +13,9 @@ extension SQLiteWriter {
                     throw StoreError(
                         .unsupported, store: name, message: "\(existing.name) already exists, with \(difference)")
                 }
-                for attribute in entity.attributes where existing.entity.attribute(named: attribute.name) == nil {
+                let missing = entity.attributes.filter { existing.entity.attribute(named: $0.name) == nil }
+                guard !missing.isEmpty || entity.relationships.contains(where: \.isIndexed) else { return }
+                for attribute in missing {
                     let isRequired = attribute.isRequired && attribute.hasDefault
                     let column = try definition(of: attribute, isRequired: isRequired, db)
                     try db.execute(sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(column)")
