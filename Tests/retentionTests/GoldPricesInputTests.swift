@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// Files as data providers publish them, saved and expired in every format that a column may have.
@@ -59,7 +60,10 @@ struct GoldPricesInputTests {
         #expect(Set(Self.formats.map(\.name)).count == 14)
     }
 
-    @Test(.enabled(if: arePricesHere, "the price files are not there"), arguments: formats, [false, true])
+    /// Every format without an index on the date, and with one.
+    private static let cases = Trials.cases(formats.flatMap { format in [(format, false), (format, true)] })
+
+    @Test(.enabled(if: arePricesHere, "the price files are not there"), arguments: cases)
     func fiftyYearsOfMonthlyGoldPricesStay(_ format: Format, isIndexed: Bool) throws {
         let job = try LaunchedJob(
             "CREATE TABLE Price(id INTEGER PRIMARY KEY, symbol TEXT, price REAL, at \(format.storage));"

@@ -57,7 +57,7 @@ struct FormatOracleTests {
         return values
     }
 
-    @Test(arguments: cases)
+    @Test(arguments: Trials.cases(cases))
     func deletesWhatTheJudgeSaysAndCountsItBefore(_ row: Case) throws {
         var random = SeededRandom(
             UInt64(
