@@ -1,5 +1,6 @@
 import PostgresCluster
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import PostgresStore

@@ -1,5 +1,6 @@
 import PostgresCluster
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import PostgresStore
@@ -49,43 +50,10 @@ struct CandleRestorationTests {
     @Test(arguments: Kind.possible, 1...2 as ClosedRange<Int>)
     func anUndoGivesTheStoreBackAndEachPartLosesNothing(_ kind: Kind, _ seed: Int) throws {
         let store = try store(kind, seed)
-        let before = try store.contents()
         #expect(try count(store) == 400)
-        let result = try store.delete([Self.long(kind), kind.request()], batchRows: seed * 9)
-        let after = try store.contents()
-        #expect(try count(store) == 400 && after != before)
-        #expect(try #require(result).rowCount > 150)
-
-        let dry = try store.database.reader().restorable(store.request())
-        #expect(try store.contents() == after)
-        #expect(
-            dry.allSatisfy { $0.changedCandleCount + $0.blockedCount + $0.conflictCount + $0.presentCount == 0 },
-            "\(dry)")
-        // An undo that is stopped after each part goes on.
-        var done = RestoredTable()
-        for _ in 0..<1000 {
-            let restoration = try store.database.writer().restoration(of: store.request())
-            #expect(
-                restoration.tables.allSatisfy { $0.changedCandleCount + $0.blockedCount == 0 }, "\(restoration.tables)")
-            var part = RestorationPart()
-            while part.hasMore, part.tables.values.allSatisfy({ $0.restoredCount == 0 }) {
-                part = try restoration.restoreNext(rows: 40)
-            }
-            for counts in part.tables.values { done.add(counts) }
-            #expect(try count(store) == 400)
-            guard part.hasMore else { break }
+        try store.expectUndoInParts([Self.long(kind), kind.request()], batchRows: seed * 9, rows: 40) {
+            try count(store)
         }
-        #expect(try store.contents() == before)
-        #expect(done.deletedCandleCount == dry.reduce(0) { $0 + $1.deletedCandleCount } && done.deletedCandleCount > 5)
-        #expect(
-            done.restoredCandleCount == dry.reduce(0) { $0 + $1.restoredCandleCount } && done.restoredCandleCount > 5)
-        #expect(done.restoredCount == result?.rowCount && done.skippedCount == 0)
-
-        let again = try store.undo().total
-        #expect(
-            again.presentCount == result?.rowCount
-                && again.restoredCount + again.deletedCandleCount + again.restoredCandleCount == 0)
-        #expect(try store.contents() == before)
     }
 
     @Test(arguments: [
@@ -106,39 +74,18 @@ struct CandleRestorationTests {
         #expect(try count(store) != 0)
     }
 
-    /// Only the longer candles are undone: then the candles that late ticks have made again are in the way.
     @Test func rowsThatBecameCandlesAreNotSkipped() throws {
         let store = try store(.integers)
-        let before = try store.contents()
-        try store.delete([Self.long(.integers), Kind.integers.request()], batchRows: 20)
-        let after = try store.contents()
-        let blocked = try store.database.reader().restorable(store.request(["r0"]))
-        #expect(
-            blocked.first { $0.table == "candle" }?.blockedCount ?? 0 > 0, "\(blocked)")
-        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
-        #expect(try count(store) == 400)
-        #expect(try store.contents()["tick"] == after["tick"])
-        // The ticks first, and then the longer candles.
-        try store.undo(rules: ["r1"])
-        try store.undo(rules: ["r0"])
-        #expect(try store.contents() == before)
+        try store.expectTheLastIsUndoneFirst(longer: Self.long(.integers), ticks: Kind.integers.request()) {
+            try count(store)
+        }
     }
 
-    /// Two rules make candles in one table: the first cannot be undone without the second.
     @Test func candlesToWhichAnotherRuleAddedAreFound() throws {
         let store = try store(.numeric)
-        let before = try store.contents()
-        var first = Kind.numeric.request()
-        first.filter = first.filter && .compare("price", .less, .real(7.5))
-        try store.delete([first, Kind.numeric.request()], batchRows: 40)
-        #expect(try store.database.run("SELECT count(*) FROM tick") == ["0"])
-        let tables = try store.database.reader().restorable(store.request(["r0"]))
-        #expect(tables.map(\.changedCandleCount).reduce(0, +) > 5, "\(tables)")
-        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
-        #expect(try count(store) == 400)
-        try store.undo(rules: ["r1"])
-        try store.undo(rules: ["r0"])
-        #expect(try store.contents() == before)
+        try store.expectSharedCandlesAreFound(Kind.numeric.request(), part: .compare("price", .less, .real(7.5))) {
+            try count(store)
+        }
     }
 
     /// A feed sends ticks again after the run: they are in the store, and in the candles until the undo.

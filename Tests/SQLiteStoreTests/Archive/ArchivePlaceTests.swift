@@ -2,6 +2,7 @@ import Foundation
 @preconcurrency import Glibc
 import GRDB
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore

@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore
@@ -47,43 +48,10 @@ struct CandleRestorationTests {
     @Test(arguments: Kind.allCases, 1...4 as ClosedRange<UInt64>)
     func anUndoGivesTheStoreBackAndEachPartLosesNothing(_ kind: Kind, _ seed: UInt64) throws {
         let store = try store(kind, seed)
-        let before = try store.contents()
         #expect(try count(store, kind) == 400)
-        let result = try store.delete([Self.days(kind), kind.request()], batchRows: Int(seed) * 9)
-        let after = try store.contents()
-        #expect(try count(store, kind) == 400 && after != before)
-        #expect(try #require(result).rowCount > 150)
-
-        let dry = try store.store.reader().restorable(store.request())
-        #expect(try store.contents() == after)
-        #expect(
-            dry.allSatisfy { $0.changedCandleCount + $0.blockedCount + $0.conflictCount + $0.presentCount == 0 },
-            "\(dry)")
-        // An undo that is stopped after each part goes on.
-        var done = RestoredTable()
-        for _ in 0..<1000 {
-            let restoration = try store.store.writer().restoration(of: store.request())
-            #expect(
-                restoration.tables.allSatisfy { $0.changedCandleCount + $0.blockedCount == 0 }, "\(restoration.tables)")
-            var part = RestorationPart()
-            while part.hasMore, part.tables.values.allSatisfy({ $0.restoredCount == 0 }) {
-                part = try restoration.restoreNext(rows: 10)
-            }
-            for counts in part.tables.values { done.add(counts) }
-            #expect(try count(store, kind) == 400)
-            guard part.hasMore else { break }
+        try store.expectUndoInParts([Self.days(kind), kind.request()], batchRows: Int(seed) * 9, rows: 10) {
+            try count(store, kind)
         }
-        #expect(try store.contents() == before)
-        #expect(done.deletedCandleCount == dry.reduce(0) { $0 + $1.deletedCandleCount } && done.deletedCandleCount > 5)
-        #expect(
-            done.restoredCandleCount == dry.reduce(0) { $0 + $1.restoredCandleCount } && done.restoredCandleCount > 5)
-        #expect(done.restoredCount == result?.rowCount && done.skippedCount == 0)
-
-        let again = try store.undo().total
-        #expect(
-            again.presentCount == result?.rowCount
-                && again.restoredCount + again.deletedCandleCount + again.restoredCandleCount == 0)
-        #expect(try store.contents() == before)
     }
 
     @Test(arguments: [
@@ -105,21 +73,11 @@ struct CandleRestorationTests {
         #expect(throws: StoreError.self) { try store.undo() }
     }
 
-    /// Only the days are undone: then the candles that late ticks have made again are in the way.
     @Test func rowsThatBecameCandlesAreNotSkipped() throws {
         let store = try store(.byDate, 3)
-        let before = try store.contents()
-        try store.delete([Self.days(.byDate), Kind.byDate.request()], batchRows: 20)
-        let after = try store.contents()
-        let blocked = try store.store.reader().restorable(store.request(["r0"]))
-        #expect(blocked.first { $0.table == "candle" }?.blockedCount ?? 0 > 0, "\(blocked)")
-        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
-        #expect(try count(store, .byDate) == 400)
-        #expect(try store.contents()["tick"] == after["tick"])
-        // The ticks first, and then the days.
-        try store.undo(rules: ["r1"])
-        try store.undo(rules: ["r0"])
-        #expect(try store.contents() == before)
+        try store.expectTheLastIsUndoneFirst(longer: Self.days(.byDate), ticks: Kind.byDate.request()) {
+            try count(store, .byDate)
+        }
     }
 
     /// The ticks became candles that a later run has made days of.
@@ -168,21 +126,11 @@ struct CandleRestorationTests {
         #expect(try store.contents() == before)
     }
 
-    /// Two rules make candles in one table: the first cannot be undone without the second.
     @Test func candlesToWhichAnotherRuleAddedAreFound() throws {
         let store = try store(.byDate, 4)
-        let before = try store.contents()
-        var first = Kind.byDate.request()
-        first.filter = first.filter && .compare("price", .less, .real(75))
-        try store.delete([first, Kind.byDate.request()], batchRows: 40)
-        #expect(try store.store.rows("SELECT count(*) FROM tick") == ["0"])
-        let tables = try store.store.reader().restorable(store.request(["r0"]))
-        #expect(tables.map(\.changedCandleCount).reduce(0, +) > 5, "\(tables)")
-        #expect(throws: StoreError.self) { try store.undo(rules: ["r0"]) }
-        #expect(try count(store, .byDate) == 400)
-        try store.undo(rules: ["r1"])
-        try store.undo(rules: ["r0"])
-        #expect(try store.contents() == before)
+        try store.expectSharedCandlesAreFound(Kind.byDate.request(), part: .compare("price", .less, .real(75))) {
+            try count(store, .byDate)
+        }
     }
 
     @Test(arguments: [

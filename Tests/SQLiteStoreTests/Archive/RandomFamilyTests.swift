@@ -1,6 +1,7 @@
 import Foundation
 import GRDB
 import PriceStore
+import StoreConformance
 import TestSupport
 import Testing
 

@@ -1,5 +1,6 @@
 import GRDB
 import PriceStore
+import StoreConformance
 import TestSupport
 import Testing
 

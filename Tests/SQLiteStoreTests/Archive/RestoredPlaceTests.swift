@@ -1,5 +1,6 @@
 import GRDB
 import PriceStore
+import StoreConformance
 import Testing
 
 @testable import SQLiteStore
@@ -11,7 +12,7 @@ struct RestoredPlaceTests {
     }
 
     /// The undo, twice: the second one changes nothing and skips the same.
-    private func undoTwice(_ archived: ArchivedStore, rows: Int = 1000) throws -> ArchivedStore.Outcome {
+    private func undoTwice(_ archived: ArchivedStore, rows: Int = 1000) throws -> RestorationOutcome {
         let outcome = try archived.undo(rows: rows)
         let after = try archived.contents()
         let again = try archived.undo(rows: rows)
