@@ -9,14 +9,13 @@ import sys
 import tempfile
 
 from . import report
-from .parts import archives, candles, deletes, engines, library, live, postgres, relationships, starts, thin
+from .parts import archives, candles, deletes, library, live, relationships, servers, starts, thin
 from .stores import Workshop
 
 # in this order, so that what needs a quiet machine most comes first. Servers are measured only by name.
 PARTS = {
     "starts": starts, "deletes": deletes, "archives": archives, "thin": thin, "candles": candles, "live": live,
-    "relationships": relationships, "library": library, "postgres": postgres, "engines": engines}
-SERVERS = [postgres, engines]
+    "relationships": relationships, "library": library, "servers": servers}
 PAGE = pathlib.Path("docs/benchmarks.md")
 
 
@@ -39,27 +38,30 @@ def arguments():
     return options
 
 
+def measure(options, folder):
+    """Measures and prints the parts. Returns their goals."""
+    shop, goals = Workshop(options.programs.resolve(), folder, options.rows, options.runs), []
+    # A copy shows that the page can be written.
+    page = pathlib.Path(shutil.copy(PAGE, folder)) if options.quick else PAGE
+    facts = report.machine(shop.retention)
+    for name in options.only or [name for name in PARTS if name != "servers"]:
+        text, limits = PARTS[name].measure(shop)
+        print(f"== {name}\n\n{text}\n", flush=True)
+        goals += limits
+        if options.write or options.quick:
+            report.put(page, name, f"{facts} · median of {options.runs} runs\n\n{text}")
+    return goals
+
+
 def main():
     options = arguments()
     # So that the stores are removed.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     options.folder.mkdir(parents=True, exist_ok=True)
-    folder = pathlib.Path(tempfile.mkdtemp(prefix="stores-", dir=options.folder.resolve()))
-    goals = []
     try:
-        shop = Workshop(options.programs.resolve(), folder, options.rows, options.runs)
-        page = PAGE
-        if options.quick:  # A copy shows that the page can be written.
-            page = pathlib.Path(shutil.copy(PAGE, folder))
-        facts = report.machine(shop.retention)
-        for name in options.only or [name for name in PARTS if PARTS[name] not in SERVERS]:
-            section = PARTS[name].measure(shop)
-            print(f"== {name}\n\n{section.text}\n", flush=True)
-            goals += section.goals
-            if options.write or options.quick:
-                report.put(page, name, f"{facts} · median of {options.runs} runs\n\n{section.text}")
+        with tempfile.TemporaryDirectory(prefix="stores-", dir=options.folder.resolve()) as folder:
+            goals = measure(options, pathlib.Path(folder))
     finally:
-        shutil.rmtree(folder, ignore_errors=True)
         with contextlib.suppress(OSError):  # It stays if something else is in it.
             options.folder.rmdir()
     if options.quick:

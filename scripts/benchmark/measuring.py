@@ -1,6 +1,9 @@
 """One process, measured from its start to its end."""
 
+import contextlib
 import os
+import pathlib
+import re
 import resource
 import select
 import subprocess
@@ -24,6 +27,9 @@ class Sample:
     # By the monotonic clock, in seconds.
     began: float
     ended: float
+    # The latencies of a writer and of a reader meanwhile, in milliseconds.
+    writes: list = ()
+    reads: list = ()
 
 
 def end(what):
@@ -41,15 +47,14 @@ def measure(command, folder, output=None):
         began = time.monotonic()
         process = subprocess.Popen(command, cwd=folder, stdin=subprocess.DEVNULL, stdout=out, stderr=err)
         descriptor = os.pidfd_open(process.pid)
-        try:
-            ending = select.poll()
-            ending.register(descriptor, select.POLLIN)
-            while not ending.poll(MILLISECONDS_BETWEEN_LOOKS):
-                wal = max(wal, size(folder / "prices.sqlite-wal"))
-                memory = max(memory, peak_memory(process.pid))
-            ended = time.monotonic()
-        finally:
-            os.close(descriptor)
+        ending = select.poll()
+        ending.register(descriptor, select.POLLIN)
+        while not ending.poll(MILLISECONDS_BETWEEN_LOOKS):
+            memory = max(memory, peak_memory(process.pid))
+            with contextlib.suppress(FileNotFoundError):
+                wal = max(wal, (folder / "prices.sqlite-wal").stat().st_size)
+        ended = time.monotonic()
+        os.close(descriptor)
         _, status, usage = os.wait4(process.pid, 0)
         process.returncode = os.waitstatus_to_exitcode(status)
         out.seek(0)
@@ -64,16 +69,7 @@ def measure(command, folder, output=None):
         (ended - began) * 1000, (usage.ru_utime + usage.ru_stime) * 1000, memory, wal / 1e6, printed, began, ended)
 
 
-def size(path):
-    try:
-        return path.stat().st_size
-    except FileNotFoundError:
-        return 0
-
-
 def peak_memory(pid):
-    try:
-        with open(f"/proc/{pid}/status") as status:
-            return max((int(line.split()[1]) / 1024 for line in status if line.startswith("VmHWM")), default=0)
-    except OSError:
-        return 0
+    """In MiB."""
+    found = re.search(r"VmHWM:\s+(\d+)", pathlib.Path(f"/proc/{pid}/status").read_text())
+    return int(found[1]) / 1024 if found else 0

@@ -8,6 +8,8 @@ import subprocess
 import time
 from dataclasses import dataclass
 
+COSTS = "wall_ms", "cpu_ms"
+
 
 @dataclass
 class Goal:
@@ -23,14 +25,6 @@ class Goal:
         return self.value > self.limit
 
 
-@dataclass
-class Section:
-    """What one part measured: text with tables for the page, and goals."""
-
-    text: str
-    goals: list
-
-
 def median(samples, figure):
     return statistics.median(getattr(sample, figure) for sample in samples)
 
@@ -38,6 +32,20 @@ def median(samples, figure):
 def ratio(samples, others, figure):
     """The median of the quotients of what was measured one after the other."""
     return statistics.median(getattr(a, figure) / getattr(b, figure) for a, b in zip(samples, others))
+
+
+def medians(sides, *figures, divisor=1):
+    """The medians of each figure, those of all sides beside each other."""
+    return [number(median(side, figure) / divisor) for figure in figures for side in sides]
+
+
+def ratios(samples, others, *figures):
+    return [f"{ratio(samples, others, figure):.2f}" for figure in figures]
+
+
+def cost_heads(first, second, unit="ms"):
+    """Those of a table with the costs of two sides."""
+    return ["", *(f"{side}, {figure} {unit}" for figure in ("wall", "CPU") for side in (first, second))]
 
 
 def quantile(values, share):
@@ -53,8 +61,6 @@ def number(value):
 
 
 def table(heads, rows):
-    if not rows:
-        raise SystemExit(f"bench: nothing was measured for the table of {heads}")
     rows = [heads, *rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(heads))]
     lines = ["| " + " | ".join(cell.ljust(width) for cell, width in zip(row, widths)) + " |" for row in rows]
@@ -64,11 +70,8 @@ def table(heads, rows):
 
 def machine(retention):
     """What the figures were measured on; nothing that names the machine."""
-    model = "unknown processor"
-    for line in pathlib.Path("/proc/cpuinfo").read_text().splitlines():
-        if line.startswith("model name"):
-            model = " ".join(line.split(":", 1)[1].split())
-            break
+    lines = pathlib.Path("/proc/cpuinfo").read_text().splitlines()
+    model = next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "unknown processor")
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 1e9
     return (
         f"{time.strftime('%Y-%m-%d', time.gmtime())} · {model}, {os.cpu_count()} cores, {memory:.0f} GB · Linux "

@@ -1,7 +1,7 @@
 """The stores that are measured, what is deleted from them, and each side of a comparison."""
 
-import json
 import os
+import pathlib
 import shutil
 import sys
 import time
@@ -12,15 +12,13 @@ from .measuring import end, measure
 # All points of a store are before this instant, and it is the run's "as of": the figures do not depend on the day.
 UNTIL = "2025-01-01T00:00:00Z"
 UNTIL_SECONDS = 1735689600
-# After this the ledger has no rules to compare a policy with.
-FORGET = "UPDATE run SET rules = NULL"
-# From one point of a symbol to the next, if a schema says nothing else. Even the largest store begins after 2001.
-STEP_SECONDS = 10
 # Core Data's dates begin in 2001.
 APPLE_EPOCH_SECONDS = 978307200
 ENTITY = "YahooGoldPricePoint"
-# The shell's settings; the stores are in WAL mode already.
-SHELL = "PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+# The shell's settings; the stores are in WAL mode already. It waits for others as long as the job does.
+SHELL = "PRAGMA busy_timeout = 60000; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL; "
+# Another program that deletes.
+CHUNKS = pathlib.Path(__file__).parent / "chunks.py"
 
 
 @dataclass(frozen=True)
@@ -39,7 +37,10 @@ class Schema:
     # The shell's way; the job's rule gets `rule` in addition.
     sql: str = "DELETE FROM {table} WHERE {date} < {cutoff}"
     rule: str = ""
-    step: int = STEP_SECONDS
+    # SQL that sums up what is left, if these are not just the newest rows.
+    sums: str = ""
+    # Seconds from one point of a symbol to the next. Even the largest store begins after 2001.
+    step: int = 10
 
     def kept(self, rows, percent):
         """How many rows a delete of the oldest `percent` leaves; every step goes with all of its symbols."""
@@ -88,6 +89,13 @@ def count(rows):
     return f"{rows // 1_000_000}M" if rows >= 1_000_000 else f"{rows:,}"
 
 
+def write_policy(folder, text):
+    policy = folder / "retention.yaml"
+    policy.write_text(text)
+    # One that others may write is refused when run as root.
+    policy.chmod(0o644)
+
+
 class Workshop:
     """The programs, a folder for stores, and the sizes that all parts share."""
 
@@ -95,41 +103,37 @@ class Workshop:
         self.retention, self.goldprices, self.storebench = (
             programs / name for name in ("retention", "goldprices", "storebench"))
         self.folder, self.rows, self.runs = folder, rows, runs
-        self.began = time.monotonic()
+        self.stores, self.left, self.began = [], {}, time.monotonic()
 
     def note(self, text):
         minutes, seconds = divmod(int(time.monotonic() - self.began), 60)
         print(f"{minutes:3}:{seconds:02}  {text}", file=sys.stderr, flush=True)
 
     def store(self, schema, rows):
-        """A store of that shape and size; made once."""
+        """A store of that shape and size. Two others stay, for the room."""
         path = self.folder / f"{schema.name}-{rows}.sqlite"
-        if not path.exists():
+        if path not in self.stores:
             self.note(f"making {path.name}")
+            while len(self.stores) > 2:
+                self.stores.pop(0).unlink()
             options = ["--rows", rows, "--until", UNTIL, "--every", schema.step]
             measure([self.goldprices, path, *schema.options, *options], self.folder)
             if schema.changes:
                 measure(["sqlite3", "-batch", path, schema.changes], self.folder)
+            self.stores.append(path)
         return path
 
-    def forget(self, schema, rows):
-        """Removes a store that is not needed again, for the room."""
-        (self.folder / f"{schema.name}-{rows}.sqlite").unlink(missing_ok=True)
-
-    def work_folder(self, schema, rows, kept=None, archive=False):
-        """A fresh folder with a copy of the store, and the policy if it is known how many rows are kept."""
+    def work_folder(self, schema, rows, kept=0, side="job"):
+        """A fresh folder with a copy of the store, and the policy of a job that keeps so many rows."""
         folder = self.folder / "work"
         shutil.rmtree(folder, ignore_errors=True)
         folder.mkdir()
         shutil.copyfile(self.store(schema, rows), folder / "prices.sqlite")
-        if kept is not None:
-            policy = schema.policy(kept)
-            if archive:
-                (folder / "archive").mkdir(mode=0o700)
-                policy = policy.replace("rules:", "archive: { folder: archive, keep: 30d }\nrules:", 1)
-            (folder / "retention.yaml").write_text(policy)
-            # A policy that others may write is refused when run as root.
-            (folder / "retention.yaml").chmod(0o644)
+        policy = schema.policy(kept)
+        if side == "archive":
+            (folder / "archive").mkdir(mode=0o700)
+            policy = policy.replace("rules:", "archive: { folder: archive, keep: 30d }\nrules:", 1)
+        write_policy(folder, policy)
         # Or the first one that syncs would pay for the copy.
         with open(folder / "prices.sqlite", "rb") as copy:
             os.fsync(copy)
@@ -138,40 +142,41 @@ class Workshop:
     def shell(self, sql):
         return ["sqlite3", "-batch", "prices.sqlite", sql]
 
-    def job(self, *options):
-        return [self.retention, "run", "--as-of", UNTIL, "--format", "json", "--log-level", "error", *options]
+    def job(self, *options, as_of=UNTIL):
+        return [self.retention, "run", "--as-of", as_of, "--format", "json", "--log-level", "error", *options]
 
-    def check(self, folder, schema, kept):
-        """Every side must have left the same rows."""
-        rest = f"{schema.count(kept)}; SELECT count(*) FROM {schema.table}"
-        measure(self.shell(rest), folder, output=f"0\n{kept}")
+    def run_before(self, folder, forget):
+        """A run that deletes nothing, so that there is a ledger; what it has recorded of its rules may be forgotten."""
+        measure(self.job(as_of="2024-01-01T00:00:00Z"), folder)
+        if forget:
+            measure(["sqlite3", "-batch", "retention.ledger.sqlite", "UPDATE run SET rules = NULL"], folder)
 
-    def delete(self, side, schema, rows, percent):
-        """One side deletes the oldest `percent` of a fresh copy: the shell, the job, or a command of storebench."""
-        kept = schema.kept(rows, percent)
-        folder = self.work_folder(schema, rows, kept)
-        commands = {"shell": self.shell(SHELL + schema.statement(kept)), "job": self.job()}
-        sample = measure(
-            commands.get(side) or [self.storebench, side, "prices.sqlite", schema.cutoff(kept)], folder)
-        self.check(folder, schema, kept)
-        return sample
+    def command(self, side, schema, kept):
+        """What a side runs: the shell, another program, or the job, which makes an archive if its policy says so."""
+        if side == "shell":
+            return self.shell(SHELL + schema.statement(kept))
+        return [sys.executable, CHUNKS, "prices.sqlite", schema.cutoff(kept)] if side == "chunks" else self.job()
 
-    def deletes(self, sides, schema, rows, percent):
-        self.note(f"{schema.name}: {percent} % of {rows:,} rows expired; {', '.join(sides)}")
-        return self.in_turn({side: lambda side=side: self.delete(side, schema, rows, percent) for side in sides})
+    def delete(self, side, schema, rows, kept):
+        """One side deletes from a fresh copy what is older than the newest `kept` rows. Every side must leave the same."""
+        folder = self.work_folder(schema, rows, kept, side)
+        sample = measure(self.command(side, schema, kept), folder)
+        sums = schema.sums or f"{schema.count(kept)}; SELECT count(*) FROM {schema.table}"
+        left = measure(self.shell(sums), folder).printed
+        expected = self.left.setdefault((schema, rows, kept), left if schema.sums else f"0\n{kept}")
+        return sample if left == expected else end(f"{schema.name}: {side} leaves {left} instead of {expected}")
 
-    def method(self, sample):
-        """How the run says that it deleted the rows."""
-        return json.loads(sample.printed)["rules"][0]["method"]
+    def deletes(self, sides, schema, rows, kept):
+        self.note(f"{schema.name}: {rows - kept:,} of {rows:,} rows expired; {', '.join(sides)}")
+        return self.in_turn(sides, lambda side: self.delete(side, schema, rows, kept))
 
-    def in_turn(self, sides):
-        """Measures each side several times, one after the other, the order reversed each time.
+    def in_turn(self, sides, work):
+        """The samples of each side, measured several times, one after the other, the order reversed each time.
 
-        `sides` are functions that return a sample. What disturbs the machine disturbs all of them, and nobody always
-        comes first.
+        `work` returns the sample of a side. What disturbs the machine disturbs all of them, and nobody always comes first.
         """
         samples = {side: [] for side in sides}
         for run in range(self.runs):
             for side in sides if run % 2 == 0 else reversed(sides):
-                samples[side].append(sides[side]())
+                samples[side].append(work(side))
         return samples

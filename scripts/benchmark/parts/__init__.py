@@ -1,1 +1,1 @@
-"""What is measured, a file for each section of the page. Each has `measure`, which returns a `Section`."""
+"""What is measured, a file for each section of the page. Each has `measure`, which returns text with tables, and goals."""

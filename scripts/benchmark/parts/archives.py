@@ -3,21 +3,13 @@
 import json
 
 from ..measuring import measure as run
-from ..report import Goal, Section, median, number, ratio, table
+from ..report import COSTS, Goal, medians, ratio, ratios, table
 from ..stores import ENTITY, SCHEMAS, SHELL, count
-
-
-def delete(shop, schema, rows, percent, side, sizes):
-    folder = shop.work_folder(schema, rows, schema.kept(rows, percent), archive=side == "with")
-    sample = run(shop.job(), folder)
-    shop.check(folder, schema, schema.kept(rows, percent))
-    sizes += [file.stat().st_size for file in folder.glob("archive/*")]
-    return sample
 
 
 def restore(shop, schema, rows, percent, side):
     """One side restores what a run has deleted."""
-    folder = shop.work_folder(schema, rows, schema.kept(rows, percent), archive=True)
+    folder = shop.work_folder(schema, rows, schema.kept(rows, percent), "archive")
     deleted = json.loads(run(shop.job(), folder).printed)["run"]
     insert = f"INSERT INTO main.{ENTITY} SELECT * FROM archive.{ENTITY}"
     sample = run({
@@ -30,30 +22,25 @@ def restore(shop, schema, rows, percent, side):
 def measure(shop):
     schema, rows = SCHEMAS["S1"], shop.rows // 10
     where = f"{count(rows)} rows, {schema.what}"
-    size = f"SELECT sum(pgsize) FROM dbstat WHERE name = '{ENTITY}'"
-    size = int(run(shop.shell(size), shop.work_folder(schema, rows), output=None).printed)
+    size = shop.shell(f"SELECT sum(pgsize) FROM dbstat WHERE name = '{ENTITY}'")
+    size = int(run(size, shop.work_folder(schema, rows)).printed)
     lines, goals = [], []
     for percent in (10, 50):
-        shop.note(f"{schema.name}: {percent} % of {rows:,} rows expired; with and without an archive")
-        sizes = []
-        found = shop.in_turn({side: lambda side=side: delete(shop, schema, rows, percent, side, sizes)
-                              for side in ("without", "with")})
-        space = max(sizes) / (size * percent / 100)
-        add(f"delete {percent} %: archive; none", found["with"], found["without"], lines, f"{space:.2f}")
+        without, archive = shop.deletes(("job", "archive"), schema, rows, schema.kept(rows, percent)).values()
+        space = max(json.loads(sample.printed)["archive"]["bytes"] for sample in archive) / (size * percent / 100)
+        lines.append([*line(f"delete {percent} %: archive; none", archive, without), f"{space:.2f}"])
         goals += [
-            Goal(f"{where}, {percent} %, with an archive: CPU ratio", 2, ratio(found["with"], found["without"], "cpu_ms")),
-            Goal(f"{where}, {percent} %, with an archive: wall ratio", 2.2, ratio(found["with"], found["without"], "wall_ms")),
+            Goal(f"{where}, {percent} %, with an archive: CPU ratio", 2, ratio(archive, without, "cpu_ms")),
+            Goal(f"{where}, {percent} %, with an archive: wall ratio", 2.2, ratio(archive, without, "wall_ms")),
             Goal(f"{where}, {percent} %: space of the archive beside that of the rows", 1.1, space)]
     shop.note(f"{schema.name}: half of {rows:,} rows restored; undo, shell")
-    found = shop.in_turn({side: lambda side=side: restore(shop, schema, rows, 50, side) for side in ("undo", "shell")})
-    add(f"restore {count(rows // 2)} rows: undo; shell", found["undo"], found["shell"], lines, "")
-    shop.forget(schema, rows)
+    found = shop.in_turn(("undo", "shell"), lambda side: restore(shop, schema, rows, 50, side))
+    lines.append([*line(f"restore {count(rows // 2)} rows: undo; shell", *found.values()), ""])
     heads = ["what", "first, s", "second, s", "wall ratio", "CPU ratio", "memory MB", "archive / rows"]
-    return Section(f"{where}:\n\n" + table(heads, lines), goals)
+    return f"{where}:\n\n{table(heads, lines)}", goals
 
 
-def add(what, first, second, lines, space):
-    lines.append([
-        what, *(number(median(side, "wall_ms") / 1000) for side in (first, second)),
-        *(f"{ratio(first, second, figure):.2f}" for figure in ("wall_ms", "cpu_ms")),
-        " / ".join(number(median(side, "memory_mb")) for side in (first, second)), space])
+def line(what, first, second):
+    return [
+        what, *medians((first, second), "wall_ms", divisor=1000), *ratios(first, second, *COSTS),
+        " / ".join(medians((first, second), "memory_mb"))]

@@ -1,6 +1,6 @@
 """Rows that refer to the row before them: the job beside the quickest SQL, alone and beside a writer."""
 
-from ..report import Goal, Section, median, number, ratio, table
+from ..report import COSTS, Goal, cost_heads, medians, ratio, ratios, table
 from ..stores import ENTITY, SCHEMAS, Schema, count
 from . import live
 
@@ -29,17 +29,13 @@ def measure(shop):
         chain("cascade", "chains of ten, `cascade`", "cascade", 10, CASCADE)]
     lines, goals, waits = [], [], []
     for schema in schemas:
-        found = shop.deletes(("shell", "job"), schema, rows, 50)
-        job, shell = found["job"], found["shell"]
-        lines.append([
-            schema.what, *(number(median(side, figure) / 1000) for figure in ("wall_ms", "cpu_ms") for side in (job, shell)),
-            f"{ratio(job, shell, 'cpu_ms'):.2f}"])
+        shell, job = shop.deletes(("shell", "job"), schema, rows, schema.kept(rows, 50)).values()
+        lines.append([schema.what, *medians((job, shell), *COSTS, divisor=1000), *ratios(job, shell, "cpu_ms")])
         goals.append(Goal(f"{schema.what}: CPU ratio", 3, ratio(job, shell, "cpu_ms")))
         found, table_lines = live.compare(shop, schema, rows, 50)
         waits += [[f"{schema.what}: " + line[0].replace("`DELETE`", "SQL"), *line[1:]] for line in table_lines[1:]]
         goals.append(Goal(f"{schema.what}: a writer's worst", 60, live.latencies(found["job"], "writes")[2], " ms"))
-        shop.forget(schema, rows)
-    heads = ["", "job, wall s", "shell, wall s", "job, CPU s", "shell, CPU s", "CPU ratio"]
-    return Section(
+    heads = [*cost_heads("job", "shell", "s"), "CPU ratio"]
+    return (
         f"50 % of {count(rows)} rows, date index:\n\n{table(heads, lines)}\n\nBeside a writer and a reader:\n\n"
-        + table(live.HEADS, waits), goals)
+        + table(live.HEADS, waits)), goals
