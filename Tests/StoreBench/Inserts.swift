@@ -45,24 +45,42 @@ struct TypedPoint: Storable {
     }
 }
 
-/// New points for an empty store. Every way of inserting them makes the same ones.
-struct NewPoints: ParsableArguments {
+/// Inserts new points into an empty store in one of several ways, which make the same ones.
+struct Insert: ParsableCommand {
+    enum Way: String, ExpressibleByArgument {
+        /// By one batch insert request whose handler makes a row at a time.
+        case batch
+        /// By one batch insert request of typed rows.
+        case typed
+        /// By a prepared statement in a loop, in one transaction, with GRDB alone.
+        case grdb
+    }
+
+    @Argument(help: "The way: batch, typed or grdb.")
+    var way: Way
+
     @Argument(help: "The store, made with `goldprices --rows 0`.")
     var store: String
 
     @Argument(help: "How many points.")
     var rows: Int
-}
-
-/// Inserts by one batch insert request whose handler makes a row at a time.
-struct InsertBatch: ParsableCommand {
-    @OptionGroup var points: NewPoints
 
     func run() throws {
-        let context = StoreContext(try SQLiteWriter(path: points.store))
+        switch way {
+        case .batch: try insert(batch())
+        case .typed: try insert(BatchInsertRequest((0..<rows).lazy.map { TypedPoint($0) }))
+        case .grdb: try insertByStatement()
+        }
+    }
+
+    private func insert(_ request: BatchInsertRequest) throws {
+        try StoreContext(try SQLiteWriter(path: store)).execute(request)
+    }
+
+    private func batch() -> BatchInsertRequest {
         var number = 0
-        let request = BatchInsertRequest(entity: TypedPoint.entity) { row in
-            guard number < points.rows else { return .stop }
+        return BatchInsertRequest(entity: TypedPoint.entity) { row in
+            guard number < rows else { return .stop }
             let point = TypedPoint(number)
             number += 1
             row["symbol"] = .text(point.symbol)
@@ -74,26 +92,10 @@ struct InsertBatch: ParsableCommand {
             row["volume"] = .integer(point.volume)
             return .insert
         }
-        try context.execute(request)
     }
-}
 
-/// Inserts by one batch insert request of typed rows.
-struct InsertTyped: ParsableCommand {
-    @OptionGroup var points: NewPoints
-
-    func run() throws {
-        let context = StoreContext(try SQLiteWriter(path: points.store))
-        try context.execute(BatchInsertRequest((0..<points.rows).lazy.map { TypedPoint($0) }))
-    }
-}
-
-/// Inserts by a prepared statement in a loop, in one transaction, with GRDB alone.
-struct InsertGRDB: ParsableCommand {
-    @OptionGroup var points: NewPoints
-
-    func run() throws {
-        let queue = try DatabaseQueue(path: points.store)
+    private func insertByStatement() throws {
+        let queue = try DatabaseQueue(path: store)
         // As the engine does in a WAL store.
         try queue.writeWithoutTransaction { db in try db.execute(sql: "PRAGMA synchronous = NORMAL") }
         try queue.write { db in
@@ -102,7 +104,7 @@ struct InsertGRDB: ParsableCommand {
                     INSERT INTO YahooGoldPricePoint (symbol, updateTime, price, open, high, low, volume) \
                     VALUES (?, ?, ?, ?, ?, ?, ?)
                     """)
-            for number in 0..<points.rows {
+            for number in 0..<rows {
                 let point = TypedPoint(number)
                 try statement.execute(arguments: [
                     point.symbol, point.time, point.price, point.open, point.high, point.low, point.volume,

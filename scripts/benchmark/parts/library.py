@@ -30,7 +30,7 @@ def measure(shop):
     def commands(names, before, argument, after):
         def work(name):
             folder = shop.work_folder(schema, before)
-            sample = run([shop.storebench, name, "prices.sqlite", argument], folder)
+            sample = run([shop.storebench, *name.split(), "prices.sqlite", argument], folder)
             run(shop.shell(f"SELECT count(*) FROM {schema.table}"), folder, output=str(after))
             return sample
 
@@ -39,15 +39,15 @@ def measure(shop):
 
     half = rows // 2
     add(f"delete {count(half)} rows: batch delete; object by object", 0.4,
-        *commands(("delete-batch", "delete-classic"), rows, schema.cutoff(half), half))
-    merged, = commands(("delete-merged",), rows, schema.cutoff(100), 100)
+        *commands(("delete batch", "delete classic"), rows, schema.cutoff(half), half))
+    merged, = commands(("delete merged",), rows, schema.cutoff(100), 100)
     what = f"delete {count(rows)} rows and merge; the context holds others"
     lines.append([what, "memory MB", *medians([merged], "memory_mb"), "", ""])
     goals.append(Goal("delete and merge: memory", 60, median(merged, "memory_mb"), " MB"))
     add(f"insert {count(rows)} rows: batch insert; prepared statement through GRDB", 1.5,
-        *commands(("insert-batch", "insert-grdb"), 0, rows, rows))
+        *commands(("insert batch", "insert grdb"), 0, rows, rows))
     add(f"insert {count(rows)} rows: typed; batch insert", 1.5,
-        *commands(("insert-typed", "insert-batch"), 0, rows, rows))
+        *commands(("insert typed", "insert batch"), 0, rows, rows))
     fetch = [shop.storebench, "fetch-points", shop.store(schema, rows)]
     flags = {"typed": ["--typed"], "values": []}
     found = shop.in_turn(flags, lambda side: run([*fetch, *flags[side]], shop.folder, output=str(rows)))
