@@ -24,7 +24,7 @@ package struct Trials: Sendable {
         portions = stride(from: first, to: end, by: UInt64.Stride(portion)).map { $0..<min($0 + portion, end) }
     }
 
-    /// All cases of a large product, or with `RETENTION_QUICK` every fifth.
+    /// All cases of a long list, or with `RETENTION_QUICK` every fifth.
     package static func cases<Case>(_ all: [Case]) -> [Case] {
         isQuick ? stride(from: 0, to: all.count, by: 5).map { all[$0] } : all
     }

@@ -1,4 +1,5 @@
 import Foundation
+import TestSupport
 import Testing
 
 /// However a password gets into a policy or onto the command line, no output of the program contains it.
@@ -33,7 +34,7 @@ struct PasswordTests {
         "\nrules:\n  - { name: a, entity: b, date_attribute: c, max_age: \"3d }\n",
     ]
 
-    @Test(arguments: stores, rests)
+    @Test(arguments: stores, Trials.cases(rests))
     func noMessageShowsIt(store: String, rest: String) throws {
         let folder = try TemporaryFolder()
         try folder.write("version: 1\n" + store + rest, to: "retention.yaml")

@@ -102,6 +102,6 @@ struct LockModel {
 
     private func duration(_ rows: Double) -> Duration { .seconds(rows * secondsPerRow * Self.caution) }
 
-    /// If a prediction is too short, a rebuild is abandoned halfway.
+    /// If a prediction is too short, a rebuild is abandoned partway through.
     private static let caution = 1.5
 }

@@ -36,7 +36,7 @@ extension SQLiteFileConnection {
         let condition = try dateSQL(request.date, RowScope(table), db).readable(before: request.cutoff)
         do {
             _ = try db.makeStatement(sql: "DELETE FROM \(RowScope(table).target()) WHERE \(condition.text)")
-            for statement in ownWordStatements(table, request.relationships) {
+            for statement in overridingStatements(table, request.relationships) {
                 _ = try db.makeStatement(sql: statement)
             }
         } catch let error as DatabaseError {
@@ -58,7 +58,7 @@ extension SQLiteFileConnection {
         }
         let compiler = try compiler ?? sibling(enforcingKeys: true)
         self.compiler = compiler
-        let statements = ["DELETE FROM \(RowScope(table).target())"] + ownWordStatements(table, rule)
+        let statements = ["DELETE FROM \(RowScope(table).target())"] + overridingStatements(table, rule)
         return try compiler.run("looking at the schema") { db in
             // Core Data's own functions belong to a connection.
             _ = try compiler.catalog.coreData(db)
@@ -72,7 +72,7 @@ extension SQLiteFileConnection {
     }
 
     /// What the rule's override does to the rows that refer to the table's.
-    private func ownWordStatements(
+    private func overridingStatements(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule
     ) -> [String] {
         guard table.managed == nil, let rule = rule.deleteRule else { return [] }
@@ -141,7 +141,7 @@ extension SQLiteFileConnection {
         var seen: Set<String> = []
         while let parent = waiting.popLast() {
             guard seen.insert(parent.name.folded).inserted else { continue }
-            let ownWord = parent.name == table.name ? rule.deleteRule : nil
+            let overriding = parent.name == table.name ? rule.deleteRule : nil
             for key in parent.entity.incomingRelationships {
                 guard let child = try catalog.table(key.source, db) else { continue }
                 for (source, destination) in zip(key.sourceAttributes, key.destinationAttributes) {
@@ -156,7 +156,7 @@ extension SQLiteFileConnection {
                         + "\(parent.name) (\(destination)): SQLite may treat different values of the two as equal. "
                         + "Give both columns the same type"
                 }
-                if (ownWord ?? key.deleteRule) == .cascade { waiting.append(child) }
+                if (overriding ?? key.deleteRule) == .cascade { waiting.append(child) }
             }
         }
         return nil

@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import SQLiteStore
@@ -45,7 +46,7 @@ struct CandleRestorationTests {
     }
 
     /// Candles to days first, then ticks to candles: late ones make candles again that have just become days.
-    @Test(arguments: Kind.allCases, 1...4 as ClosedRange<UInt64>)
+    @Test(arguments: Kind.allCases, Trials.cases(Array(1...4)))
     func anUndoGivesTheStoreBackAndEachPartLosesNothing(_ kind: Kind, _ seed: UInt64) throws {
         let store = try store(kind, seed)
         #expect(try count(store, kind) == 400)

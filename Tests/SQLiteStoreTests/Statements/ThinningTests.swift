@@ -2,6 +2,7 @@ import Foundation
 import GRDB
 import PriceStore
 import StoreConformance
+import TestSupport
 import Testing
 
 @testable import goldprices
@@ -59,7 +60,7 @@ struct ThinningTests {
         }
     }
 
-    @Test(arguments: Kind.allCases, 1...10 as ClosedRange<UInt64>)
+    @Test(arguments: Kind.allCases, Trials.cases(Array(1...10)))
     func aRunEveryNightLeavesTheRowsOfOneRunAtTheEnd(_ kind: Kind, _ seed: UInt64) throws {
         let rows = ThinningCase(seed)
         let (nightly, once) = (try kind.make(rows), try kind.make(rows))
