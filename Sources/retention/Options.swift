@@ -68,7 +68,7 @@ struct OutputOptions: ParsableArguments {
     var quiet = false
     @Flag(help: "Show no progress bar.")
     var noProgress = false
-    @Option(help: "The format of the log.")
+    @Option(help: ArgumentHelp("The format of the log.", valueName: "format"))
     var logFormat: Policy.LogSettings.Format?
     @Option(help: ArgumentHelp("The minimum log level.", valueName: "level"))
     var logLevel: Policy.LogSettings.Level?

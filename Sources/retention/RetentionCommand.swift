@@ -32,6 +32,12 @@ struct RetentionCommand: ParsableCommand {
         let console = Console()
         do {
             try OpenFiles.prepare()
+            // Without a name of the program they could not be read, and a job would seem to ask for help.
+            guard !CommandLine.arguments.isEmpty else {
+                throw CommandFailure(
+                    exitCode: 74, message: "the arguments of the command cannot be read",
+                    hint: "mount /proc, or let the sandbox see it")
+            }
             guard let command = try parse(console) else { ProcessEnd.exit(0) }
             ProcessEnd.exit(try command.run(console))
         } catch PolicyError.invalid(let diagnostics, let source) {

@@ -95,7 +95,7 @@ struct RunSession {
         try opening.requireDatabase()
         let lock = try opening.lock()
         let interruption = Interruption()
-        defer { withExtendedLifetime((lock, interruption)) {} }
+        defer { withExtendedLifetime(lock) {} }
         let writer = try opening.writer()
         let ledger = try opening.ledgerUnderLock(logger: log.logger)
         try planFile?.check(writer, ledger?.history)

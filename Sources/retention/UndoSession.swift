@@ -33,7 +33,7 @@ struct UndoSession {
         try opening.requireDatabase()
         let lock = try opening.lock()
         let interruption = Interruption()
-        defer { withExtendedLifetime((lock, interruption)) {} }
+        defer { withExtendedLifetime(lock) {} }
         let writer = try opening.writer()
         let ledger = try opening.ledgerUnderLock(logger: log.logger)
         return try Undo(

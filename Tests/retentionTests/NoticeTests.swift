@@ -186,4 +186,20 @@ struct NoticeTests {
         #expect(end.status == 0 && end.output.contains(warning), "\(end)")
         #expect(try job.number("SELECT count(*) FROM Price") == 5)
     }
+
+    /// The run is over then, and its report is not printed yet.
+    @Test(arguments: [SIGTERM, SIGINT], [1, 2])
+    func aSignalDuringACommandIsWaitedThroughAndASecondOneEndsTheRun(signal: Int32, count: Int) throws {
+        let job = try job("on_success: [/bin/sh, -c, 'echo began >began; sleep 1; echo ended >ended']")
+        let run = try RunningProgram(job, "run")
+        #expect(eventually { (try? job.listing().contains("began")) ?? false })
+        for _ in 0..<count {
+            run.send(signal)
+            Thread.sleep(forTimeInterval: 0.1)
+        }
+        #expect(run.wait() == (count == 1 ? 0 : 128 + signal))
+        #expect(try job.text("stdout.txt").contains("Deleted 3 rows") == (count == 1))
+        if count == 1 { #expect(try job.listing().contains("ended")) }
+        #expect(try job.number("SELECT count(*) FROM Price") == 5)
+    }
 }

@@ -1,23 +1,22 @@
 @preconcurrency import Glibc
 import Synchronization
 
-/// Handles SIGINT and SIGTERM: the first signal stops the run after the current batch, a second one ends the process
-/// immediately with 128 plus its number.
+/// Handles SIGINT and SIGTERM until the process ends: the first signal stops the run after the current batch, a second one ends
+/// the process immediately with 128 plus its number.
 ///
-/// Used only by a command that deletes or that waits. Every other command ends at the first signal. A process has one at a
-/// time.
-package final class Interruption {
+/// Used only by a command that deletes or that waits. Every other command ends at the first signal.
+package struct Interruption {
     /// The number of the first signal; 0: none. A handler of a signal reaches nothing but globals.
     private static let first = Atomic<Int32>(0)
-    private static let numbers = [SIGINT, SIGTERM]
 
     /// Handles signals from now on, even if whoever started the process has them blocked or ignored. Until then the default
     /// action applies: an earlier signal ends the process, which has done nothing yet.
     package init() {
-        Self.first.store(0, ordering: .relaxed)
+        // The handler must not be the one that initializes it.
+        _ = Self.first.load(ordering: .relaxed)
         var handled = sigset_t()
         sigemptyset(&handled)
-        for number in Self.numbers {
+        for number in [SIGINT, SIGTERM] {
             sigaddset(&handled, number)
             // Calls of the system that it interrupts are started again, but for those that wait for a time.
             Glibc.signal(number) { number in
@@ -26,10 +25,6 @@ package final class Interruption {
             }
         }
         pthread_sigmask(SIG_UNBLOCK, &handled, nil)
-    }
-
-    deinit {
-        for number in Self.numbers { Glibc.signal(number, SIG_DFL) }
     }
 
     /// The number of the first signal that came, or nil if none came yet.

@@ -10,7 +10,7 @@ import RetentionJob
 package enum LedgerRecord {
     /// The text of some values.
     package static func text(_ values: [String: StoreValue]) -> String {
-        values.sorted { Array($0.key.utf8).lexicographicallyPrecedes(Array($1.key.utf8)) }
+        values.sorted { $0.key.utf8.lexicographicallyPrecedes($1.key.utf8) }
             .compactMap { name, value in canonical(value).map { "\(name)=\($0)\n" } }.joined()
     }
 
