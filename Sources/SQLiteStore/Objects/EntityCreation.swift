@@ -14,12 +14,12 @@ extension SQLiteWriter {
                         .unsupported, store: name, message: "\(existing.name) already exists, with \(difference)")
                 }
                 let missing = entity.attributes.filter { existing.entity.attribute(named: $0.name) == nil }
-                guard !missing.isEmpty || entity.relationships.contains(where: \.isIndexed) else { return }
                 for attribute in missing {
                     let isRequired = attribute.isRequired && attribute.hasDefault
                     let column = try definition(of: attribute, isRequired: isRequired, db)
                     try db.execute(sql: "ALTER TABLE \(existing.sql) ADD COLUMN \(column)")
                 }
+                if !missing.isEmpty { try didChangeSchema(db) }
             } else {
                 var parts = try entity.attributes.map { try definition(of: $0, isRequired: $0.isRequired, db) }
                 if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.quotedList)") }
@@ -31,8 +31,8 @@ extension SQLiteWriter {
                 try db.execute(sql: "CREATE TABLE \(table) (\(parts.joined(separator: ", ")))")
                 // Fails if a relationship refers to attributes that are missing or not unique.
                 try db.execute(sql: "PRAGMA main.foreign_key_check(\(entity.name.quotedIdentifier))")
+                try didChangeSchema(db)
             }
-            try didChangeSchema(db)
             for key in entity.relationships where key.isIndexed {
                 try createIndex(on: entity.name, attributes: key.sourceAttributes, isUnique: false)
             }
