@@ -64,7 +64,7 @@ final class PostgresDeletion: Deletion {
             let table = try writer.run("reading the catalog") {
                 try writer.requireTable(part.fetchRequest.entity).number
             }
-            rollupMemory.ownNumbers = writer.notedNumbers[table] ?? []
+            rollupMemory.ownNumbers += writer.notedNumbers[table] ?? []
             done.note = rollupMemory.text
         }
         return done

@@ -8,7 +8,10 @@ import PriceStore
 struct RollupMemory: Hashable {
     /// The moment.
     var state: ServerState
-    /// The job's own transactions since, as rows show them: the server moves rows of compressed chunks in them.
+    /// The job's own transactions that were not over then, or later, as rows show them: the server moves rows of compressed
+    /// chunks in them.
+    ///
+    /// A transaction that stays open holds the moment back, also before runs that have ended: their numbers are carried on.
     var ownNumbers: [String] = []
     /// By the number of the aggregate: the ranges that it did not have.
     var missing: [Int: [TimeRange]] = [:]
@@ -17,7 +20,14 @@ struct RollupMemory: Hashable {
     /// one; without the oldest transactions, a rule may be refused although nothing is missing.
     private static let mostKept = 500
 
-    init(_ state: ServerState) { self.state = state }
+    /// - Parameter former: what was known before, at a comparable state.
+    init(_ state: ServerState, after former: RollupMemory? = nil) {
+        self.state = state
+        let oldest = UInt32(truncatingIfNeeded: state.oldest)
+        ownNumbers = (former?.ownNumbers ?? []).filter { number in
+            UInt32(number).map { Int32(bitPattern: $0 &- oldest) >= 0 } ?? false
+        }
+    }
 
     /// One line: the state, own transactions, and for each aggregate `number=low..high,low..high`.
     var text: String {

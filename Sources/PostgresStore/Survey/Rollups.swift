@@ -83,6 +83,7 @@ extension PostgresConnection {
         let former = rows.request.note.flatMap { RollupMemory($0) }.flatMap {
             $0.state.isComparable(at: memory.state) ? $0 : nil
         }
+        memory = RollupMemory(memory.state, after: former)
         for rollup in rollups {
             memory.missing[rollup.materialized] = try missingRanges(rollup, rows.scope, date, knowing: former)
         }

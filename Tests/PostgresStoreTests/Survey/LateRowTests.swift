@@ -66,10 +66,16 @@ struct LateRowTests {
         }
     }
 
-    /// The rows that the server moves when the job deletes from a compressed chunk are not late.
-    @Test func rowsMovedByTheJobAreNotLate() throws {
+    /// The rows that the server moves when the job deletes from a compressed chunk are not late, even if a transaction from
+    /// before the first of its runs is still open.
+    @Test(arguments: [false, true]) func rowsMovedByTheJobAreNotLate(besideAnOpenTransaction: Bool) throws {
         let database = try TestDatabase.hours()
         try compress("q", database)
+        let other = try PostgresWriter(database.address)
+        if besideAnOpenTransaction {
+            try other.execute("BEGIN")
+            try other.execute("SELECT pg_current_xact_id()")
+        }
         var note: String?
         for day in 17...25 {
             let request = SurveyRequest.hours(before: "2026-01-\(day)T12:00:00Z", note: note)
@@ -332,6 +338,18 @@ struct RollupMemoryTests {
         memory.missing[5] = (0..<1000).map { TimeRange(low: $0 * 10, high: $0 * 10 + 5) }
         let read = try #require(RollupMemory(memory.text)?.missing[5])
         #expect(read.count == 500 && read.last == TimeRange(low: 4990, high: 9995))
+    }
+
+    @Test func ownTransactionsAreCarriedOnWhileRowsCanBeComparedWithThem() {
+        var former = RollupMemory(state)
+        // The state's numbers as rows show them: 5 and 8.
+        former.ownNumbers = ["4", "5", "9"]
+        #expect(RollupMemory(state, after: former).ownNumbers == ["5", "9"])
+        let later = ServerState(database: state.database, timeline: state.timeline, oldest: state.next, next: 1 << 40)
+        #expect(RollupMemory(later, after: former).ownNumbers == ["9"])
+        former.ownNumbers = ["4294967295", "1"]
+        let wrapped = ServerState(database: "", timeline: "", oldest: (3 << 32) - 3, next: 3 << 32)
+        #expect(RollupMemory(wrapped, after: former).ownNumbers == ["4294967295", "1"])
     }
 
     @Test func aStateIsComparedWithLaterOnesOfItsServer() {
