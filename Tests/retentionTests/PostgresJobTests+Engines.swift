@@ -63,6 +63,7 @@ extension PostgresJobTests {
                     FROM chunked GROUP BY 1 WITH NO DATA;
                     CALL refresh_continuous_aggregate('days', NULL, NULL);
                     """)
+            try server.waitForTransactions(url: url)
             let job = try LaunchedJob(
                 "",
                 policy: """

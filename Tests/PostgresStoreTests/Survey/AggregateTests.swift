@@ -25,6 +25,7 @@ struct AggregateTests {
         }
         try database.run("CALL refresh_continuous_aggregate('days', \(refreshed))")
         if !more.isEmpty { try database.run(more) }
+        try database.waitForTransactions()
         return database
     }
 
@@ -155,6 +156,7 @@ struct AggregateTests {
         if isCompressed {
             try database.run("ALTER TABLE q SET (timescaledb.compress)")
             try database.run("SELECT compress_chunk(c) FROM show_chunks('q') c")
+            try database.waitForTransactions()
         }
         let note = try database.dryAndReal(SurveyRequest.hours(before: "2026-01-15")).1.note
         try database.refreshElsewhere()
@@ -268,6 +270,7 @@ struct AggregateTests {
                 "ALTER TABLE q SET (timescaledb.compress, timescaledb.compress_orderby = 'at', timescaledb.compress_segmentby = 'kind')"
             )
             try database.run("SELECT compress_chunk(c) FROM show_chunks('q') c")
+            try database.waitForTransactions()
             try database.run(
                 "ALTER DATABASE \(PostgresCluster.database(of: database.url)) SET "
                     + "timescaledb.max_tuples_decompressed_per_dml_transaction = 100")

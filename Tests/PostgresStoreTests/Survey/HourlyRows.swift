@@ -1,3 +1,4 @@
+import PostgresCluster
 import PriceStore
 import StoreConformance
 
@@ -19,6 +20,7 @@ extension TestDatabase {
             FROM q GROUP BY 1 WITH NO DATA
             """)
         try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
+        try database.waitForTransactions()
         return database
     }
 
@@ -36,8 +38,11 @@ extension TestDatabase {
             "CREATE MATERIALIZED VIEW days WITH (timescaledb.continuous) AS SELECT time_bucket(100, at) AS at, count(*) "
                 + "FROM q GROUP BY 1 WITH NO DATA")
         try database.run("CALL refresh_continuous_aggregate('days', NULL, NULL)")
+        try database.waitForTransactions()
         return database
     }
+
+    func waitForTransactions() throws { try PostgresCluster.timescale.get().waitForTransactions(url: url) }
 
     /// The ranges in the server's log grow to whole buckets, and into each other, with a refresh of any other time.
     func refreshElsewhere() throws {

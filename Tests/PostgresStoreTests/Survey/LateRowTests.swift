@@ -14,6 +14,7 @@ struct LateRowTests {
                 + (table == "q"
                     ? ", timescaledb.compress_orderby = 'at', timescaledb.compress_segmentby = 'kind')" : ")"))
         try database.run("SELECT compress_chunk(c) FROM show_chunks('\(table)') c")
+        try database.waitForTransactions()
     }
 
     struct Case: CustomTestStringConvertible, Sendable {
