@@ -113,20 +113,3 @@ struct Insert: ParsableCommand {
         }
     }
 }
-
-/// Fetches all points, as typed rows or as lists of values.
-struct FetchPoints: ParsableCommand {
-    @Argument(help: "The store.")
-    var store: String
-
-    @Flag(help: "As typed rows.")
-    var typed = false
-
-    func run() throws {
-        let reader = try SQLiteReader(path: store)
-        print(
-            typed
-                ? try StoreContext(reader).fetch(TypedPoint.self).count
-                : try reader.fetch(.init(entity: TypedPoint.entity), attributes: TypedPoint.attributes).count)
-    }
-}

@@ -6,5 +6,5 @@ import ArgumentParser
 @main
 struct StoreBench: ParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "storebench", subcommands: [Delete.self, Insert.self, FetchPoints.self, Merge.self])
+        commandName: "storebench", subcommands: [Delete.self, Insert.self, Merge.self])
 }

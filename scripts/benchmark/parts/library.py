@@ -48,10 +48,6 @@ def measure(shop):
         *commands(("insert batch", "insert grdb"), 0, rows, rows))
     add(f"insert {count(rows)} rows: typed; batch insert", 1.5,
         *commands(("insert typed", "insert batch"), 0, rows, rows))
-    fetch = [shop.storebench, "fetch-points", shop.store(schema, rows)]
-    flags = {"typed": ["--typed"], "values": []}
-    found = shop.in_turn(flags, lambda side: run([*fetch, *flags[side]], shop.folder, output=str(rows)))
-    add(f"fetch {count(rows)} rows: typed; as values", 1.5, *found.values())
     shop.note(f"Core Data cascade: 50 % of {rows:,} points expired")
     schemas = {"job": MODEL, "shell": FOREIGN_KEY}
     found = shop.in_turn(schemas, lambda side: shop.delete(side, schemas[side], rows, half))
