@@ -43,9 +43,9 @@ struct ArchivePlaceTests {
         let archived = try ArchivedStore(Self.store)
         let (writer, deletion) = try begin(archived)
         _ = try deletion.deleteNext(DeletionBounds(rows: 2))
-        try Self.changes[index].1(archived.path)
+        try Self.changes[index].1(archived.archive)
         let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 1)) }
-        #expect(error?.kind == .replaced && error?.store == archived.path, "\(String(describing: error))")
+        #expect(error?.kind == .replaced && error?.store == archived.archive, "\(String(describing: error))")
         #expect(error?.message.hasPrefix("the archive was") == true, "\(String(describing: error))")
         #expect(try archived.store.rows("SELECT id FROM t") == ["3", "4", "9"])
         let last = #expect(throws: StoreError.self) { try writer.completeArchive() }
@@ -55,10 +55,10 @@ struct ArchivePlaceTests {
     @Test func aFileThatTookItsPlaceIsNotRemoved() throws {
         let archived = try ArchivedStore(Self.store)
         let (writer, _) = try begin(archived)
-        try FileManager.default.moveItem(atPath: archived.path, toPath: archived.path + ".moved")
-        try Data("mine".utf8).write(to: URL(fileURLWithPath: archived.path))
+        try FileManager.default.moveItem(atPath: archived.archive, toPath: archived.archive + ".moved")
+        try Data("mine".utf8).write(to: URL(fileURLWithPath: archived.archive))
         #expect(throws: StoreError.self) { try writer.completeArchive() }
-        #expect(try String(contentsOfFile: archived.path, encoding: .utf8) == "mine")
+        #expect(try String(contentsOfFile: archived.archive, encoding: .utf8) == "mine")
     }
 
     @Test func aFullDiskSaysWhereTheRowsAre() throws {
@@ -73,7 +73,7 @@ struct ArchivePlaceTests {
             try db.execute(sql: "PRAGMA max_page_count = \(pages + 1)")
         }
         let error = #expect(throws: StoreError.self) { try deletion.deleteNext(DeletionBounds(rows: 2)) }
-        #expect(error?.engineCode == "SQLITE_FULL" && error?.store == archived.path)
+        #expect(error?.engineCode == "SQLITE_FULL" && error?.store == archived.archive)
         #expect(
             error?.hint?.contains("rows that were deleted before are in it") == true, "\(String(describing: error))")
         #expect(try archived.store.rows("SELECT id FROM t") == ["2", "3", "4", "9"])

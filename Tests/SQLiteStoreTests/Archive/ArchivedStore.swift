@@ -20,8 +20,7 @@ struct ArchivedStore: ArchivedFixture {
     init(_ sql: String) throws { self = try ArchivedStore(TemporaryStore(sql)) }
 
     var place: String { folder.path(percentEncoded: false) }
-    var path: String { folder.appending(path: Self.run + ".sqlite").path(percentEncoded: false) }
-    var archive: String { path }
+    var archive: String { folder.appending(path: Self.run + ".sqlite").path(percentEncoded: false) }
     var run: String { Self.run }
     func writer() throws -> SQLiteWriter { try store.writer() }
     func reader() throws -> SQLiteReader { try store.reader() }

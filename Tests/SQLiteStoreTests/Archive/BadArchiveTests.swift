@@ -10,44 +10,44 @@ import Testing
 struct BadArchiveTests {
     private static func sql(_ statement: String) -> @Sendable (ArchivedStore) throws -> Void {
         { archived in
-            let queue = try DatabaseQueue(path: archived.path)
+            let queue = try DatabaseQueue(path: archived.archive)
             try queue.writeWithoutTransaction { try $0.execute(sql: statement) }
             try queue.close()
         }
     }
 
     private static let cases: [(String, StoreError.Kind, String, @Sendable (ArchivedStore) throws -> Void)] = [
-        ("missing", .missing, "the archive does not exist", { try FileManager.default.removeItem(atPath: $0.path) }),
+        ("missing", .missing, "the archive does not exist", { try FileManager.default.removeItem(atPath: $0.archive) }),
         (
             "a link", .inputOutput, "the archive is a symbolic link, but an archive is always a regular file",
             { archived in
-                try FileManager.default.moveItem(atPath: archived.path, toPath: archived.path + ".moved")
+                try FileManager.default.moveItem(atPath: archived.archive, toPath: archived.archive + ".moved")
                 try FileManager.default.createSymbolicLink(
-                    atPath: archived.path, withDestinationPath: archived.path + ".moved")
+                    atPath: archived.archive, withDestinationPath: archived.archive + ".moved")
             }
         ),
         (
             "a folder", .inputOutput, "the archive is a folder, but an archive is always a regular file",
             { archived in
-                try FileManager.default.removeItem(atPath: archived.path)
-                try FileManager.default.createDirectory(atPath: archived.path, withIntermediateDirectories: false)
+                try FileManager.default.removeItem(atPath: archived.archive)
+                try FileManager.default.createDirectory(atPath: archived.archive, withIntermediateDirectories: false)
             }
         ),
         (
             "truncated", .inputOutput, "the archive is damaged",
             { archived in
-                let handle = try FileHandle(forUpdating: URL(fileURLWithPath: archived.path))
+                let handle = try FileHandle(forUpdating: URL(fileURLWithPath: archived.archive))
                 try handle.truncate(atOffset: try handle.seekToEnd() / 2 / 4096 * 4096)
                 try handle.close()
             }
         ),
         (
             "no database", .inputOutput, "the archive is damaged",
-            { try Data("nothing of the kind, but long enough".utf8).write(to: URL(fileURLWithPath: $0.path)) }
+            { try Data("nothing of the kind, but long enough".utf8).write(to: URL(fileURLWithPath: $0.archive)) }
         ),
         (
             "empty", .unsupported, "the file is not an archive of retention",
-            { try Data().write(to: URL(fileURLWithPath: $0.path)) }
+            { try Data().write(to: URL(fileURLWithPath: $0.archive)) }
         ),
         (
             "another program's", .unsupported, "the file is not an archive of retention",

@@ -3,6 +3,8 @@ import PriceStore
 import TestSupport
 import StoreConformance
 
+@testable import SQLiteStore
+
 extension RandomStore {
     /// Makes the file with all its rows, and the lists that the judge looks at: what SQLite has really stored.
     mutating func make(_ store: TemporaryStore) throws -> ReferenceStore {
@@ -34,7 +36,7 @@ extension RandomStore {
         let marks = columns.map { _ in "?" }.joined(separator: ", ")
         let values = dateValues(count: rowCount)
         for number in 0..<rowCount {
-            let row = try columns.map { try value($0, of: table, number: number, dates: values, db).bound }
+            let row = try columns.map { try value($0, of: table, number: number, dates: values, db).databaseValue }
             // A row that a constraint or a STRICT type refuses is none of the store's.
             try? db.execute(
                 sql: "INSERT OR IGNORE INTO \(Self.quoted(table.name)) (\(list)) VALUES (\(marks))",
@@ -66,7 +68,7 @@ extension RandomStore {
                 sql: "SELECT \(Self.quoted(key.destinationAttributes[0])) FROM \(Self.quoted(key.destination)) "
                     + "ORDER BY n LIMIT 1 OFFSET \(Int.random(in: 0..<45, using: &random)) % max(1, (SELECT count(*) FROM \(Self.quoted(key.destination))))"
             )
-            let value = target.map(StoreValue.init(stored:)) ?? .null
+            let value = target.map { StoreValue($0) } ?? .null
             // The parent's collation decides, so that another spelling is the same key.
             if case .text(let text) = value, chance(30),
                 collation(key.destination, key.destinationAttributes[0]) == .noCase
@@ -162,7 +164,7 @@ extension RandomStore {
                     id: row[0],
                     values: Dictionary(
                         uniqueKeysWithValues: table.columns.enumerated().map { index, column in
-                            (column.name, StoreValue(stored: row[index + 1]))
+                            (column.name, StoreValue(row[index + 1]))
                         }))
             },
             keyOrder: try Int64.fetchAll(db, sql: "SELECT n FROM \(quoted(table.name)) ORDER BY \(order)"))

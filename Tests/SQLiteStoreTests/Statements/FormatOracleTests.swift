@@ -72,7 +72,7 @@ struct FormatOracleTests {
             for (index, value) in values.enumerated() {
                 try db.execute(
                     sql: "INSERT INTO \"p\"\"x\" VALUES (?, ?, ?)",
-                    arguments: [index + 1, value.bound, index % 3 == 0 ? "a" : "b"])
+                    arguments: [index + 1, value.databaseValue, index % 3 == 0 ? "a" : "b"])
             }
         }
         for earliest in [Instant(iso8601: "1971-01-01"), Instant(iso8601: "1600-01-01")].compactMap(\.self) {
@@ -97,7 +97,7 @@ struct FormatOracleTests {
                 attributes: columns,
                 rows: rows.map {
                     ReferenceStore.Row(
-                        id: $0[0], values: ["up date": StoreValue(stored: $0[1]), "s": StoreValue(stored: $0[2])])
+                        id: $0[0], values: ["up date": StoreValue($0[1]), "s": StoreValue($0[2])])
                 })
         }
         let rules = JudgedRules([request], on: ReferenceStore(tables: [request.entity: try table(store)]))
@@ -113,30 +113,6 @@ struct FormatOracleTests {
                 "\(technique)")
             #expect(rules.differences(try table(copy).rows, in: request.entity) == [], "\(technique)")
             #expect(try writer.survey(request).expiredCount == 0)
-        }
-    }
-}
-
-extension StoreValue {
-    /// The value as GRDB binds it.
-    var bound: DatabaseValue {
-        switch self {
-        case .null: .null
-        case .integer(let value): value.databaseValue
-        case .real(let value): value.databaseValue
-        case .text(let value): value.databaseValue
-        case .blob(let bytes): Data(bytes).databaseValue
-        }
-    }
-
-    /// A value as GRDB reads it.
-    init(stored value: DatabaseValue) {
-        switch value.storage {
-        case .null: self = .null
-        case .int64(let value): self = .integer(value)
-        case .double(let value): self = .real(value)
-        case .string(let value): self = .text(value)
-        case .blob(let value): self = .blob([UInt8](value))
         }
     }
 }

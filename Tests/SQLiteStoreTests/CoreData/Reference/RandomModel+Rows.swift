@@ -2,6 +2,7 @@ import GRDB
 import PriceStore
 import TestSupport
 
+@testable import SQLiteStore
 @testable import goldprices
 
 extension RandomModel {
@@ -41,7 +42,7 @@ extension RandomModel {
                 INSERT INTO \(table.quotedDatabaseIdentifier) \
                 (\(names.map(\.quotedDatabaseIdentifier).joined(separator: ", "))) \
                 VALUES (\(names.map { _ in "?" }.joined(separator: ", ")))
-                """, arguments: StatementArguments(names.map { row[$0]?.bound }))
+                """, arguments: StatementArguments(names.map { row[$0]?.databaseValue }))
     }
 
     // MARK: Rows

@@ -1,6 +1,8 @@
 import GRDB
 import PriceStore
 
+@testable import SQLiteStore
+
 /// All rows of a Core Data store as plain values, read without any knowledge of a model.
 struct ReferenceRows: Equatable {
     typealias Values = [String: StoreValue]
@@ -32,7 +34,7 @@ struct ReferenceRows: Equatable {
             let rows = try Row.fetchAll(db, sql: "SELECT * FROM \(table.quotedDatabaseIdentifier)")
             for row in rows {
                 var values: Values = [:]
-                for (column, value) in row { values[column] = StoreValue(stored: value) }
+                for (column, value) in row { values[column] = StoreValue(value) }
                 if case .integer(let number) = values["Z_ENT"], number >= Self.firstOwnEntity { continue }
                 if case .integer(let key) = values["Z_PK"] { keyed[key] = values } else { plain.append(values) }
             }
