@@ -24,6 +24,7 @@ struct RollupMemory: Hashable {
     init(_ state: ServerState, after former: RollupMemory? = nil) {
         self.state = state
         let oldest = UInt32(truncatingIfNeeded: state.oldest)
+        // Those before the state are over; all are fewer than two billion apart, so the lower 32 bits tell which came first.
         ownNumbers = (former?.ownNumbers ?? []).filter { number in
             UInt32(number).map { Int32(bitPattern: $0 &- oldest) >= 0 } ?? false
         }

@@ -64,10 +64,10 @@ extension PostgresConnection {
     func rollupObstacle(_ rows: SurveyRows, into findings: inout Findings) throws -> String? {
         let (date, expiredCount) = (rows.date, findings.expiredAloneCount)
         let rollups = try rollups(of: rows.scope.table).filter { $0.level == 1 }
-        var memory = RollupMemory(try serverState())
+        let state = try serverState()
         guard let first = rollups.first else {
             // Somebody may create an aggregate before the rows are deleted.
-            findings.rollupMemory = memory
+            findings.rollupMemory = RollupMemory(state)
             return nil
         }
         let isByChunks = try isByChunks(rows)
@@ -81,9 +81,9 @@ extension PostgresConnection {
                 + "continuous aggregate \(first.name) has, because \(reason)"
         }
         let former = rows.request.note.flatMap { RollupMemory($0) }.flatMap {
-            $0.state.isComparable(at: memory.state) ? $0 : nil
+            $0.state.isComparable(at: state) ? $0 : nil
         }
-        memory = RollupMemory(memory.state, after: former)
+        var memory = RollupMemory(state, after: former)
         for rollup in rollups {
             memory.missing[rollup.materialized] = try missingRanges(rollup, rows.scope, date, knowing: former)
         }
