@@ -1,4 +1,4 @@
-import PriceStore
+package import PriceStore
 
 /// Parts of a policy as the ledger records them: JSON on one line, with the keys of the policy in a fixed order, so that
 /// equal texts mean the same.
@@ -78,7 +78,7 @@ extension StorePredicate {
     }
 
     /// Whether each row that meets the conditions of this `where` meets those of another one. False where that is not plain.
-    func implies(_ other: StorePredicate) -> Bool {
+    package func implies(_ other: StorePredicate) -> Bool {
         let own = conjuncts
         return other.conjuncts.allSatisfy { wanted in own.contains { $0.impliesCondition(wanted) } }
     }

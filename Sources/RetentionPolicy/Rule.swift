@@ -179,6 +179,7 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case held
     case policyWidened = "policy_widened"
     case rowsCameBack = "rows_came_back"
+    case keptRowsDeleted = "kept_rows_deleted"
     case planDrifted = "plan_drifted"
 
     /// Those that are accepted by hand, for one run: a policy cannot name them.

@@ -9,14 +9,35 @@ package struct JudgedRules {
     package private(set) var after: ReferenceStore
 
     package init(_ rules: [SurveyRequest], on store: ReferenceStore) {
-        var judge = ReferenceJudge(store)
-        for rule in rules {
-            var request = rule
-            request.preceding = judge.preceding
-            requests.append(request)
-            verdicts.append(judge.judge(request))
+        after = store
+        // A rule is refused if a cascade would take a row that it keeps; then all is judged again without it.
+        var refused: Set<Int> = []
+        repeat {
+            var judge = ReferenceJudge(store)
+            (requests, verdicts) = ([], [])
+            for (index, rule) in rules.enumerated() {
+                let others = Array(rules[..<index] + rules[(index + 1)...])
+                var request = rule
+                request.keepApart(from: others)
+                request.preceding = judge.preceding
+                requests.append(request)
+                verdicts.append(judge.judge(rule, asked: request, beside: others, isWithheld: refused.contains(index)))
+            }
+            after = judge.current
+        } while refuseNext(of: &refused)
+    }
+
+    /// Finds a rule that would lose what it keeps, and is carried out.
+    private func refuseNext(of refused: inout Set<Int>) -> Bool {
+        let next = verdicts.indices.first { index in
+            isCarriedOut(index)
+                && verdicts.indices.contains { other in
+                    isCarriedOut(other)
+                        && !verdicts[index].kept.isDisjoint(
+                            with: verdicts[other].cascaded[requests[index].entity] ?? [])
+                }
         }
-        after = judge.current
+        return next.map { refused.insert($0).inserted } ?? false
     }
 
     /// The rules, a line each, for a failure.
@@ -43,6 +64,12 @@ package struct JudgedRules {
             if verdict.survey.nullifiedCount > 0 { seen.insert("nullified") }
             if verdict.survey.keptByRuleCount > 0 { seen.insert("kept") }
             if verdict.survey.keptByTier.count > 1 { seen.insert("thinned") }
+            if !request.keptByOthers.isEmpty, verdict.survey.expiredCount > 0 { seen.insert("kept from others") }
+            if request.keepsRows, request.filter.allAttributeNames.contains(request.date.name),
+                verdict.survey.expiredCount > 0
+            {
+                seen.insert("kept beside others")
+            }
             if verdict.survey.heldCount > 0 { seen.insert("held") }
             if verdict.survey.keptByHold.contains(where: { $0.relatedCount > 0 }) { seen.insert("held with others") }
             if !verdict.survey.leavesReadableRows { seen.insert("empties") }
@@ -56,7 +83,8 @@ package struct JudgedRules {
     /// Whether a run carries a rule out: where the survey finds nothing, no batch is sent.
     package func isCarriedOut(_ index: Int) -> Bool {
         let verdict = verdicts[index]
-        return !verdict.isRefused && !verdict.dependsOnNullified && verdict.survey.expiredCount > 0
+        return !verdict.isRefused && !verdict.isWithheld && !verdict.dependsOnNullified
+            && verdict.survey.expiredCount > 0
     }
 
     /// Where the survey of a rule differs from the verdict on it.

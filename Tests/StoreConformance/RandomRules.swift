@@ -36,7 +36,7 @@ package struct RuleTable {
 }
 
 extension RandomRules {
-    /// One to three rules on the store's tables, in file order.
+    /// One to four rules on the store's tables, in file order.
     ///
     /// - Parameters:
     ///   - encodings: formats of which a rule has one now and then, whatever the store's is.
@@ -45,13 +45,17 @@ extension RandomRules {
         otherEncodings encodings: [DateEncoding] = [], relationships: [BatchDeleteRequest.RelationshipRule]
     ) -> [SurveyRequest] {
         var rules: [SurveyRequest] = []
-        for _ in 0..<pick([1, 1, 2, 3]) { rules.append(rule(after: rules.last, encodings, relationships)) }
+        for _ in 0..<pick([1, 1, 2, 3, 4]) { rules.append(rule(after: rules.last, encodings, relationships)) }
         let holds = holds()
-        return rules.map { rule in
-            var rule = rule
-            rule.holds = holds
-            return rule
+        for index in rules.indices {
+            rules[index].holds = holds
+            // A policy may not have them.
+            let others = rules[..<index].filter { $0.entity == rules[index].entity && $0.keepsRows }
+            if !others.allSatisfy({ $0.readsDates(of: rules[index]) }) {
+                (rules[index].keepLast, rules[index].thinning) = (nil, nil)
+            }
         }
+        return rules
     }
 
     /// None to two holds, which are those of all rules.

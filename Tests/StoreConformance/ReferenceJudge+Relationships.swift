@@ -93,7 +93,7 @@ extension ReferenceJudge {
         }
         // A rule that expires nothing is not carried out, so that it does not matter.
         if verdict.survey.expiredAloneCount == 0 { verdict.dependsOnNullified = false }
-        guard !verdict.isRefused, !verdict.dependsOnNullified else { return }
+        guard !verdict.isRefused, !verdict.isWithheld, !verdict.dependsOnNullified else { return }
         for (place, values) in changes {
             guard var table = current.tables[place.table],
                 let index = table.rows.firstIndex(where: { $0.id == place.id })

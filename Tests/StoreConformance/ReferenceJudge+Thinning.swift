@@ -1,15 +1,19 @@
 import PriceStore
 
 extension ReferenceJudge {
-    /// The picks that a rule keeps of its expired rows, with the tier that each counts for: every bucket of every tier as
-    /// a list of its rows, in the order of their dates and keys.
-    func pickedRows(_ request: SurveyRequest, _ table: ReferenceStore.Table) -> [Int64: CalendarUnit] {
+    /// The picks that a rule keeps, with the tier that each counts for: every bucket of every tier as a list of its rows, in
+    /// the order of their dates and keys.
+    ///
+    /// - Parameter gone: rows that are no picks.
+    func pickedRows(
+        _ request: SurveyRequest, _ table: ReferenceStore.Table, besides gone: Set<Int64>
+    ) -> [Int64: (unit: CalendarUnit, isExpired: Bool)] {
         guard let thinning = request.thinning else { return [:] }
-        var kept: [Int64: CalendarUnit] = [:]
+        var kept: [Int64: (unit: CalendarUnit, isExpired: Bool)] = [:]
         for tier in thinning.tiers {
             var buckets: [Bucket: [(row: ReferenceStore.Row, reading: ReferenceDate.Reading)]] = [:]
             var groups: [[StoreValue]] = []
-            for row in table.rows where truth(thinning.among, row, table) == true {
+            for row in table.rows where truth(request.filter, row, table) == true && !gone.contains(row.id) {
                 guard let reading = reading(row, request, before: request.cutoff) else { continue }
                 let key = thinning.groupedBy.map { row[$0] }
                 let known = groups.firstIndex { group in
@@ -29,7 +33,7 @@ extension ReferenceJudge {
                     if a.reading.isNewer(than: b.reading) { return false }
                     return table.place(of: a.row) < table.place(of: b.row)
                 }
-                guard let pick = thinning.pick == .last ? ordered.last : ordered.first, pick.reading.isExpired,
+                guard let pick = thinning.pick == .last ? ordered.last : ordered.first,
                     let former = reading(pick.row, request, before: tier.since)
                 else { continue }
                 var isYoung = !former.isExpired
@@ -39,7 +43,7 @@ extension ReferenceJudge {
                         isYoung || pick.reading.start >= tier.since
                         || bucket.parts == Self.bucket(tier.unit, tier.since, request.date.zone)
                 }
-                if isYoung { kept[pick.row.id] = tier.unit }
+                if isYoung { kept[pick.row.id] = (tier.unit, pick.reading.isExpired) }
             }
         }
         return kept

@@ -28,24 +28,49 @@ package struct ReferenceJudge {
         package var nullified: [String: Set<Int64>] = [:]
         /// Whether the schema refuses the rule, so that nothing of it is carried out.
         package var isRefused: Bool { !survey.obstacles.isEmpty }
+        /// The rows that the rule keeps by `keepLast` or `thinning`, whatever their dates.
+        package var kept: Set<Int64> = []
+        /// Whether the rule is not carried out, whatever it finds.
+        package var isWithheld = false
         /// Whether what the rule looks at is changed by a relationship before all of its rows are gone.
         package var dependsOnNullified = false
     }
 
     /// Judges the next rule and carries it out on ``current`` unless it is refused. `preceding` of the request is not
     /// looked at: the judge knows.
-    package mutating func judge(_ request: SurveyRequest) -> Verdict {
+    ///
+    /// - Parameters:
+    ///   - asked: the request beside the other rules, as the store gets it; nil: there are none.
+    ///   - others: the other rules.
+    ///   - isWithheld: whether it is not carried out, whatever it finds.
+    package mutating func judge(
+        _ request: SurveyRequest, asked: SurveyRequest? = nil, beside others: [SurveyRequest] = [],
+        isWithheld: Bool = false
+    ) -> Verdict {
         var verdict = Verdict()
+        verdict.isWithheld = isWithheld
         guard let table = original.tables[request.entity] else { return verdict }
-        let picked = pickedRows(request, table)
-        let kept = keptRows(request, table).union(picked.keys)
+        // A rule that keeps rows leaves those alone that the rules which keep none delete.
+        let siblings = others.filter { $0.entity == request.entity }
+        let goneFirst = siblings.filter { !$0.keepsRows }.reduce(into: Set<Int64>()) {
+            $0.formUnion(deletedAlone($1, table))
+        }
+        let picked = pickedRows(request, table, besides: goneFirst).filter { $0.value.isExpired }.mapValues(\.unit)
+        var kept = keptRows(request, table, besides: goneFirst).union(picked.keys)
+        verdict.kept = kept.union(pickedRows(request, table, besides: goneFirst).keys)
+        if request.keepsRows {
+            for other in siblings {
+                kept.formUnion(keptRows(other, table, besides: goneFirst))
+                kept.formUnion(pickedRows(other, table, besides: goneFirst).keys)
+            }
+        }
         var would: Set<Int64> = []
         var unreadable: [Survey.Unreadable: Int] = [:]
         var readableOfEntity: [(id: Int64, reading: ReferenceDate.Reading)] = []
         var matching: [(id: Int64, reading: ReferenceDate.Reading)] = []
         verdict.survey.rowCount = 0
         for row in table.rows {
-            let matches = isTrue(request.filter, row, table)
+            let matches = isTrue(request.filter, row, table) && !(request.keepsRows && goneFirst.contains(row.id))
             if matches { verdict.survey.rowCount? += 1 }
             switch ReferenceDate(row[request.date.name], request.date, cutoff: request.cutoff) {
             case .unreadable(let reason): if matches { unreadable[reason, default: 0] += 1 }
@@ -76,23 +101,37 @@ package struct ReferenceJudge {
         verdict.survey.newestOfEntity = readableOfEntity.map(\.reading.start).max()
         verdict.survey.newestExpired = matching.filter { verdict.deleted.contains($0.id) }.map(\.reading.start).max()
         verdict.survey.newestValue = newestValue(request, table)
-        carryOut(request, into: &verdict)
+        carryOut(asked ?? request, into: &verdict)
         let gone = expired.union(verdict.cascaded[request.entity] ?? [])
         verdict.survey.leavesReadableRows = expired.isEmpty || readableOfEntity.contains { !gone.contains($0.id) }
-        if !verdict.isRefused, !verdict.dependsOnNullified {
+        if !verdict.isRefused, !verdict.isWithheld, !verdict.dependsOnNullified {
             preceding.append(
                 BatchDeleteRequest(
-                    fetchRequest: StoreFetchRequest(entity: request.entity, predicate: request.expired),
+                    fetchRequest: StoreFetchRequest(entity: request.entity, predicate: (asked ?? request).expired),
                     relationships: request.relationships))
         }
         return verdict
     }
 
+    /// The rows that a rule which keeps none would delete if it were the only one.
+    private func deletedAlone(_ request: SurveyRequest, _ table: ReferenceStore.Table) -> Set<Int64> {
+        let expired = table.rows.filter { row in
+            isTrue(request.filter, row, table)
+                && ReferenceDate(row[request.date.name], request.date, cutoff: request.cutoff).reading?.isExpired
+                    == true
+        }
+        return Set(expired.map(\.id)).subtracting(rows(keptBy: request.holds, request))
+    }
+
     /// The newest rows of each group and all that are tied with the last of them.
-    private func keptRows(_ request: SurveyRequest, _ table: ReferenceStore.Table) -> Set<Int64> {
+    ///
+    /// - Parameter gone: rows that are not among them.
+    private func keptRows(
+        _ request: SurveyRequest, _ table: ReferenceStore.Table, besides gone: Set<Int64>
+    ) -> Set<Int64> {
         guard let keepLast = request.keepLast else { return [] }
         var groups: [(key: [StoreValue], rows: [(id: Int64, reading: ReferenceDate.Reading)])] = []
-        for row in table.rows where isTrue(keepLast.among, row, table) {
+        for row in table.rows where isTrue(request.filter, row, table) && !gone.contains(row.id) {
             guard let reading = ReferenceDate(row[keepLast.date.name], keepLast.date, cutoff: request.cutoff).reading
             else { continue }
             let key = keepLast.groupedBy.map { row[$0] }

@@ -74,6 +74,23 @@ struct CheckAdviceTests {
         #expect(isReported == isCovered, "\(end)")
     }
 
+    @Test(arguments: [
+        ("60d", "where: { symbol: XAUUSD }", "thin: { daily: forever }", true),
+        ("30d", "where: { symbol: XAUUSD }", "thin: { daily: forever }", false),
+        ("60d", "where: { symbol: XAUUSD }", "keep_last: { count: 1 }", true),
+        ("60d", "where: { symbol: XAUUSD }", "thin: { daily: forever, per: [symbol] }", false),
+        ("60d", "where: { symbol: XAUUSD }", "thin: { daily: forever }, where: { symbol: EURUSD }", false),
+        ("60d", "", "thin: { daily: forever }", false),
+    ])
+    func aRuleThatDeletesLaterWhatAnotherOneKeepsIsReported(
+        _ age: String, _ plain: String, _ keeping: String, _ isReported: Bool
+    ) throws {
+        let end = try check(
+            [Sample.rule(keeping, name: "daily"), Sample.rule(plain, name: "late", age: age)], "--offline")
+        #expect(
+            end.output.contains("warning: 'daily' may keep a row that 'late' deletes later") == isReported, "\(end)")
+    }
+
     @Test func anEarlierRuleThatALaterOneCoversIsReportedWithItsKeepLast() throws {
         let end = try check(
             [Sample.rule("keep_last: { count: 1 }", name: "spare", age: "60d"), Sample.rule()], "--offline")

@@ -143,6 +143,9 @@ public struct DateRange: Hashable, Sendable {
 
 /// The newest rows of each group, which a rule never deletes. Rows with the same date as the last kept row are kept
 /// too.
+///
+/// A row is deleted only while all of these rows of its group are there: if another program deletes or changes one of them
+/// during a deletion, the rest of the group stays until the next one.
 public struct KeepLast: Hashable, Sendable {
     /// How many rows of each group are kept; at least 1.
     public let count: Int

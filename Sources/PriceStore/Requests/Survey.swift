@@ -14,6 +14,10 @@ package struct SurveyRequest: Hashable, Sendable {
     package var keepLast: KeepLast?
     /// The rows of each bucket of the calendar that the rule keeps, if any.
     package var thinning: Thinning?
+    /// The rows that other rules of the entity keep, each a ``StorePredicate/notKept(_:)`` or ``StorePredicate/notPicked(_:)``.
+    package var keptByOthers: [StorePredicate] = []
+    /// Whether the entity may lose its last readable row. If not, a batch that would delete it is undone and fails.
+    package var mayEmpty = true
     /// What the rows become in the transaction that deletes them; nil: nothing. The filter leaves rows without a price out.
     package var rollup: Rollup?
     /// Rows that must stay: no row is deleted that one of these holds, nor one with which such a row would be deleted.
@@ -77,9 +81,9 @@ package struct SurveyRequest: Hashable, Sendable {
         return notSpared.map { old && $0 } ?? old
     }
 
-    /// The condition that ``keepLast``, ``thinning`` and ``holds`` add; nil without them.
+    /// The condition that ``keepLast``, ``thinning``, ``keptByOthers`` and ``holds`` add; nil without them.
     package var notSpared: StorePredicate? {
-        let parts = [notKept, thinningBeforeCutoff.map(StorePredicate.notPicked), notHeld].compactMap(\.self)
+        let parts = notKept + [notHeld].compactMap(\.self)
         return parts.isEmpty ? nil : parts.reduce(.all) { $0 && $1 }
     }
 
@@ -90,11 +94,31 @@ package struct SurveyRequest: Hashable, Sendable {
         return thinning
     }
 
-    /// The condition that ``keepLast`` adds; nil without it.
-    private var notKept: StorePredicate? {
-        guard var keepLast else { return nil }
-        keepLast.relevantBefore = cutoff
-        return .notKept(keepLast)
+    /// What the rule itself keeps, whatever its cutoff: of each kind the condition that a row is not kept.
+    package var ownKeepers: [StorePredicate] {
+        [keepLast.map(StorePredicate.notKept), thinning.map(StorePredicate.notPicked)].compactMap(\.self)
+    }
+
+    /// The conditions that a row before ``cutoff`` is not kept by this rule or by another one.
+    private var notKept: [StorePredicate] {
+        (ownKeepers + keptByOthers).map { keeper in
+            switch keeper {
+            case .notKept(var keepLast):
+                keepLast.relevantBefore = cutoff
+                return spared(by: .notKept(keepLast), keepLast.among, keepLast.date)
+            case .notPicked(var thinning):
+                thinning.cutoff = cutoff
+                return spared(by: .notPicked(thinning), thinning.among, thinning.date)
+            default: return keeper
+            }
+        }
+    }
+
+    /// The condition that something does not keep a row, if it is one of those among which kept rows are chosen.
+    private func spared(by keeper: StorePredicate, _ among: StorePredicate, _ date: DateAttribute) -> StorePredicate {
+        // All rows of the rule are.
+        if among == filter, date == self.date { return keeper }
+        return .or([.notTrue(.readable(date) && among), keeper])
     }
 }
 
@@ -193,7 +217,7 @@ package struct Survey: Hashable, Sendable {
     package var expiredCount = 0
     /// Rows that the rule would delete if it were the only one.
     package var expiredAloneCount = 0
-    /// Rows before the cutoff that `keepLast` or `thinning` spares.
+    /// Rows before the cutoff that `keepLast` or `thinning` spares, of this rule or of another one.
     package var keptByRuleCount = 0
     /// How many rows before the cutoff `thinning` spares, for each tier with one at least; a row of several tiers counts for
     /// the one with the largest unit.

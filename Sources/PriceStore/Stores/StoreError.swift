@@ -60,6 +60,16 @@ public struct StoreError: Error, Hashable, Sendable, CustomStringConvertible {
         StoreError(.cancelled, store: store, message: "the task was cancelled")
     }
 
+    /// The error of a batch that is undone because it would delete the last readable row of an entity.
+    package static func lastRow(of entity: String, store: String) -> StoreError {
+        StoreError(
+            .constraint, store: store,
+            message:
+                "the last batch is undone, because no readable row of \(entity) would be left: another program has deleted "
+                + "the rows that were to stay",
+            hint: "if \(entity) may be emptied, write allow_empty: true in the rule")
+    }
+
     /// The store, the message, the engine's code and the hint on one line.
     public var description: String {
         var text = "\(store): \(message)"

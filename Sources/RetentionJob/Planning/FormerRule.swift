@@ -23,18 +23,7 @@ struct FormerRule {
     ) throws {
         guard let request = step.surveyRequest else { return }
         let (rule, memory) = (step.rule, planner.memory)
-        func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
-        var named = rule
-        named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
-        named.thin?.per = rule.thin?.per.map(spelled) ?? []
-        if let rollup = rule.rollup {
-            named.rollup?.target = try reader.entity(named: rollup.target)?.name ?? rollup.target
-            named.rollup?.per = rollup.per.map(spelled)
-            named.rollup?.price = rollup.price.map(spelled)
-            named.rollup?.volume = rollup.volume.map(spelled)
-        }
-        let record = RecordedRule(
-            named, entity: entity.name, date: spelled(request.date.name), zone: planner.policy.timezone)
+        let record = try RecordedRule(rule, of: entity, zone: planner.policy.timezone, reader)
         self.record = record
         guard memory.damagedRules.isEmpty else {
             widened = WidenedRule(unreadableFor: step)
@@ -62,7 +51,7 @@ struct FormerRule {
         var covering = sameName.flatMap { isNoWider($0) ? $0 : nil }
         // There may be thousands.
         let ofEntity =
-            try covering?.former.holds.isEmpty != true
+            try covering?.former.holds.isEmpty != true || rule.keepsRows
             ? planner.former.values.filter { try $0.concerns(entity, reader) }
                 .sorted { $0.rule.rule.name < $1.rule.rule.name } : []
         let live = try ofEntity.filter { try $0.isLive && $0.includes(entity, reader) }
@@ -75,13 +64,23 @@ struct FormerRule {
         let formerHolds = nearest?.former.holds ?? ofEntity.flatMap(\.holds)
         let removed = try planner.removed(formerHolds, from: rule, entity, hasTriggers, reader)
         let removedRows = removed.compactMap(\.rows)
-        if covering == nil || !removed.isEmpty {
-            let unspared = live.compactMap {
-                $0.deletion(in: entity, asOf: planner.asOf, besides: request.holds + removedRows)
+        let isWider = covering == nil || !removed.isEmpty
+        let changedSiblings = try planner.changedSiblings(of: rule, entity, former: live, reader)
+        if isWider || !changedSiblings.isEmpty {
+            let former = live.compactMap {
+                $0.request(in: entity, asOf: planner.asOf, holds: request.holds + removedRows)
             }
-            widened = try WidenedRule(
+            let unspared = former.indices.map { index in
+                var its = former[index]
+                its.keepApart(from: Array(former[..<index] + former[(index + 1)...]))
+                return its.expired
+            }
+            let found = try WidenedRule(
                 former: nearest?.former, changes: covering == nil ? nearest?.changes.filter(\.isWider) ?? [] : [],
-                removedHolds: removed.map(\.name), step, request, before: unspared, reader)
+                removedHolds: removed.map(\.name), changedSiblings: changedSiblings, step, request, before: unspared,
+                reader)
+            // Other rules matter only to what this one keeps.
+            if isWider || found.rowCount > 0 { widened = found }
         }
         // Old rows arrive in a table of candles when old rows of its source arrive.
         guard let former = nearest?.former, former.state == .none, !isHeld,
@@ -104,6 +103,39 @@ extension Policy {
     }
 }
 
+extension RecordedRule {
+    /// Records a rule with the names as the store spells them.
+    fileprivate init(_ rule: Rule, of entity: Entity, zone: CalendarZone, _ reader: any RetentionReader) throws {
+        func spelled(_ name: String) -> String { entity.attribute(named: name)?.name ?? name }
+        var named = rule
+        named.keepLast?.per = rule.keepLast?.per.map(spelled) ?? []
+        named.thin?.per = rule.thin?.per.map(spelled) ?? []
+        if let rollup = rule.rollup {
+            named.rollup?.target = try reader.entity(named: rollup.target)?.name ?? rollup.target
+            named.rollup?.per = rollup.per.map(spelled)
+            named.rollup?.price = rollup.price.map(spelled)
+            named.rollup?.volume = rollup.volume.map(spelled)
+        }
+        self.init(named, entity: entity.name, date: spelled(rule.dateName ?? rule.dateAttribute), zone: zone)
+    }
+}
+
+extension Planner {
+    /// The names of other rules of an entity that have changed since they were carried out, if what a rule keeps depends on them.
+    fileprivate func changedSiblings(
+        of rule: Rule, _ entity: Entity, former: [RunMemory.CarriedOut], _ reader: any RetentionReader
+    ) throws -> [String] {
+        guard rule.keepsRows else { return [] }
+        let before = Dictionary(
+            former.map { ($0.rule.rule.name, $0.rule.canonical) }, uniquingKeysWith: { first, _ in first })
+        var now: [String: String] = [:]
+        for other in policy.rules where try other.isEnabled && reader.entity(named: other.entity)?.name == entity.name {
+            now[other.name] = try RecordedRule(other, of: entity, zone: policy.timezone, reader).canonical
+        }
+        return Set(before.keys).union(now.keys).subtracting([rule.name]).filter { before[$0] != now[$0] }.sorted()
+    }
+}
+
 extension RunMemory.CarriedOut {
     /// Whether rows of the entity may be rows of the rule: the same entity, or one that inherits from the other.
     fileprivate func concerns(_ entity: Entity, _ reader: any RetentionReader) throws -> Bool {
@@ -121,14 +153,9 @@ extension RunMemory.CarriedOut {
         return try reader.entity(named: own)?.model?.subentities.contains(entity.name) == true
     }
 
-    /// The rows that the rule would delete at an instant; nil: the entity lacks an attribute of the rule.
-    fileprivate func deletion(
-        in entity: Entity, asOf: Instant, besides holds: [HeldRows]
-    ) -> StorePredicate? {
-        let former = rule.rule
-        return deletion(
-            in: entity, asOf: asOf,
-            before: former.cutoff(asOf: asOf, zone: rule.zone), holds: holds)
+    /// What the rule would ask at an instant, beside no other rule; nil: the entity lacks an attribute of the rule.
+    fileprivate func request(in entity: Entity, asOf: Instant, holds: [HeldRows]) -> SurveyRequest? {
+        request(in: entity, asOf: asOf, before: rule.rule.cutoff(asOf: asOf, zone: rule.zone), holds: holds)
     }
 
     /// How many rows before the former cutoff `keep_last`, `thin` and holds keep now.
@@ -139,8 +166,8 @@ extension RunMemory.CarriedOut {
         return found.keptByRuleCount + found.heldCount
     }
 
-    fileprivate func deletion(in entity: Entity, asOf: Instant, before cutoff: Instant, holds: [HeldRows])
-        -> StorePredicate?
+    fileprivate func request(in entity: Entity, asOf: Instant, before cutoff: Instant, holds: [HeldRows])
+        -> SurveyRequest?
     {
         let former = rule.rule
         let names =
@@ -154,7 +181,7 @@ extension RunMemory.CarriedOut {
             relationships: former.relationships.request)
         request.keepRows(of: former, asOf: asOf)
         request.holds = holds
-        return request.expired
+        return request
     }
 }
 
@@ -173,10 +200,11 @@ extension WidenedRule {
 
     /// - Parameter before: what the former rules of the entity would delete now.
     fileprivate init(
-        former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], _ step: Plan.Step,
-        _ request: SurveyRequest, before: [StorePredicate], _ reader: any RetentionReader
+        former: RunMemory.CarriedOut?, changes: [RuleChange], removedHolds: [String], changedSiblings: [String],
+        _ step: Plan.Step, _ request: SurveyRequest, before: [StorePredicate], _ reader: any RetentionReader
     ) throws {
         self.init(changes: changes, removedHolds: removedHolds, run: former?.run, ended: former?.ended)
+        self.changedSiblings = changedSiblings
         let survey = step.survey
         guard survey.unsupported == nil, survey.expiredCount > 0 else { return }
         // What the rule keeps may be older than all that it deletes.
@@ -232,8 +260,8 @@ package struct LateRows: Sendable {
         cutoff = former.cutoff
         let survey = step.survey
         guard survey.expiredCount > 0, survey.oldest.map({ $0 < former.cutoff }) ?? true,
-            let before = former.deletion(
-                in: entity, asOf: asOf, before: former.cutoff, holds: request.holds)
+            let before = former.request(
+                in: entity, asOf: asOf, before: former.cutoff, holds: request.holds)?.expired
         else { return }
         let found = try request.narrowed(to: before, reader, countsRelatedRows: true)
         // `keep_last`, `thin` and holds kept some that may be expired by now: as many as they kept and do not keep any more.

@@ -132,8 +132,8 @@ struct JointLimits {
                 deletedCount =
                     try readable
                     - reader.countSpared(
-                        step.surveyRequest?.entity ?? step.rule.entity, date: date, filter: step.rule.filter,
-                        by: deletes, limit: nil)
+                        step.surveyRequest?.entity ?? step.rule.entity, date: date,
+                        filter: step.surveyRequest?.filter ?? step.rule.filter, by: deletes, limit: nil)
                 return Double(deletedCount) / Double(readable) > limit
             }
             guard let place = try first(takers, taking: isTooMuch),

@@ -10,7 +10,7 @@ extension Plan {
             guard var request = step.surveyRequest, step.survey.unsupported == nil else { return nil }
             let asOf = asOf.advanced(byMicroseconds: days * 86_400_000_000)
             request.cutoff = step.rule.cutoff(asOf: asOf, zone: zone)
-            request.keepRows(of: step.rule, asOf: asOf)
+            together?.keepRows(&request, of: step.rule, asOf: asOf)
             return request
         }
         // A rule on other rows is left out of the count; with a thousand rules making its condition would cost more than the
@@ -24,7 +24,7 @@ extension Plan {
                 return 0
             }
             // What is before its cutoff now is deleted now, or kept in any case unless a tier keeps it for some time.
-            let isThinned = steps[index].rule.thin != nil
+            let isThinned = steps[index].rule.thin != nil || !request.keptByOthers.isEmpty
             let others =
                 related.filter { isThinned || $0.offset != index }.map { later($0.element, days: first) }
                 + siblings.map { later($0, days: last) }

@@ -9,6 +9,8 @@ package struct Plan: Sendable {
     package var holds = HoldPlan()
     /// The holds of the last run that are no longer in force.
     package var releasedHolds: [ReleasedHold] = []
+    /// What the rules keep from each other; nil: the plan was not made from a store.
+    var together: RulesTogether?
 
     package init(steps: [Step]) { self.steps = steps }
 

@@ -63,6 +63,8 @@ package struct Planner {
         let hasRowsSinceLastRun = try hasRowsSinceLastRun(of: rules, reader: reader)
         var plan = Plan(steps: [])
         plan.holds = try HoldPlan(policy, clock: clock, reader: reader)
+        let rulesTogether = try RulesTogether(policy, holds: plan.holds, reader: reader)
+        plan.together = rulesTogether
         var withheld: [Int: Refusal] = [:]
         while true {
             var deletes = plan.steps.compactMap(\.wholeDelete)
@@ -70,14 +72,15 @@ package struct Planner {
                 let began = uptime()
                 var step = try step(
                     for: rule, preceding: deletes, withheld: withheld[index], hasRowsSinceLastRun: hasRowsSinceLastRun,
-                    holds: plan.holds, reader: reader)
+                    holds: plan.holds, together: rulesTogether, reader: reader)
                 step.elapsed = uptime() - began
                 if let delete = step.wholeDelete { deletes.append(delete) }
                 plan.steps.append(step)
             }
             let together = JointLimits(plan: plan, zone: policy.timezone, accepted: options.accept, reader: reader)
+            let kept = KeptRowsCheck(plan: plan, accepted: options.accept, reader: reader)
             let drift = { try options.savedPlan.flatMap { try plan.drift(from: $0, reader: reader) } }
-            guard let (index, refusal) = try together.violation() ?? drift() else { break }
+            guard let (index, refusal) = try together.violation() ?? kept.violation() ?? drift() else { break }
             withheld[index] = refusal
             plan.steps.removeSubrange(index...)
         }
@@ -145,7 +148,7 @@ package struct Planner {
 
     private func step(
         for rule: Rule, preceding: [BatchDeleteRequest], withheld: Refusal?, hasRowsSinceLastRun: Bool,
-        holds: HoldPlan, reader: any RetentionReader
+        holds: HoldPlan, together: RulesTogether, reader: any RetentionReader
     ) throws -> Plan.Step {
         let cutoff = rule.cutoff(asOf: asOf, zone: policy.timezone)
         var step = Plan.Step(rule: rule, cutoff: cutoff, disposition: .disabled)
@@ -173,6 +176,8 @@ package struct Planner {
         let accepted = rule.accept.union(options.accept)
 
         var request = surveyRequest(for: rule, of: entity, date: date, cutoff: cutoff, preceding: preceding)
+        together.keepRows(&request, of: rule, asOf: asOf)
+        request.mayEmpty = rule.allowEmpty || accepted.contains(.wouldEmptyEntity)
         let triggers = try TriggerAdvice.names(of: entity, rule.relationships.request, in: reader)
         request.holds = try holds.holds(on: rule, entity, hasTriggers: !triggers.isEmpty, in: reader)
         request.ignoresUnknownHistory = accepted.contains(.historyTracking)
@@ -250,7 +255,6 @@ package struct Planner {
             entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter,
             preceding: preceding, relationships: rule.relationships.request, countsAllRows: countsAllRows,
             countsKeptRows: countsAllRows || rule.limits.maxFraction != nil, countsRelatedRows: countsAllRows)
-        request.keepRows(of: rule, asOf: asOf)
         request.take(rule.rollupRequest(date))
         if let maxLock = rule.limits.maxLock { request.maxLock = maxLock }
         request.maxRows = rule.limits.maxRows

@@ -8,7 +8,9 @@ package enum PolicyAdvice {
     ///
     /// - Parameter clock: at which ages are compared.
     package static func diagnostics(_ policy: Policy, clock: Instant) -> [Diagnostic] {
-        (overlaps(policy, clock: clock) + schedule(policy, clock: clock)).sorted { $0.mark < $1.mark }
+        (overlaps(policy, clock: clock) + laterDeletes(policy, clock: clock) + schedule(policy, clock: clock)).sorted {
+            $0.mark < $1.mark
+        }
     }
 
     // MARK: Rules that do nothing of their own
@@ -54,6 +56,32 @@ package enum PolicyAdvice {
         let isNoLater = (a.earliest ?? Rule.defaultEarliest(zone)) <= (b.earliest ?? Rule.defaultEarliest(zone))
         return isNoLater && (a.earliest != nil || b.earliest == nil)
             && a.cutoff(asOf: clock, zone: zone) >= b.cutoff(asOf: clock, zone: zone)
+    }
+
+    // MARK: Rows that are kept until another rule deletes them
+
+    /// Rules with `where` whose age is longer than that of a rule that keeps rows: a bucket may keep one of their rows and nothing else.
+    private static func laterDeletes(_ policy: Policy, clock: Instant) -> [Diagnostic] {
+        policy.rules.compactMap { rule in
+            guard rule.isEnabled, !rule.keepsRows, rule.filter != .all else { return nil }
+            let cutoff = rule.cutoff(asOf: clock, zone: policy.timezone)
+            let names = rule.filter.allAttributeNames.map(\.folded)
+            let keeping = policy.rules.first { other in
+                let groups = Set(((other.keepLast?.per ?? []) + (other.thin?.per ?? [])).map(\.folded))
+                return other.isEnabled && other.keepsRows && isSame(other.entity, rule.entity, policy)
+                    && !other.filter.isDisjoint(from: rule.filter) && !other.filter.implies(rule.filter)
+                    // Then all rows of a group are the rule's, or none.
+                    && !groups.isSuperset(of: names)
+                    && cutoff < other.cutoff(asOf: clock, zone: policy.timezone)
+            }
+            return keeping.map {
+                Diagnostic(
+                    .warning, at: rule.marks.value("max_age"),
+                    "'\($0.name)' may keep a row that '\(rule.name)' deletes later, and then nothing is left of the rows for which "
+                        + "it was kept; give '\(rule.name)' no longer max_age than '\($0.name)', or give '\($0.name)' a `where` that "
+                        + "excludes its rows")
+            }
+        }
     }
 
     // MARK: Ages that the schedule cannot keep

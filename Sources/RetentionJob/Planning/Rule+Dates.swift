@@ -30,23 +30,3 @@ extension Rule {
         }
     }
 }
-
-extension SurveyRequest {
-    /// Takes over what a rule keeps of its expired rows.
-    mutating func keepRows(of rule: Rule, asOf: Instant) {
-        let date = date
-        keepLast = rule.keepLast.map {
-            KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
-        }
-        thinning = rule.thin.map { thin in
-            let tiers = thin.tiers.map { tier in
-                Thinning.Tier(
-                    tier.unit,
-                    since: tier.age.map {
-                        Cutoff.instant(asOf: asOf, maxAge: $0, align: rule.align, zone: date.zone)
-                    } ?? .distantPast)
-            }
-            return Thinning(tiers: tiers, pick: thin.pick, groupedBy: thin.per, among: rule.filter, date: date)
-        }
-    }
-}

@@ -30,6 +30,7 @@ package enum StoreCheck {
             found += try holds(policy, reader, clock: clock)
             found += try withoutCandles(policy, reader)
         }
+        found += try rulesOfOtherDates(policy, reader)
         found += tooManyRules(policy)
         return found.sorted { $0.mark < $1.mark }
     }
@@ -56,6 +57,26 @@ package enum StoreCheck {
                         + "\(names.count == 1 ? "applies" : "apply") to this rule"))
         }
         return found
+    }
+
+    /// Rules of one entity that keep rows by different dates: what one keeps could not be kept from the other.
+    private static func rulesOfOtherDates(_ policy: Policy, _ reader: any RetentionReader) throws -> [Diagnostic] {
+        var first: [String: (rule: Rule, request: SurveyRequest)] = [:]
+        return try policy.rules.compactMap { rule in
+            guard rule.isEnabled, rule.keepsRows, let date = rule.date(zone: policy.timezone),
+                let entity = try reader.entity(named: rule.entity)
+            else { return nil }
+            let request = SurveyRequest(entity: entity.name, date: date, cutoff: .distantPast)
+            guard let other = first[entity.name] else {
+                first[entity.name] = (rule, request)
+                return nil
+            }
+            guard !request.readsDates(of: other.request) else { return nil }
+            return Diagnostic(
+                at: rule.marks.value("date_attribute"),
+                "'\(other.rule.name)' and '\(rule.name)' keep rows of \(entity.name) by different dates; rules with thin or "
+                    + "keep_last on one entity must have the same date_attribute and date_format")
+        }
     }
 
     /// Rules that delete rows of others, or their candles, by cascades: these rows become no candles.

@@ -7,6 +7,8 @@ package struct WidenedRule: Sendable {
     package var changes: [RuleChange]
     /// The names of holds that are removed or keep less.
     package var removedHolds: [String]
+    /// The names of other rules of the entity that have changed, so that the rule keeps other rows.
+    package var changedSiblings: [String] = []
     /// The run with which it is compared, and when that ended; nil: no run carried out such a rule for the entity.
     package var run: String?
     package var ended: Instant?
@@ -32,6 +34,12 @@ package struct WidenedRule: Sendable {
             parts.append(
                 "\(isOne ? "the hold" : "the holds") \(removedHolds.joined(separator: ", ")) "
                     + "\(isOne ? "is removed or keeps" : "are removed or keep") less")
+        }
+        if parts.isEmpty, !changedSiblings.isEmpty {
+            let isOne = changedSiblings.count == 1
+            parts.append(
+                "\(changedSiblings.map { "'\($0)'" }.joined(separator: ", ")) \(isOne ? "has" : "have") changed, and what the rule "
+                    + "keeps depends on \(isOne ? "it" : "them")")
         }
         if isUnreadable { parts.append("what the ledger recorded of the rules cannot be read") }
         return parts.isEmpty ? "the last run had no such rule" : parts.joined(separator: "; ")

@@ -213,7 +213,8 @@ extension WidenedRule {
                             .init("now", .optional($0.now)),
                         ])
                     })),
-            .init("removed_holds", .strings(removedHolds)), .init("rows", .count(rowCount)),
+            .init("removed_holds", .strings(removedHolds)), .init("changed_rules", .strings(changedSiblings)),
+            .init("rows", .count(rowCount)),
             .init("oldest", .optional(oldest)), .init("newest", .optional(newest)),
         ])
     }

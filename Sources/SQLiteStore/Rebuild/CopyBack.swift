@@ -72,7 +72,7 @@ extension SQLiteWriter {
         }
         // The copy's own connection must not find them again: earlier rules may have deleted some.
         for keepLast in fetch.predicate.keptRows {
-            if case .groups = try keptRows(keepLast, entity: scope, db) {
+            if case .groups = try keptRows(keepLast, entity: scope, db).rest {
                 throw StoreError(
                     .methodUnfit, store: name,
                     message: "a copy cannot apply keep_last per group")

@@ -39,7 +39,11 @@ final class SurvivorCopy {
         (entries, schemaVersion) = try reader.run("reading the schema") { db in
             (try SchemaEntry.all(db), try reader.pragma("schema_version", db))
         }
-        reader.temporaries.keptRows = store.temporaries.keptRows
+        reader.temporaries.keptRows = store.temporaries.keptRows.mapValues { kept in
+            var kept = kept
+            kept.mark = nil
+            return kept
+        }
         let settings = try reader.run("reading the settings") { try HeaderSettings.read(reader, $0) }
         try target.unsafeReentrantWrite { db in
             // It is never kept.

@@ -72,7 +72,6 @@ extension SQLiteFileConnection {
         guard temporaries.sparingMark != mark else { return }
         temporaries.sparingMark = mark
         for key in temporaries.sparingRows.keys { temporaries.sparingRows[key]?.version = nil }
-        for key in temporaries.thinnedRows.keys { temporaries.thinnedRows[key]?.version = nil }
     }
 }
 

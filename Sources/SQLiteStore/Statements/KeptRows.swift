@@ -1,10 +1,12 @@
 import GRDB
+import GRDBSQLite
 import PriceStore
 
 /// The newest rows that a rule keeps, as thresholds: in each group, rows at or after its threshold stay.
 ///
-/// They are read once, before the first delete, and hold for the whole run: rows that arrive later can only be newer.
-enum KeptRows {
+/// They are found before the first delete, by their keys. A row is deleted only while the kept rows of its group are all there as
+/// they were found: another program may delete one, or make it older.
+struct KeptRows {
     /// Whose rows are kept: two entities may have attributes of the same names and rules of the same words.
     struct Key: Hashable {
         var entity: String
@@ -13,57 +15,127 @@ enum KeptRows {
         var keepLast: KeepLast
     }
 
-    /// No row that matters is kept.
-    case nothing
-    /// Every row is kept: there are no more than the rule keeps.
-    case everything
-    /// All rows are one group with this threshold.
-    case since(StoreValue)
-    /// A temporary table with the columns `g0`, `g1` … of each group and its `threshold`.
-    case groups(table: String)
-
-    /// The condition that a row is not kept.
-    func notKept(_ keepLast: KeepLast, _ date: DateSQL, _ scope: RowScope, store: String) throws -> SQLFragment {
-        switch self {
-        case .nothing: return .always
-        case .everything: return .never
-        case .since(let threshold): return SQLFragment("\(date.orderValue) < ?", [threshold.databaseValue])
-        case .groups(let table):
-            let matches = try keepLast.groupedBy.enumerated().map { index, name in
-                "\(scope.column(try scope.attribute(name, store: store))) IS kept.g\(index)"
-            }
-            return SQLFragment(
-                "NOT EXISTS (SELECT 1 FROM temp.\(table) AS kept WHERE \(matches.joined(separator: " AND ")) "
-                    + "AND \(date.orderValue) >= kept.threshold)")
-        }
+    /// Which rows are not kept, in the state of the store in which that was found.
+    enum Rest {
+        /// All that matter.
+        case everything
+        /// None: there are no more rows than the rule keeps.
+        case nothing
+        /// All rows are one group with this threshold.
+        case before(StoreValue)
+        /// Those before the threshold of their group. The temporary table has the columns `n`, `g0`, `g1` …, `threshold`, which is
+        /// NULL in a group without more rows than the rule keeps, and `lowest`, the date of the oldest kept row.
+        case groups(table: String)
     }
+
+    var rest: Rest
+    /// The temporary table of the groups; nil: all rows are one group.
+    fileprivate var groups: String?
+    /// The temporary table of the kept rows: their group `n`, their date `value`, their key `k0`, `k1` ….
+    fileprivate var rows: String
+    /// The threshold of the one group; nil: it has no more rows than the rule keeps.
+    fileprivate var threshold: StoreValue?
+    /// The state of the store in which they were found; nil: the only one that the connection ever reads.
+    var mark: ChangeMark?
+
+    fileprivate var tables: [String] { [rows] + (groups.map { [$0] } ?? []) }
 }
 
 extension SQLiteFileConnection {
-    /// The thresholds of a rule's kept rows, read when first needed.
+    /// The condition that a row is not kept.
+    func notKept(_ keepLast: KeepLast, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
+        let kept = try keptRows(keepLast, entity: scope, db)
+        let date = try dateSQL(keepLast.date, scope, db)
+        guard let mark = kept.mark, try !changeMark(db).hasOnlyDeleted(since: mark) else {
+            switch kept.rest {
+            case .everything: return .always
+            case .nothing: return .never
+            case .before(let threshold): return SQLFragment("\(date.orderValue) < ?", [threshold.databaseValue])
+            case .groups(let table): return try inGroup(table, keepLast, date, scope, besides: nil)
+            }
+        }
+        let missing = try missingRows(of: kept, keepLast, scope, db)
+        guard let table = kept.groups else {
+            guard let threshold = kept.threshold else { return .never }
+            return SQLFragment("\(date.orderValue) < ? AND NOT EXISTS (", [threshold.databaseValue]) + missing + ")"
+        }
+        return try inGroup(table, keepLast, date, scope, besides: missing)
+    }
+
+    /// The condition that a row is before the threshold of its group.
+    private func inGroup(
+        _ table: String, _ keepLast: KeepLast, _ date: DateSQL, _ scope: RowScope, besides missing: SQLFragment?
+    ) throws -> SQLFragment {
+        let same = try keepLast.groupedBy.enumerated().map { index, group in
+            "\(scope.column(try scope.attribute(group, store: name))) IS kept.g\(index)"
+        }
+        let found = SQLFragment(
+            "EXISTS (SELECT 1 FROM temp.\(table) AS kept WHERE \(same.joined(separator: " AND ")) "
+                + "AND \(date.orderValue) < kept.threshold")
+        return missing.map { found + " AND kept.n NOT IN (" + $0 + "))" } ?? found + ")"
+    }
+
+    /// The groups of kept rows that are gone or have changed.
+    private func missingRows(
+        of kept: KeptRows, _ keepLast: KeepLast, _ scope: RowScope, _ db: Database
+    ) throws -> SQLFragment {
+        let rows = RowScope(scope.table, source: scope.source)
+        let date = try dateSQL(keepLast.date, rows, db)
+        let columns = try keepLast.groupedBy.map { rows.column(try rows.attribute($0, store: name)) }
+        let listed = ListedRows(scope: rows, date: date, among: try condition(keepLast.among, rows, db))
+        let groups = kept.groups.map { " JOIN temp.\($0) AS own ON own.n = listed.n" } ?? ""
+        return SQLFragment("SELECT listed.n FROM temp.\(kept.rows) AS listed\(groups) WHERE NOT ")
+            + listed.isThere("listed", group: columns.enumerated().map { ($1, "own.g\($0)") })
+    }
+
+    /// The kept rows of a rule, found when they are first needed, and outside batches whenever the store has changed.
     func keptRows(_ keepLast: KeepLast, entity: RowScope, _ db: Database) throws -> KeptRows {
         let key = KeptRows.Key(
             entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], keepLast: keepLast)
-        if let known = temporaries.keptRows[key] { return known }
-        let scope = RowScope(entity.table, source: entity.source)
-        let date = try dateSQL(keepLast.date, scope, db)
-        let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
-        let kept =
-            keepLast.groupedBy.isEmpty
-            ? try single(keepLast, rows, date, scope, db) : try groups(keepLast, rows, date, scope, db)
+        if let known = temporaries.keptRows[key] {
+            guard let mark = known.mark, !isInBatch(db), try changeMark(db) != mark else {
+                return known
+            }
+            for table in known.tables { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
+        }
+        let kept = try countingTemporaryRows(db) {
+            let scope = RowScope(entity.table, source: entity.source)
+            let date = try dateSQL(keepLast.date, scope, db)
+            let rows = SQLFragment.all([date.readable(), try condition(keepLast.among, scope, db)])
+            var kept =
+                try keepLast.groupedBy.isEmpty
+                ? single(keepLast, rows, date, scope, db) : groups(keepLast, rows, date, scope, db)
+            kept.mark = try changeMark(db)
+            return kept
+        }
         temporaries.keptRows[key] = kept
         return kept
+    }
+
+    /// Whether other programs wait for the work at hand.
+    func isInBatch(_ db: Database) -> Bool {
+        sqlite3_txn_state(db.sqliteConnection, "main") == SQLITE_TXN_WRITE
     }
 
     private func single(
         _ keepLast: KeepLast, _ rows: SQLFragment, _ date: DateSQL, _ scope: RowScope, _ db: Database
     ) throws -> KeptRows {
-        let query =
-            SQLFragment("SELECT \(date.orderValue) FROM \(scope.from())") + whereClause(rows)
-            + SQLFragment(
-                " ORDER BY \(date.orderValue) DESC LIMIT 1 OFFSET ?", [(keepLast.count - 1).databaseValue])
-        guard let threshold = try row(query, db)?.first else { return .everything }
-        return .since(threshold)
+        let table = temporaryName("newest")
+        let keys = scope.key.enumerated().map { "\($1) AS k\($0)" }.joined(separator: ", ")
+        try execute(
+            SQLFragment(
+                "CREATE TEMP TABLE \(table) AS SELECT 0 AS n, \(date.orderValue) AS value, \(keys) FROM \(scope.from())"
+            )
+                + whereClause(rows)
+                + SQLFragment(" ORDER BY \(date.orderValue) DESC LIMIT ?", [keepLast.count.databaseValue]), db)
+        let last = try row(
+            SQLFragment(
+                "SELECT value, (SELECT count(*) FROM temp.\(table)) FROM temp.\(table) ORDER BY rowid DESC LIMIT 1"),
+            db)
+        guard let last, last[1] == .integer(Int64(keepLast.count)) else {
+            return KeptRows(rest: .nothing, rows: table)
+        }
+        return KeptRows(rest: .before(last[0]), rows: table, threshold: last[0])
     }
 
     private func groups(
@@ -71,32 +143,72 @@ extension SQLiteFileConnection {
     ) throws -> KeptRows {
         let columns = try keepLast.groupedBy.map { scope.column(try scope.attribute($0, store: name)) }
         let names = columns.indices.map { "g\($0)" }
-        let selected = zip(columns, names).map { "\($0) AS \($1)" }.joined(separator: ", ")
         let groups = names.joined(separator: ", ")
-        // One row kept is a maximum; more are ranked. Either may spill to a temporary file.
+        let (table, newest) = (temporaryName("groups"), temporaryName("newest"))
+        let keys = scope.key.indices.map { "k\($0)" }.joined(separator: ", ")
+        let selected = (zip(columns, names).map { "\($0) AS \($1)" } + scope.key.enumerated().map { "\($1) AS k\($0)" })
+            .joined(separator: ", ")
+        // A group has a number, the first of its kept rows. One row kept is a maximum, whose other columns are those of its row;
+        // more are ranked. Either may spill to a temporary file.
         var query: SQLFragment
         if keepLast.count == 1 {
-            query = SQLFragment("SELECT \(selected), max(\(date.orderValue)) AS threshold FROM \(scope.from())")
+            query = SQLFragment("SELECT \(selected), max(\(date.orderValue)) AS value, 1 AS place FROM \(scope.from())")
             query += whereClause(rows)
             query = query + " GROUP BY " + columns.joined(separator: ", ")
         } else {
             query = SQLFragment(
-                "SELECT \(groups), min(value) AS threshold FROM (SELECT \(selected), \(date.orderValue) AS value, "
+                "SELECT * FROM (SELECT \(selected), \(date.orderValue) AS value, "
                     + "row_number() OVER (PARTITION BY \(columns.joined(separator: ", ")) "
-                    + "ORDER BY \(date.orderValue) DESC) AS position FROM \(scope.from())")
+                    + "ORDER BY \(date.orderValue) DESC) AS place FROM \(scope.from())")
             query += whereClause(rows)
-            query += SQLFragment(") WHERE position <= ? GROUP BY \(groups)", [keepLast.count.databaseValue])
+            query += SQLFragment(") WHERE place <= ? ORDER BY \(groups), place", [keepLast.count.databaseValue])
         }
-        let table = temporaryName("kept")
-        var create = SQLFragment("CREATE TEMP TABLE \(table) AS SELECT * FROM (") + query + ")"
-        if let before = keepLast.relevantBefore {
-            // Groups whose kept rows are all newer cannot matter; without any group left, nothing need be looked up.
-            let threshold = DateSQL(date: keepLast.date, column: "threshold", affinity: date.affinity, function: nil)
-            create = create + " WHERE " + threshold.isBefore(before, parsed: date.function != nil)
-        }
-        try execute(create, db)
+        let found = temporaryName("found")
+        try execute(SQLFragment("CREATE TEMP TABLE \(found) AS SELECT * FROM (") + query + ")", db)
+        // The rows of a group follow each other.
+        try execute(
+            SQLFragment(
+                "CREATE TEMP TABLE \(newest) AS SELECT rowid - place + 1 AS n, value, \(keys), \(groups) FROM temp.\(found)"
+            ), db)
+        try execute(
+            SQLFragment(
+                "CREATE TEMP TABLE \(table) AS SELECT n, \(groups), "
+                    + "CASE WHEN count(*) < ? THEN NULL ELSE min(value) END AS threshold, min(value) AS lowest "
+                    + "FROM temp.\(newest) GROUP BY n", [keepLast.count.databaseValue]), db)
+        try execute(SQLFragment("DROP TABLE temp.\(found)"), db)
         try execute(SQLFragment("CREATE INDEX temp.\(table)_groups ON \(table) (\(groups))"), db)
-        return try row(SQLFragment("SELECT 1 FROM temp.\(table) LIMIT 1"), db) == nil ? .nothing : .groups(table: table)
+        try execute(SQLFragment("CREATE INDEX temp.\(table)_numbers ON \(table) (n)"), db)
+        var kept = KeptRows(rest: .groups(table: table), groups: table, rows: newest)
+        if let before = keepLast.relevantBefore {
+            // Where the kept rows are all newer, none of the rows in question is one of them.
+            let lowest = DateSQL(date: keepLast.date, column: "lowest", affinity: date.affinity, function: nil)
+            let query =
+                SQLFragment("SELECT 1 FROM temp.\(table) WHERE ")
+                + lowest.isBefore(before, parsed: date.function != nil) + " LIMIT 1"
+            if try row(query, db) == nil { kept.rest = .everything }
+        }
+        return kept
+    }
+}
+
+/// Rows that temporary tables list, with the date `value` and the key `k0`, `k1` … that they had.
+struct ListedRows {
+    let scope: RowScope
+    let date: DateSQL
+    /// The condition that they met, apart from a readable date.
+    let among: SQLFragment
+
+    /// The condition that a listed row is still there, with the same values.
+    ///
+    /// - Parameters:
+    ///   - alias: the name of the temporary table in the statement.
+    ///   - group: columns of the row, each with what it was.
+    func isThere(_ alias: String, group: [(column: String, listed: String)]) -> SQLFragment {
+        let key = zip(scope.key, scope.key.indices).map { "\($0) = \(alias).k\($1)" }
+        // Only the key leads to the row.
+        let same = ([(date.orderValue, "\(alias).value")] + group).map { "+\($0.0) IS \($0.1)" }
+        return SQLFragment("EXISTS (SELECT 1 FROM \(scope.from()) WHERE ")
+            + .all([SQLFragment((key + same).joined(separator: " AND ")), date.readable(), among]) + ")"
     }
 }
 

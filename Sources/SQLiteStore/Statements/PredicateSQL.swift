@@ -65,8 +65,7 @@ extension SQLiteFileConnection {
         case .dateCompare(let date, let comparison, let instant):
             return try dateSQL(date, scope, db).readable(comparison, instant)
         case .notKept(let keepLast):
-            return try keptRows(keepLast, entity: scope, db)
-                .notKept(keepLast, dateSQL(keepLast.date, scope, db), scope, store: name)
+            return try notKept(keepLast, scope, db)
         case .notPicked(let thinning):
             return try notPicked(thinning, scope, db)
         case .notHeld(let holds, let rule):

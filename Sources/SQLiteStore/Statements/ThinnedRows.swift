@@ -1,12 +1,11 @@
 import GRDB
-import GRDBSQLite
 import PriceStore
 
 /// The picks that a rule keeps of the rows before its cutoff, by their keys.
 ///
-/// They are found before the first delete and hold for the run's own deletes. After a commit of another connection a pick may
-/// be gone, and a late row may be the only one of its bucket. To find them again in a batch would keep writers waiting. So the
-/// rows of a bucket are then deleted only if its pick still exists; the others, after the picks were found again.
+/// They are found before the first delete and hold for the deletes of rules. After any other change a pick may be gone, and a
+/// late row may be the only one of its bucket. To find them again in a batch would keep writers waiting. So the rows of a bucket
+/// are then deleted only if its pick still exists; the others, after the picks were found again.
 struct ThinnedRows {
     /// Whose rows are kept, as in ``KeptRows/Key``.
     struct Key: Hashable {
@@ -19,15 +18,15 @@ struct ThinnedRows {
     fileprivate var query: ThinningQuery?
     /// How many rows each tier keeps.
     var counts: [Survey.TierCount] = []
-    /// The version of the store in which they were found; nil: the next survey finds them again.
-    var version: Int?
+    /// The state of the store in which they were found.
+    var mark: ChangeMark
 }
 
 extension SQLiteFileConnection {
     /// The condition that a row is not a pick.
     func notPicked(_ thinning: Thinning, _ scope: RowScope, _ db: Database) throws -> SQLFragment {
         let found = try thinnedRows(thinning, scope, db)
-        let isAsFound = try found.version == pragma("data_version", db)
+        let isAsFound = try changeMark(db).hasOnlyDeleted(since: found.mark)
         guard let query = found.query else { return isAsFound ? .always : .never }
         return isAsFound ? query.isNotKept : .all([query.isNotKept, query.isBesidePicks])
     }
@@ -37,7 +36,7 @@ extension SQLiteFileConnection {
         switch predicate {
         case .and(let parts): return .and(try parts.map { try withoutFoundPicks($0, scope, db) })
         case .notPicked(let thinning):
-            return try thinnedRows(thinning, scope, db).version == pragma("data_version", db) ? .all : predicate
+            return try changeMark(db).hasOnlyDeleted(since: thinnedRows(thinning, scope, db).mark) ? .all : predicate
         default: return predicate
         }
     }
@@ -47,15 +46,16 @@ extension SQLiteFileConnection {
         let key = ThinnedRows.Key(
             entity: entity.table.name, subentities: entity.table.managed?.subentities ?? [], thinning: thinning)
         if let known = temporaries.thinnedRows[key] {
-            // In a batch other programs would wait.
-            let isBatch = sqlite3_txn_state(db.sqliteConnection, "main") == SQLITE_TXN_WRITE
-            if try isBatch || known.version == pragma("data_version", db) { return known }
+            if try isInBatch(db) || changeMark(db) == known.mark { return known }
             for table in known.query?.tables ?? [] { try execute(SQLFragment("DROP TABLE temp.\(table)"), db) }
             known.query?.function.remove(db)
         }
-        var found = ThinnedRows(version: try pragma("data_version", db))
-        found.query = try ThinningQuery(thinning, RowScope(entity.table, source: entity.source), self, db)
-        found.counts = try found.query?.find(self, db) ?? []
+        let found = try countingTemporaryRows(db) {
+            var found = ThinnedRows(mark: try changeMark(db))
+            found.query = try ThinningQuery(thinning, RowScope(entity.table, source: entity.source), self, db)
+            found.counts = try found.query?.find(self, db) ?? []
+            return found
+        }
         temporaries.thinnedRows[key] = found
         return found
     }
@@ -95,11 +95,8 @@ private struct ThinningQuery {
         let pick = (["value"] + keys).map { "picked.\($0)" }
         let isBeside =
             "(\(place.joined(separator: ", "))) \(thinning.pick == .last ? "<" : ">") (\(pick.joined(separator: ", ")))"
-        let key = zip(scope.key, pick.dropFirst()).map { "\($0) = \($1)" }
-        let same = zip([date.orderValue] + groups, [pick[0]] + names.map { "picked.\($0)" }).map { "+\($0) IS \($1)" }
-        let isThere =
-            SQLFragment("EXISTS (SELECT 1 FROM \(scope.from()) WHERE ")
-            + .all([SQLFragment((key + same).joined(separator: " AND ")), date.readable(), among]) + ")"
+        let isThere = ListedRows(scope: scope, date: date, among: among)
+            .isThere("picked", group: zip(groups, names).map { ($0, "picked.\($1)") })
         return .all(
             thinning.tiers.indices.map { number in
                 let bucket = function.bucket(number, function.cell(date.orderValue))

@@ -127,7 +127,19 @@ struct BatchDelete {
                 .defect, store: connection.name,
                 message: "\(deletedCount) rows were deleted, and \(rolledUpCount) of them became candles")
         }
+        try checkRest()
         return isUnfinished ? request.continuation ?? .beginning : next
+    }
+
+    /// Throws if the batch has deleted the last readable row: the rows that were to stay are gone, by another program.
+    private func checkRest() throws {
+        guard let date = request.mustLeave, deletedCount > 0 else { return }
+        let scope = statement.scope
+        let query =
+            SQLFragment("SELECT 1 FROM \(scope.from()) WHERE ") + (try connection.dateSQL(date, scope, db).readable())
+            + " LIMIT 1"
+        guard try connection.row(query, db) == nil else { return }
+        throw StoreError.lastRow(of: request.fetchRequest.entity, store: connection.name)
     }
 
     private mutating func runOnce() throws -> BatchContinuation? {

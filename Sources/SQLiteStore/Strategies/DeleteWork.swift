@@ -27,6 +27,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var rollup: Rollup?
     /// The most rows that a limit of the rule still allows: rows of one date are deleted together only up to it. Nil: no limit.
     var allowedRows: Int?
+    /// The date by which a row of the entity must stay readable: a batch that would delete the last one fails. Nil: none must stay.
+    var mustLeave: DateAttribute?
     /// The candles that the rows of earlier batches have become.
     var candles = CandleTally()
     /// Whether the delete was planned by a survey: then it is not carried out on another schema.

@@ -19,6 +19,10 @@ final class SQLiteDeletion: Deletion {
         }
         work = Self.work(request, findings, findings.technique)
         outline = DeletionOutline(findings.technique, findings, of: request)
+        // What the rule keeps is found again if anything has changed since the survey, while nobody has to wait for it.
+        try writer.run("finding the rows that are kept") { db in
+            _ = try writer.condition(request.expired, writer.scope(of: work.fetchRequest, db), db)
+        }
     }
 
     private static func work(_ request: SurveyRequest, _ findings: Findings, _ technique: Technique) -> DeleteWork {
@@ -30,6 +34,7 @@ final class SQLiteDeletion: Deletion {
         work.archiveRule = request.archiveRule
         work.rollup = request.rollup
         work.isPlanned = true
+        work.mustLeave = request.mayEmpty ? nil : request.date
         work.stayingRows = findings.stayingRows
         work.surveyed = findings.mark
         if technique.isRebuild { work.expectedCount = findings.expiredCount }

@@ -27,10 +27,11 @@ extension SQLiteFileConnection {
             survey.techniqueObstacles[.range] = reason
             survey.techniqueObstacles[.sorted] = reason
         }
-        if request.keepLast?.groupedBy.isEmpty == false {
-            survey.techniqueObstacles[.rebuild] = "a copy cannot apply keep_last per group"
-        } else if request.thinning != nil {
+        let keepers = request.ownKeepers + request.keptByOthers
+        if keepers.contains(where: \.isThinning) {
             survey.techniqueObstacles[.rebuild] = "a copy cannot apply thin"
+        } else if keepers.contains(where: { $0.keepsGroups }) {
+            survey.techniqueObstacles[.rebuild] = "a copy cannot apply keep_last per group"
         }
         if request.wantsObjectIDs {
             survey.techniqueObstacles[.rebuild] = "a copy does not report the deleted rows, which a digest needs"
@@ -142,6 +143,13 @@ extension SQLiteFileConnection {
     private static let sampleCount = 200
     /// Rows in random order have half of their neighbours the wrong way round.
     private static let mostInversions = 0.15
+}
+
+extension StorePredicate {
+    /// Whether it spares the newest rows of each of several groups.
+    fileprivate var keepsGroups: Bool {
+        if case .notKept(let keepLast) = self { !keepLast.groupedBy.isEmpty } else { false }
+    }
 }
 
 extension ClosedRange<Int64> {

@@ -18,8 +18,10 @@ struct ChangeMark: Hashable {
 
 /// What a connection itself has changed.
 struct OwnChanges {
-    /// Rows of temporary tables that surveys have written.
-    var temporaryRowCount = 0
+    /// Rows of temporary tables that work which changes nothing else has written.
+    fileprivate var temporaryRowCount = 0
+    /// All rows that had been changed when such work began; nil: none is going on.
+    fileprivate var countBefore: Int?
     /// Rows that deletions have deleted.
     var deletedCount = 0
 }
@@ -32,7 +34,20 @@ extension SQLiteFileConnection {
 
     func changeMark(_ db: Database) throws -> ChangeMark {
         ChangeMark(
-            byOthers: try pragma("data_version", db), ownRowCount: db.totalChangesCount - changes.temporaryRowCount,
+            byOthers: try pragma("data_version", db),
+            ownRowCount: (changes.countBefore ?? db.totalChangesCount) - changes.temporaryRowCount,
             deletedCount: changes.deletedCount)
+    }
+
+    /// Carries out work that changes temporary tables and nothing else, so that it does not count as a change.
+    func countingTemporaryRows<T>(_ db: Database, _ body: () throws -> T) rethrows -> T {
+        guard changes.countBefore == nil else { return try body() }
+        let before = db.totalChangesCount
+        changes.countBefore = before
+        defer {
+            changes.temporaryRowCount += db.totalChangesCount - before
+            changes.countBefore = nil
+        }
+        return try body()
     }
 }

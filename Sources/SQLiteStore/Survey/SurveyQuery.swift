@@ -5,15 +5,15 @@ extension SQLiteFile {
     /// What a rule would find and delete, from one state of the store.
     package func survey(_ request: SurveyRequest) throws(StoreError) -> Survey {
         try run("counting the rows of \(request.entity)") { db in
-            let changesBefore = db.totalChangesCount
-            defer { changes.temporaryRowCount += db.totalChangesCount - changesBefore }
-            let found = try snapshot(db) { () throws -> Findings in
-                let mark = try changeMark(db)
-                forgetSparingRows(unless: mark)
-                var found = try findings(of: request, db)
-                try found.survey.countHeld(request) { try count($0) }
-                found.mark = mark
-                return found
+            let found = try countingTemporaryRows(db) {
+                try snapshot(db) { () throws -> Findings in
+                    let mark = try changeMark(db)
+                    forgetSparingRows(unless: mark)
+                    var found = try findings(of: request, db)
+                    try found.survey.countHeld(request) { try count($0) }
+                    found.mark = mark
+                    return found
+                }
             }
             surveys[request] = found
             return found.survey
@@ -140,7 +140,7 @@ extension SQLiteFileConnection {
     /// How many rows before the cutoff stay, if these are all picks of the rule and nothing else; nil: they must be counted.
     private func countPicks(_ request: SurveyRequest, _ rows: SurveyRows, _ db: Database) throws -> Int? {
         guard let thinning = request.thinningBeforeCutoff, thinning.among == request.filter, request.keepLast == nil,
-            request.holds.isEmpty, rows.group == .always
+            request.keptByOthers.isEmpty, request.holds.isEmpty, rows.group == .always
         else { return nil }
         return try thinnedRows(thinning, rows.scope, db).counts.reduce(0) { $0 + $1.rowCount }
     }

@@ -239,6 +239,25 @@ import Testing
         #expect(try Self.step(file, Self.read("", ["max_age: 90d"], in: file), RunMemory()).widened == nil)
     }
 
+    /// What a rule keeps depends on the other rules of its entity.
+    @Test func aRuleThatKeptRowsFromAnotherOneIsMissed() throws {
+        let file = try Self.store()
+        let thin = "name: daily, max_age: 90d, thin: { monthly: forever, per: [symbol] }"
+        let keep = "name: newest, max_age: 90d, keep_last: { count: 1000, per: [symbol] }"
+        let bad = "name: bad, max_age: 90d, where: { v: { lt: 5 } }"
+        func widened(_ old: [String], _ new: [String]) throws -> WidenedRule? {
+            try Self.step(file, Self.read("", new, in: file), Self.memory(of: Self.read("", old, in: file))).widened
+        }
+        let missed = try #require(try widened([thin, keep], [thin]))
+        #expect(missed.changedSiblings == ["newest"] && missed.changes.isEmpty && missed.rowCount > 0)
+        #expect(missed.text == "'newest' has changed, and what the rule keeps depends on it")
+        #expect(try widened([thin, keep], [thin, keep]) == nil)
+        // The picks were chosen among other rows.
+        #expect(try widened([thin, bad], [thin])?.rowCount ?? 0 > 0)
+        // Nothing more goes.
+        #expect(try widened([thin], [thin, keep]) == nil)
+    }
+
     @Test func aRemovedHoldIsAWiderPolicy() throws {
         let file = try Self.store()
         let hold = "holds: [{ name: tax, entity: price, where: { symbol: EUR }, from: 2026-01-01, reason: tax }]"
@@ -273,9 +292,7 @@ import Testing
             let kept = try WidenedJudge(file, before).deleted()
             var taken: Set<Int64> = []
             for (index, step) in plan.steps.enumerated() {
-                var alone = now
-                alone.rules = [now.rules[index]]
-                let deleted = try WidenedJudge(file, alone).deleted().subtracting(taken)
+                let deleted = try WidenedJudge(file, now).deleted(by: now.rules[index]).subtracting(taken)
                 let more = deleted.subtracting(kept)
                 if let widened = step.widened {
                     if widened.rowCount != more.count, step.rule.limits.maxRows == nil {
@@ -351,15 +368,44 @@ private struct WidenedJudge {
         try policy.rules.reduce(into: []) { $0.formUnion(try deleted(by: $1)) }
     }
 
-    private func deleted(by rule: Rule) throws -> Set<Int64> {
-        let cutoff = Cutoff.instant(
-            asOf: PriceFile.now, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
+    func deleted(by rule: Rule) throws -> Set<Int64> {
+        // A rule that keeps rows leaves those alone that the rules which keep none delete, and keeps what others keep.
+        let readable = rule.keepLast != nil || rule.thin != nil ? left(for: rule) : readable(rule)
+        let keeping = policy.rules.filter { $0.keepLast != nil || $0.thin != nil }
+        let kept =
+            rule.keepLast != nil || rule.thin != nil
+            ? keeping.reduce(into: Set<Int64>()) { $0.formUnion(keptRows($1)) } : []
+        let expired = readable.filter { isExpired($0, rule) && !kept.contains($0.id) }
+        if let limit = rule.limits.maxRows, expired.count > limit { return [] }
+        if let limit = rule.limits.maxFraction, Double(expired.count) / Double(readable.count) > limit { return [] }
+        return Set(expired.map(\.id))
+    }
+
+    private func readable(_ rule: Rule) -> [Row] {
         let earliest = rule.earliest ?? Rule.defaultEarliest(policy.timezone)
-        let readable = rows.filter { row in
+        return rows.filter { row in
             guard let at = row.at, meets(row, rule.filter) else { return false }
             let instant = Instant(unixSeconds: at)
             return instant >= earliest && rule.latest.map { instant <= $0 } ?? true
         }
+    }
+
+    private func isExpired(_ row: Row, _ rule: Rule) -> Bool {
+        Instant(unixSeconds: row.at ?? 0)
+            < Cutoff.instant(asOf: PriceFile.now, maxAge: rule.maxAge, align: rule.align, zone: policy.timezone)
+    }
+
+    private func left(for rule: Rule) -> [Row] {
+        var readable = readable(rule)
+        for other in policy.rules where other.keepLast == nil && other.thin == nil {
+            let gone = Set(self.readable(other).filter { isExpired($0, other) }.map(\.id))
+            readable.removeAll { gone.contains($0.id) }
+        }
+        return readable
+    }
+
+    private func keptRows(_ rule: Rule) -> Set<Int64> {
+        let readable = left(for: rule)
         var kept: Set<Int64> = []
         if let keepLast = rule.keepLast {
             let groups = Dictionary(grouping: readable) { row in keepLast.per.map { $0 == "symbol" ? row.symbol : nil }
@@ -371,10 +417,7 @@ private struct WidenedJudge {
             }
         }
         if let thin = rule.thin { kept.formUnion(picks(thin, of: readable, align: rule.align)) }
-        let expired = readable.filter { Instant(unixSeconds: $0.at ?? 0) < cutoff && !kept.contains($0.id) }
-        if let limit = rule.limits.maxRows, expired.count > limit { return [] }
-        if let limit = rule.limits.maxFraction, Double(expired.count) / Double(readable.count) > limit { return [] }
-        return Set(expired.map(\.id))
+        return kept
     }
 
     private func picks(_ thin: Rule.ThinSetting, of rows: [Row], align: Rule.Alignment?) -> [Int64] {

@@ -1,0 +1,73 @@
+import PriceStore
+import RetentionPolicy
+
+/// The enabled rules of each entity of which one has `thin` or `keep_last`: these keep rows from each other, whichever of them
+/// `--rule` names, see ``SurveyRequest/keepApart(from:)``.
+struct RulesTogether: Sendable {
+    /// By the name of an entity, each rule with its request, apart from an instant and from what it keeps.
+    private var rules: [String: [(rule: Rule, request: SurveyRequest)]] = [:]
+    private let zone: CalendarZone
+
+    /// - Parameter holds: rows that no rule deletes, so that they may be kept.
+    init(_ policy: Policy, holds: HoldPlan, reader: any RetentionReader) throws(StoreError) {
+        zone = policy.timezone
+        guard policy.rules.contains(where: { $0.isEnabled && $0.keepsRows }) else { return }
+        var entities: [String: Entity] = [:]
+        for rule in policy.rules where rule.isEnabled {
+            guard let date = rule.date(zone: zone), let entity = try reader.entity(named: rule.entity) else { continue }
+            var request = SurveyRequest(
+                entity: entity.name, date: date, cutoff: .distantPast, filter: rule.filter,
+                relationships: rule.relationships.request)
+            request.take(rule.rollupRequest(date))
+            entities[entity.name] = entity
+            rules[entity.name, default: []].append((rule, request))
+        }
+        rules = rules.filter { $0.value.count > 1 && $0.value.contains { $0.rule.keepsRows } }
+        for (name, found) in rules {
+            guard let entity = entities[name] else { continue }
+            for (index, (rule, request)) in found.enumerated() {
+                let triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
+                rules[name]?[index].request.holds = try holds.holds(
+                    on: rule, entity, hasTriggers: !triggers.isEmpty, in: reader)
+            }
+        }
+    }
+
+    /// Takes over what a rule keeps of its expired rows at an instant, and what other rules keep of them.
+    func keepRows(_ request: inout SurveyRequest, of rule: Rule, asOf: Instant) {
+        request.keepRows(of: rule, asOf: asOf)
+        guard rule.keepsRows, let all = rules[request.entity] else { return }
+        request.keepApart(
+            from: all.filter { $0.rule.name != rule.name }.map { other, its in
+                var its = its
+                its.cutoff = other.cutoff(asOf: asOf, zone: zone)
+                its.keepRows(of: other, asOf: asOf)
+                return its
+            })
+    }
+}
+
+extension Rule {
+    /// Whether the rule keeps rows of its own.
+    var keepsRows: Bool { keepLast != nil || thin != nil }
+}
+
+extension SurveyRequest {
+    /// Takes over what a rule itself keeps of its expired rows.
+    mutating func keepRows(of rule: Rule, asOf: Instant) {
+        let date = date
+        keepLast = rule.keepLast.map {
+            KeepLast(count: $0.count, groupedBy: $0.per, among: rule.filter, date: date)
+        }
+        thinning = rule.thin.map { thin in
+            let tiers = thin.tiers.map { tier in
+                Thinning.Tier(
+                    tier.unit,
+                    since: tier.age.map {
+                        Cutoff.instant(asOf: asOf, maxAge: $0, align: rule.align, zone: date.zone)
+                    } ?? .distantPast)
+            }
+            return Thinning(tiers: tiers, pick: thin.pick, groupedBy: thin.per, among: rule.filter, date: date)
+        }
+    }
+}
