@@ -17,6 +17,8 @@ import candles as feeds
 from powerloss import Disk, Recording
 from rules import try_policy
 from scenario import Broken, Program, Scenario, require
+from together import try_rules
+from writers import Turns, try_writer
 
 # So many trials share a store, which is made once.
 TRIALS_PER_SCENARIO = 10
@@ -144,9 +146,20 @@ def candles(bench, chance, folder):
     yield from feeds.try_feed(bench.program, chance, folder)
 
 
-MODES = {"rules": rules, "candles": candles, "kills": kill, "power": power, "faults": fault}
+def together(bench, chance, folder):
+    """Several random rules on one table, against a judge."""
+    yield from try_rules(bench.program, chance, folder)
+
+
+def writers(bench, chance, folder):
+    """The same while another program changes the rows, between any two transactions of the run."""
+    yield from try_writer(bench.program, chance, folder)
+
+
+MODES = {"rules": rules, "together": together, "writers": writers, "candles": candles, "kills": kill, "power": power,
+         "faults": fault}
 # Their trials make stores of their own.
-BARE = ["rules", "candles"]
+BARE = ["rules", "together", "writers", "candles"]
 
 
 def portion(mode, seed, numbers, program, base):
@@ -194,9 +207,11 @@ def main():
     options = arguments.parse_args()
 
     base = tempfile.mkdtemp(prefix="retention-torture-", dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None)
-    faults = f"{base}/faults.so"
-    source = os.path.join(os.path.dirname(os.path.abspath(__file__)), "faults.c")
-    subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", faults, source], check=True)
+    sources = os.path.dirname(os.path.abspath(__file__))
+    faults, Turns.library = f"{base}/faults.so", f"{base}/turns.so"
+    for library in (faults, Turns.library):
+        source = os.path.join(sources, os.path.basename(library).replace(".so", ".c"))
+        subprocess.run(["clang", "-shared", "-fPIC", "-O1", "-Wall", "-Werror", "-o", library, source], check=True)
     # A build may replace the program during a long run.
     program = Program(shutil.copy2(options.program, f"{base}/retention"), faults)
     all_broken = []
