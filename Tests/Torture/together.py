@@ -367,12 +367,15 @@ class Judge:
         """The rows that a rule deletes if it is the first one that is carried out."""
         if not rule.chooses:
             return self.reached(rule)
-        return self.reached(rule) - (self.kept_alone.get(rule, set()) if "own" in BREAK else self.kept)
+        # What a rule without thin and keep_last deletes is left to it.
+        return self.reached(rule) - (set() if "chosen" in BREAK else self.taken) - (self.kept_alone.get(rule, set()) if "own" in BREAK else self.kept)
 
     def past_and_kept(self, rule):
         """The rows before the cutoff that a rule keeps: all, and by tier."""
-        past = {number for number in self.kept_alone[rule]
-                if self.is_past(rule, self.rows[number]) and (not rule.rollup or self.rows[number]["is_priced"])}
+        kept = self.kept_alone[rule] if "own" in BREAK else self.kept
+        past = {number for number in kept
+                if self.matches(rule, self.rows[number]) and self.is_past(rule, self.rows[number])
+                and (not rule.rollup or self.rows[number]["is_priced"])}
         tiers = {}
         for number in past & set(self.tiers[rule]):
             tiers[self.tiers[rule][number]] = tiers.get(self.tiers[rule][number], 0) + 1
@@ -406,6 +409,10 @@ class World:
         chance.shuffle(kinds)
         self.rules = [
             Rule(chance, f"{kind}-{number}", kind, self.format, self.days_only, has_second_date) for number, kind in enumerate(kinds)]
+        # A policy may not have rules that keep rows by different dates.
+        choosing = [rule for rule in self.rules if rule.chooses]
+        for rule in choosing:
+            rule.attribute = choosing[0].attribute
         is_cut = chance.random() < 0.15
         if is_cut:
             chance.choice(self.rules).earliest = self.as_of - chance.choice([20, 60, 100]) * DAY

@@ -21,13 +21,14 @@ extension SurveyRequest {
 
     /// The request without the rows that others delete.
     private func leaving(_ others: [SurveyRequest]) -> SurveyRequest {
+        func left(_ rows: StorePredicate) -> StorePredicate { others.reduce(rows) { $0 && .notTrue($1.expired) } }
         var request = self
-        request.filter = others.reduce(filter) { $0 && .notTrue($1.expired) }
+        request.filter = left(filter)
         request.keepLast = keepLast.map {
-            KeepLast(count: $0.count, groupedBy: $0.groupedBy, among: request.filter, date: $0.date)
+            KeepLast(count: $0.count, groupedBy: $0.groupedBy, among: left($0.among), date: $0.date)
         }
         request.thinning = thinning.map {
-            Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: $0.groupedBy, among: request.filter, date: $0.date)
+            Thinning(tiers: $0.tiers, pick: $0.pick, groupedBy: $0.groupedBy, among: left($0.among), date: $0.date)
         }
         return request
     }

@@ -138,6 +138,7 @@ extension Plan.Step {
         report.expired = survey.expiredCount
         report.residue = survey.expiredCount
         report.keptByRule = survey.keptByRuleCount
+        report.keepsForOthers = surveyRequest?.keptByOthers.isEmpty == false
         report.keptByTier = survey.keptByTier
         report.unpriced = unpriced
         if rule.rollup != nil { (report.candlesCreated, report.candlesChanged) = (0, 0) }

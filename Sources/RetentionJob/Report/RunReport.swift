@@ -108,6 +108,8 @@ package struct RunReport: Sendable {
         package var rows: Int?
         package var expired = 0
         package var keptByRule = 0
+        /// Whether rows are among them that another rule keeps from this one.
+        package var keepsForOthers = false
         /// Rows before the cutoff that each tier of `thin` keeps; a row of several tiers counts for the longest one.
         package var keptByTier: [Survey.TierCount] = []
         /// Rows before the cutoff that stay because they have no price; nil, as the two below: the rows become no candles.

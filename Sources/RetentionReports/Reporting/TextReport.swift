@@ -156,10 +156,14 @@ package struct TextReport {
 
     // MARK: Notes
 
-    /// What a rule itself keeps of the rows before the cutoff; nil: nothing.
+    /// What `keep_last` and `thin` keep of the rows before the cutoff; nil: nothing.
     private static func kept(_ rule: RunReport.RuleReport) -> String? {
         guard rule.keptByRule > 0 else { return nil }
         let rows = "\(Figures.count(rule.keptByRule, "row")) before the cutoff kept by"
+        if rule.keepsForOthers {
+            let own = rule.keptByTier.isEmpty ? "" : "; this one keeps \(Figures.tiers(rule.keptByTier))"
+            return rows + " keep_last and thin of this rule and others" + own
+        }
         guard !rule.keptByTier.isEmpty else { return rows + " keep_last" }
         let isMore = rule.keptByTier.reduce(0) { $0 + $1.rowCount } != rule.keptByRule
         return rows + (isMore ? " keep_last and thin" : " thin") + ": keeps \(Figures.tiers(rule.keptByTier))"
