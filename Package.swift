@@ -30,6 +30,7 @@ let package = Package(
     targets: [
         // Floor 0: C libraries.
         .systemLibrary(name: "CLibYAML", pkgConfig: "yaml-0.1", providers: [.apt(["libyaml-dev"])]),
+        .systemLibrary(name: "CSQLiteConfig", providers: [.apt(["libsqlite3-dev"])]),
         .systemLibrary(name: "CLibPQ", pkgConfig: "libpq", providers: [.apt(["libpq-dev"])]),
 
         // Floor 1: what a store is.
@@ -45,7 +46,7 @@ let package = Package(
         .target(
             name: "SQLiteStore",
             dependencies: [
-                "PriceStore", "PriceObjects",
+                "PriceStore", "PriceObjects", "CSQLiteConfig",
                 .product(name: "GRDB", package: "GRDB.swift"),
                 .product(name: "GRDBSQLite", package: "GRDB.swift"),
             ],

@@ -36,6 +36,8 @@ public class SQLiteFileConnection {
         var configuration = Configuration()
         configuration.readonly = readOnly
         configuration.label = "retention"
+        // Triggers, views and constraints of the store are read as its own programs read them; see QuotedName.swift.
+        configuration.acceptsDoubleQuotedStringLiterals = true
         // A reader deletes nothing, and the shadows of a rehearsal would look for their parents among temporary tables.
         configuration.foreignKeysEnabled = !readOnly
         let milliseconds =

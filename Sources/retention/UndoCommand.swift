@@ -14,6 +14,8 @@ struct UndoCommand: ConsoleCommand {
             A row whose key another row uses is skipped and listed. The rules whose rows are restored are held afterwards: \
             they delete nothing until the policy changes, or a run with --accept held.
 
+            Triggers of the store that the undo would fire need --triggers skip or --triggers fire.
+
             EXAMPLES
               retention undo --list
               retention undo 01KAN3ZJ5V --dry-run
@@ -29,6 +31,11 @@ struct UndoCommand: ConsoleCommand {
     var rule: [String] = []
     @Option(help: ArgumentHelp("Where the store was at the time of the run, if it was moved since.", valueName: "path"))
     var movedFrom: String?
+    @Option(
+        help: ArgumentHelp(
+            "Whether triggers of the store fire: skip (they do not) or fire. Needed only if the undo would fire some.",
+            valueName: "choice"))
+    var triggers: TriggerChoice?
     @Flag(help: "Show what would be restored; change nothing.")
     var dryRun = false
     @OptionGroup var output: OutputOptions
@@ -63,6 +70,12 @@ struct UndoCommand: ConsoleCommand {
             run: run.report.runID, archive: try Self.archive(of: run, policy),
             rules: try rule.map { try Self.rule($0, of: run) }, formerStore: movedFrom,
             undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
+        request.triggers = triggers
+        if rule.isEmpty {
+            request.unarchived = run.report.rules.filter { $0.archived == nil && $0.goneCount > 0 }.map {
+                .init(rule: $0.name, rows: $0.goneCount)
+            }
+        }
         // The folder of the archives may have been moved with the store.
         if movedFrom != nil, ArchiveFolder.hasFile(request.archive.path) == false, let folder = policy.archive?.folder {
             request.archive.path = folder + "/" + request.run + ".sqlite"
@@ -149,3 +162,5 @@ struct UndoCommand: ConsoleCommand {
         return 0
     }
 }
+
+extension TriggerChoice: ExpressibleByArgument {}

@@ -28,7 +28,10 @@ final class TemporaryStore {
 
     /// Works on the file with a connection of its own.
     func change<T>(_ body: (Database) throws -> T) throws -> T {
-        let queue = try DatabaseQueue(path: path)
+        // As the sqlite3 shell reads a store's SQL.
+        var configuration = Configuration()
+        configuration.acceptsDoubleQuotedStringLiterals = true
+        let queue = try DatabaseQueue(path: path, configuration: configuration)
         defer { try? queue.close() }
         return try queue.writeWithoutTransaction(body)
     }

@@ -25,6 +25,7 @@ package protocol ArchivedFixture {
 package struct RestorationOutcome: Equatable {
     package var tables: [String: RestoredTable] = [:]
     package var skipped: [SkippedRow] = []
+    package var byTriggers: [String: TriggeredRows] = [:]
 
     package var total: RestoredTable { tables.values.reduce(into: RestoredTable()) { $0.add($1) } }
 }
@@ -77,21 +78,23 @@ extension ArchivedFixture {
         try delete(entities.map(Self.request), batchRows: batchRows)
     }
 
-    package func request(_ rules: [String] = []) -> RestorationRequest {
-        RestorationRequest(archive: archive, run: run, rules: rules)
+    package func request(_ rules: [String] = [], triggers: TriggerChoice? = nil) -> RestorationRequest {
+        RestorationRequest(archive: archive, run: run, rules: rules, triggers: triggers)
     }
 
     /// Restores to the end, or some parts only.
     @discardableResult
-    package func undo(rules: [String] = [], rows: Int = 1000, parts: Int = .max, on writer: Writer? = nil) throws
-        -> RestorationOutcome
-    {
-        let restoration = try (writer ?? self.writer()).restoration(of: request(rules))
+    package func undo(
+        rules: [String] = [], rows: Int = 1000, parts: Int = .max, on writer: Writer? = nil,
+        triggers: TriggerChoice? = nil
+    ) throws -> RestorationOutcome {
+        let restoration = try (writer ?? self.writer()).restoration(of: request(rules, triggers: triggers))
         var outcome = RestorationOutcome()
         for _ in 0..<parts {
             let part = try restoration.restoreNext(rows: rows)
             for (table, counts) in part.tables { outcome.tables[table, default: RestoredTable()].add(counts) }
             outcome.skipped += part.skipped
+            for (table, rows) in part.byTriggers { outcome.byTriggers[table, default: TriggeredRows()].add(rows) }
             guard part.hasMore else { break }
         }
         return outcome

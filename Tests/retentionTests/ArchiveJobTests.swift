@@ -104,6 +104,8 @@ struct ArchiveJobTests {
     @Test(arguments: [
         ("archive: { folder: . }", "is the folder of the store"),
         ("archive: { folder: here }", "is the folder of the store"),
+        ("archive: { folder: / }", "is the root of the file system"),
+        ("archive: { folder: /etc/.. }", "is the root of the file system"),
         (
             "archive: { folder: in/a }\npending: [{ files: in/*.csv, entity: Price }]",
             "is inside the folder of pending files"

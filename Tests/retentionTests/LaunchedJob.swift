@@ -23,6 +23,8 @@ final class LaunchedJob {
     private func open(_ file: String) throws -> DatabaseQueue {
         var configuration = Configuration()
         configuration.busyMode = .timeout(2)
+        // As the sqlite3 shell reads a store's SQL.
+        configuration.acceptsDoubleQuotedStringLiterals = true
         return try DatabaseQueue(path: path(file), configuration: configuration)
     }
 

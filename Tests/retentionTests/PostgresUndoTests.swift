@@ -142,7 +142,7 @@ struct PostgresUndoTests {
         }
         let last = try contents()
         let early = try job.launch(["undo", runs[0].id])
-        #expect(early.status == 65 && early.errors.contains("changed after the run"), "\(early)")
+        #expect(early.status == 65 && early.errors.contains("changed or doubled after the run"), "\(early)")
         #expect(try contents() == last)
         for run in runs.reversed() {
             let dry = try undo(job, run.id, "--dry-run").undo

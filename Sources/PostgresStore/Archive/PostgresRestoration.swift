@@ -12,13 +12,14 @@ final class PostgresRestoration: Restoration {
     private let writer: PostgresWriter
     private let isDistributed: Bool
     private let restored: RestoredRows
+    private let triggers: FiredTriggers
     /// What the store has of the candles.
     private let candles: CandleStates
     private var steps: RestorationSteps
     /// The numbers of archived rows that were not restored, by table.
     private var skipped: [Int: Set<Int64>] = [:]
 
-    init(_ archive: ServerArchive, _ writer: PostgresWriter) throws {
+    init(_ archive: ServerArchive, _ choice: TriggerChoice?, _ writer: PostgresWriter) throws {
         self.archive = archive
         self.writer = writer
         rules = archive.rules
@@ -27,7 +28,8 @@ final class PostgresRestoration: Restoration {
         var tables = archive.parts.emptyCounts(of: archive.tables)
         candles.add(to: &tables)
         self.tables = tables
-        mayDiffer = archive.tables.contains(where: \.mayDiffer)
+        triggers = try FiredTriggers(archive, choice, writer)
+        mayDiffer = triggers.areFired || archive.tables.contains { !$0.newTypes.isEmpty }
         isDistributed = archive.tables.contains(where: \.target.isDistributed)
         steps = RestorationSteps(archive.parts, of: archive.tables)
     }
@@ -41,14 +43,19 @@ final class PostgresRestoration: Restoration {
                 // It may be tried again.
                 part = RestorationPart()
                 skipped = before
+                triggers.counts = [:]
                 // The archive is removed one day: what is said to be restored must be on disk by then.
                 if steps.isEnd(next) { try writer.execute("SET LOCAL synchronous_commit = on") }
                 // What refuses a row must be known with it, not at the end.
                 try writer.execute("SET CONSTRAINTS ALL IMMEDIATE")
-                try RestorationSteps.carryOut(batch, of: archive.tables, store: writer.name, &part, candles: candles) {
-                    try restore($0, &$1)
-                } restoreCandles: {
-                    try restoreCandles($0, &$1)
+                try triggers.leavingOut {
+                    try RestorationSteps.carryOut(
+                        batch, of: archive.tables, store: writer.name, &part, candles: candles
+                    ) {
+                        try restore($0, &$1)
+                    } restoreCandles: {
+                        try restoreCandles($0, &$1)
+                    }
                 }
                 // A value would be changed to the type that a column has by now.
                 try writer.refuseChangedSchema(
@@ -58,6 +65,7 @@ final class PostgresRestoration: Restoration {
             skipped = before
             throw error
         }
+        part.byTriggers = triggers.counts
         steps.place = next
         part.hasMore = !steps.isEnd(next)
         return part
@@ -118,14 +126,29 @@ final class PostgresRestoration: Restoration {
             archive.tables[$0.table].insertion($0.rows, besides: $1.sorted(), isPart: portions.count > 1)
         }
         let expected = zip(portions, known).reduce(0) { $0 + $1.0.rows.count - $1.1.count }
+        func own(_ count: Int) -> [(Int, TriggeredRows)] {
+            guard portions.count > 1 else {
+                return [(archive.tables[portions[0].table].target.number, TriggeredRows(insertedCount: count))]
+            }
+            // If it is not so, none of them stays.
+            return zip(portions, known).map {
+                (
+                    archive.tables[$0.table].target.number,
+                    TriggeredRows(insertedCount: $0.rows.count - $1.count)
+                )
+            }
+        }
         return try attempt {
-            guard insertions.count > 1 else { return try writer.execute(insertions[0]).changedCount == expected }
-            // Keys are checked at the end of the statement, when all rows of a circle are there.
-            let parts = insertions.enumerated().map { "inserted_\($0) AS (" + $1 + ")" }
-            let counts = insertions.indices.map { "(SELECT count(*) FROM inserted_\($0))" }
-            return try writer.count(
-                "WITH " + .joined(parts, by: ", ", empty: .never) + " SELECT \(counts.joined(separator: " + "))")
-                == expected
+            try triggers.observing(
+                {
+                    guard insertions.count > 1 else { return try writer.execute(insertions[0]).changedCount }
+                    // Keys are checked at the end of the statement, when all rows of a circle are there.
+                    let parts = insertions.enumerated().map { "inserted_\($0) AS (" + $1 + ")" }
+                    let counts = insertions.indices.map { "(SELECT count(*) FROM inserted_\($0))" }
+                    return try writer.count(
+                        "WITH " + .joined(parts, by: ", ", empty: .never)
+                            + " SELECT \(counts.joined(separator: " + "))")
+                }, own: own) == expected
         }
     }
 
@@ -136,6 +159,7 @@ final class PostgresRestoration: Restoration {
     private func attempt(_ body: () throws -> Bool) throws -> Bool {
         struct IsUndone: Error {}
         failure = nil
+        let counts = triggers.counts
         do {
             try writer.transaction(.normal) {
                 do {
@@ -147,6 +171,7 @@ final class PostgresRestoration: Restoration {
             }
             return true
         } catch is IsUndone {
+            triggers.counts = counts
             return false
         }
     }
@@ -239,59 +264,80 @@ final class PostgresRestoration: Restoration {
 
     // MARK: Row by row
 
-    /// Inserts the rows that are left one by one, as often as that helps, and skips the others.
+    private struct Refused {
+        var place: Int
+        var row: Int64
+        var reason: String
+        /// What refused it; nil: a trigger ignores it.
+        var fault: ServerFault?
+        /// Whether it lacks a row that may come later.
+        var lacksRow: Bool { fault?.code == "23503" }
+    }
+
+    /// Inserts the rows that are left one by one and skips the others.
+    ///
+    /// A child can be inserted before its parent turns out to be refused: the row that has the parent's key would get it. So an
+    /// attempt in which a row was refused is rolled back, and the next one is made without that row and its children.
     private func insertEach(
         _ portions: [ArchivedRows], _ known: [Set<Int64>], _ part: inout RestorationPart
     ) throws {
+        var known = known
+        while true {
+            var refused: [Refused] = []
+            var isInserted = try attempt {
+                refused = try insertLeft(portions, known)
+                return refused.isEmpty
+            }
+            guard isInserted || !refused.isEmpty else {
+                throw failure ?? ServerFault(code: nil, message: "rows are not inserted", isConnectionLost: false)
+            }
+            let others = refused.filter { !$0.lacksRow }
+            // Rows that wait for each other come together.
+            if !isInserted, others.isEmpty { isInserted = try insertAll(portions, known) }
+            guard !isInserted else {
+                for (portion, known) in zip(portions, known) {
+                    part.note(archive.tables[portion.table].table) {
+                        $0.restoredCount += portion.rows.count - known.count
+                    }
+                    try markRestored(portion, besides: known)
+                }
+                return
+            }
+            for row in others.isEmpty ? refused : others {
+                known[row.place].insert(row.row)
+                try skip(row.row, portions[row.place].table, row.reason, &part)
+            }
+            while try skipChildren(portions, &known, &part) {}
+        }
+    }
+
+    /// Inserts the rows that are left one by one, as often as that helps, and returns those that were refused.
+    private func insertLeft(_ portions: [ArchivedRows], _ known: [Set<Int64>]) throws -> [Refused] {
         var waiting: [(place: Int, row: Int64)] = []
         for (place, portion) in portions.enumerated() {
             waiting += portion.rows.reversed().filter { !known[place].contains($0) }.map { (place, $0) }
         }
-        var (reasons, faults): ([String], [ServerFault?]) = ([], [])
         while true {
-            var refused: [(place: Int, row: Int64)] = []
-            var isLater = false
-            (reasons, faults) = ([], [])
-            for next in waiting {
-                let table = archive.tables[portions[next.place].table]
-                if try attempt({ try writer.execute(table.insertion(next.row...next.row)).changedCount == 1 }) {
-                    part.note(table.table) { $0.restoredCount += 1 }
-                    continue
+            var refused: [Refused] = []
+            for (place, row) in waiting {
+                let table = archive.tables[portions[place].table]
+                let isInserted = try attempt {
+                    try triggers.observing(
+                        { try writer.execute(table.insertion(row...row)).changedCount },
+                        own: { [(table.target.number, TriggeredRows(insertedCount: $0))] }) == 1
                 }
-                refused.append(next)
-                reasons.append(failure.map(Self.reason) ?? "a trigger ignores it")
-                faults.append(failure)
-                isLater = isLater || failure?.mayPass ?? false
+                guard !isInserted else { continue }
+                refused.append(
+                    Refused(
+                        place: place, row: row, reason: failure.map(Self.reason) ?? "a trigger ignores it",
+                        fault: failure))
             }
             // Another row can be what a row waits for: its parent.
-            let isStuck = !isLater || refused.count == waiting.count
-            waiting = refused
-            if isStuck { break }
-        }
-        var left = known
-        func leave(_ isRight: (ServerFault?) -> Bool) throws {
-            for ((next, reason), fault) in zip(zip(waiting, reasons), faults)
-            where isRight(fault) && !left[next.place].contains(next.row) {
-                left[next.place].insert(next.row)
-                try skip(next.row, portions[next.place].table, reason, &part)
+            guard refused.contains(where: { $0.fault?.mayPass ?? false }), refused.count < waiting.count else {
+                return refused
             }
+            waiting = refused.map { ($0.place, $0.row) }
         }
-        try leave { $0?.code != "23503" }
-        // Rows that wait for each other come together, without those that are refused and their children.
-        while try skipChildren(portions, &left, &part) {}
-        let rest = portions.indices.map { place in
-            let mine = Set(waiting.filter { $0.place == place }.map(\.row))
-            return left[place].union(portions[place].rows.filter { !mine.contains($0) })
-        }
-        let count = zip(portions, rest).reduce(0) { $0 + $1.0.rows.count - $1.1.count }
-        if count > 0, try insertAll(portions, rest) {
-            for (portion, rest) in zip(portions, rest) {
-                part.note(archive.tables[portion.table].table) { $0.restoredCount += portion.rows.count - rest.count }
-            }
-        } else {
-            try leave { _ in true }
-        }
-        for (portion, left) in zip(portions, left) { try markRestored(portion, besides: left) }
     }
 
     /// Why a row was refused, as a clause.
@@ -315,7 +361,7 @@ final class PostgresRestoration: Restoration {
         let restored = try table.candleUpdates(portion.rows).flatMap(change)
         guard try deleted.count + restored.count == writer.count(table.candleCount(portion.rows)) else {
             throw StoreError.candlesCannotBeRestored(
-                table.table, "one of them was changed during the undo", store: writer.name)
+                table.table, "one of them was changed during the undo, or is there more than once", store: writer.name)
         }
         // One that an earlier transaction of the run has changed, too, counts there.
         let repeated = candles.repeated[portion.table] ?? []
@@ -338,8 +384,11 @@ final class PostgresRestoration: Restoration {
             func restore(_ rows: ClosedRange<Int64>) throws -> Bool {
                 var found: [String] = []
                 let isDone = try attempt {
-                    found = try writer.rows(table.update(update, rows, unless: .any([isOwnRowSkipped, isBlocked])))
-                        .compactMap { $0[0] }
+                    found = try triggers.observing(
+                        {
+                            try writer.rows(table.update(update, rows, unless: .any([isOwnRowSkipped, isBlocked])))
+                                .compactMap { $0[0] }
+                        }, own: { [(table.target.number, TriggeredRows(changedCount: $0.count))] })
                     return true
                 }
                 if isDone { changed.formUnion(found) }
@@ -488,13 +537,19 @@ final class RestoredRows {
 extension PostgresDatabase {
     /// What an archive holds for each table, compared with the store as it is.
     package func restorable(_ request: RestorationRequest) throws(StoreError) -> [RestorableTable] {
-        try run("comparing the archive with the store") { try ServerArchive(request, self).counts(self) }
+        try run("comparing the archive with the store") {
+            let archive = try ServerArchive(request, self)
+            _ = try FiredTriggers(archive, request.triggers, self)
+            return try archive.counts(self)
+        }
     }
 }
 
 extension PostgresWriter {
     /// The restoration of what a run deleted.
     package func restoration(of request: RestorationRequest) throws(StoreError) -> any Restoration {
-        try run("reading the archive") { try PostgresRestoration(ServerArchive(request, self), self) }
+        try run("reading the archive") {
+            try PostgresRestoration(ServerArchive(request, self), request.triggers, self)
+        }
     }
 }

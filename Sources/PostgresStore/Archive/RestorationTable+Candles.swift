@@ -36,7 +36,7 @@ extension RestorationTable {
         }
         return
             "SELECT row, first_value(row) OVER candle AS first, is_made, is_written, follows, is_before FROM (SELECT "
-            + "r.\(rowNumber) AS row, \(candleKey), \(wasMade) AS is_made, \(hasRow("r", where: isWritten)) AS is_written, "
+            + "r.\(rowNumber) AS row, \(candleKey), \(wasMade) AS is_made, \(rowCount("r", where: isWritten)) = 1 AS is_written, "
             + "\(follows) AS follows, " + isBefore + " AS is_before FROM \(source) AS r WHERE "
             + .any(ranges.map { isIn($0, alias: "r") })
             + " WINDOW before AS (PARTITION BY \(candleKey) ORDER BY r.\(rowNumber))) AS r "

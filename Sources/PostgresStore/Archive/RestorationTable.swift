@@ -20,9 +20,21 @@ struct RestorationTable: RestorableSource {
     let newTypes: [String: String]
     /// What its rows refer to.
     let relationships: [Relationship]
-    /// Whether the store can change a value that is written: its type is another one, or a trigger may.
-    let mayDiffer: Bool
+    /// The triggers that writing its rows, references or candles sets off.
+    let firedTriggers: [FiredTrigger]
 
+    /// A trigger of a table or of a part of it.
+    struct FiredTrigger: Hashable {
+        /// The number of the table or part.
+        var relation: Int
+        /// The table or part in SQL.
+        var sql: String
+        var name: String
+        /// Whether it also fires for replicated changes.
+        var isAlways: Bool
+    }
+
+    var triggers: [String] { Set(firedTriggers.map(\.name)).sorted() }
     /// Not looked at: tables that do not refer to each other are restored in the order of the archive.
     var hasInsertTriggers: Bool { false }
     var table: String { target.name }
@@ -91,6 +103,17 @@ struct RestorationTable: RestorableSource {
         guard ways.count > 1 else { return "JOIN \(target.sql) AS m ON \(isSameKey(a))" }
         let rows = ways.map { "SELECT * FROM \(target.sql) AS m WHERE \($0)" }
         return "CROSS JOIN LATERAL (\(rows.joined(separator: " UNION ALL "))) AS m"
+    }
+
+    /// How many rows `m` with the key of the archived row `a` meet one more condition.
+    func rowCount(_ a: String, where condition: String) -> String {
+        let ways = sameKeys(a).map { way in
+            let found = (way.equal + way.storedIsNull + [condition]).joined(separator: " AND ")
+            let count = "(SELECT count(*) FROM \(target.sql) AS m WHERE \(found))"
+            return way.keptIsNull.isEmpty
+                ? count : "CASE WHEN \(way.keptIsNull.joined(separator: " AND ")) THEN \(count) ELSE 0 END"
+        }
+        return "(\(ways.joined(separator: " + ")))"
     }
 
     /// The condition that the store has a row `m` with the key of the archived row `a`, and one more condition.

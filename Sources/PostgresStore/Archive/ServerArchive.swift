@@ -223,13 +223,43 @@ extension PostgresConnection {
             }
             newTypes[column] = type
         }
-        let triggers = try rows(
-            "SELECT 1 FROM pg_trigger WHERE NOT tgisinternal AND tgtype & \(kind == .rows ? 4 : 16) <> 0 AND tgenabled <> 'D' "
-                + "AND \(TimescaleSQL.isNotItsOwn("tgfoid")) AND tgrelid = " + .bound("\(target.number)", "oid"))
         return RestorationTable(
             kind: kind, number: number, target: target, source: source, rowNumber: rowNumber.quotedIdentifier,
             key: keyNames, columns: names.filter { target.entity.attribute(named: $0) != nil }, newTypes: newTypes,
-            relationships: try relationshipsOfWholes(target), mayDiffer: !newTypes.isEmpty || !triggers.isEmpty)
+            relationships: try relationshipsOfWholes(target),
+            firedTriggers: try triggersFired(by: kind, of: target, changing: names))
+    }
+
+    /// The triggers of a table and its parts that a restoration sets off. Foreign keys and TimescaleDB's own are none. Source of the
+    /// bits: PostgreSQL manual, "System Catalogs", `pg_trigger.tgtype`: 4 INSERT, 8 DELETE, 16 UPDATE.
+    func triggersFired(
+        by kind: ArchivedKind, of table: PostgresTable, changing columns: [String]
+    ) throws -> [RestorationTable.FiredTrigger] {
+        let events =
+            switch kind {
+            case .rows: 4
+            case .references: 16
+            case .candles: 24
+            }
+        return try rows(
+            "WITH RECURSIVE tree (oid) AS (SELECT " + .bound("\(table.number)", "oid")
+                + """
+                 UNION SELECT i.inhrelid FROM pg_inherits i JOIN tree ON i.inhparent = tree.oid)
+                SELECT c.oid::int8, n.nspname, c.relname, t.tgname, t.tgenabled = 'A'
+                FROM pg_trigger t JOIN tree ON tree.oid = t.tgrelid JOIN pg_class c ON c.oid = t.tgrelid
+                JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE NOT t.tgisinternal AND t.tgenabled IN ('O', 'A') AND t.tgtype & \(events) <> 0
+                AND (t.tgtype & \(events) <> 16 OR t.tgattr = '' OR EXISTS (SELECT 1 FROM pg_attribute a WHERE a.attrelid = t.tgrelid
+                    AND a.attnum = ANY (t.tgattr::int2[]) AND (a.attgenerated <> '' OR a.attname = ANY (
+                """
+                + .bound(ServerArray.text(columns), "text[]")
+                + ")))) AND \(TimescaleSQL.isNotItsOwn("t.tgfoid")) ORDER BY c.oid, t.tgname"
+        ).map { row in
+            RestorationTable.FiredTrigger(
+                relation: row[0].flatMap { Int($0) } ?? 0,
+                sql: "\((row[1] ?? "").quotedIdentifier).\((row[2] ?? "").quotedIdentifier)", name: row[3] ?? "",
+                isAlways: row[4] == "t")
+        }
     }
 
     /// The relationships of a table; those that refer to a part of a table refer to the whole, too, with which its rows were

@@ -6,7 +6,7 @@ package struct ArchivedCandle: Sendable {
     package var first: Int64
     /// Whether there was no candle before.
     package var isMade: Bool
-    /// Whether the store's candle is as this transaction has left it.
+    /// Whether the store has the candle once, as this transaction has left it.
     package var isWritten: Bool
     /// Whether nobody has changed the candle between the row before about the same candle and this one.
     package var follows: Bool

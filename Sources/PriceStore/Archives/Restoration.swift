@@ -1,3 +1,35 @@
+/// Whether triggers of the store fire when an undo writes rows that set them off.
+package enum TriggerChoice: String, CaseIterable, Sendable {
+    /// They do not: the undo restores what was deleted and nothing else.
+    case skip
+    /// They do: data that they keep, such as a full-text index, stays in step.
+    case fire
+}
+
+/// Rows of a table that triggers of the store wrote.
+package struct TriggeredRows: Hashable, Sendable {
+    package var insertedCount = 0
+    package var changedCount = 0
+    package var deletedCount = 0
+
+    /// Makes an empty count.
+    package init(insertedCount: Int = 0, changedCount: Int = 0, deletedCount: Int = 0) {
+        self.insertedCount = insertedCount
+        self.changedCount = changedCount
+        self.deletedCount = deletedCount
+    }
+
+    /// Whether there are none.
+    package var isEmpty: Bool { self == TriggeredRows() }
+
+    /// Adds what was written meanwhile.
+    package mutating func add(_ other: TriggeredRows) {
+        insertedCount += other.insertedCount
+        changedCount += other.changedCount
+        deletedCount += other.deletedCount
+    }
+}
+
 /// An archive to restore from.
 package struct RestorationRequest: Hashable, Sendable {
     /// The path of the archive's file, or the name of its schema.
@@ -15,12 +47,16 @@ package struct RestorationRequest: Hashable, Sendable {
     package var undoneRules: Set<String>
     /// Whether some of the last transactions may be undone already, or were never committed. The archive does not say so.
     package var mayBeUndoneInPart: Bool
+    /// What happens with triggers of the store; nil: nobody has said, and they fire.
+    package var triggers: TriggerChoice?
 
     /// Makes a request.
     package init(
         archive: String, run: String, rules: [String] = [], mustBeComplete: Bool = true, formerStore: String? = nil,
-        undoneRules: Set<String> = [], mayBeUndoneInPart: Bool = true
+        undoneRules: Set<String> = [], mayBeUndoneInPart: Bool = true,
+        triggers: TriggerChoice? = nil
     ) {
+        self.triggers = triggers
         self.undoneRules = undoneRules
         self.mayBeUndoneInPart = mayBeUndoneInPart
         self.formerStore = formerStore
@@ -49,10 +85,13 @@ package struct RestorableTable: Hashable, Sendable {
     package var restoredCandleCount = 0
     /// Candles that would be deleted, because the run made them.
     package var deletedCandleCount = 0
-    /// Candles that are neither as the run left them nor as they were before it: then nothing can be restored.
+    /// Candles that are neither as the run left them nor as they were before it, or that are there more than once: then nothing
+    /// can be restored.
     package var changedCandleCount = 0
     /// Rows that have become candles and cannot be restored, because other rows use their keys: then nothing can be restored.
     package var blockedCount = 0
+    /// The triggers of the table that the restoration sets off, unless they are skipped, by name.
+    package var triggers: [String] = []
 
     /// Makes an empty count for a table.
     package init(table: String) { self.table = table }
@@ -116,6 +155,8 @@ package struct RestorationPart: Hashable, Sendable {
     package var tables: [String: RestoredTable] = [:]
     /// Rows that were not inserted, and rows whose references were not restored, at most the first 100 of the part.
     package var skipped: [SkippedRow] = []
+    /// Rows that triggers of the store wrote, by the name of their table; rows of virtual tables are not counted.
+    package var byTriggers: [String: TriggeredRows] = [:]
     /// Whether another part follows.
     package var hasMore = true
 
@@ -137,7 +178,7 @@ package protocol Restoration: AnyObject {
     /// those that prevent the restoration.
     var tables: [RestorableTable] { get }
 
-    /// Whether restored rows can differ from the archived ones: the store has triggers, or columns of other types.
+    /// Whether restored rows can differ from the archived ones: triggers of the store fire, or columns have other types.
     var mayDiffer: Bool { get }
 
     /// Restores the next rows in one transaction.

@@ -38,6 +38,8 @@ package protocol RestorableSource {
     var table: String { get }
     /// The references of the store's table to other tables.
     var relationships: [Relationship] { get }
+    /// The names of the triggers of the store's table that writing the rows, references or candles sets off.
+    var triggers: [String] { get }
     /// Whether an insert fires triggers of the store's table: what they change in other tables must be there before.
     var hasInsertTriggers: Bool { get }
 }
@@ -208,6 +210,7 @@ extension [[ArchivedRows]] {
         for (number, table) in tables.enumerated() {
             let index = counts.firstIndex { $0.table == table.table } ?? counts.count
             if index == counts.count { counts.append(RestorableTable(table: table.table)) }
+            counts[index].triggers = Set(counts[index].triggers + table.triggers).sorted()
             guard table.holdsRows else { continue }
             counts[index].archivedCount += joinedRows(of: number).reduce(0) { $0 + $1.count }
         }

@@ -1,8 +1,11 @@
 // Words of standard SQL, which all engines write in the same way.
 
 extension String {
-    /// The name as an SQL identifier: in double quotes, quotes doubled.
-    package var quotedIdentifier: String {
+    /// The name as an SQL identifier in a statement. An engine may quote it in a way of its own.
+    package var quotedIdentifier: String { standardIdentifier }
+
+    /// The name as an identifier of standard SQL, as it is shown to people and kept in a schema: in double quotes, quotes doubled.
+    package var standardIdentifier: String {
         // Names are quoted for every statement, and hardly one has a quote in it.
         guard utf8.contains(UInt8(ascii: "\"")) else { return "\"\(self)\"" }
         return "\"" + split(separator: "\"", omittingEmptySubsequences: false).joined(separator: "\"\"") + "\""
@@ -17,6 +20,8 @@ extension String {
 extension [String] {
     /// The names as a list of SQL identifiers in parentheses.
     package var quotedList: String { "(" + map(\.quotedIdentifier).joined(separator: ", ") + ")" }
+    /// The same, as it is kept in a schema.
+    package var standardList: String { "(" + map(\.standardIdentifier).joined(separator: ", ") + ")" }
 }
 
 extension StorePredicate.Operator {

@@ -97,6 +97,7 @@ package struct ArchiveFolder {
 
     /// A clause; nil: the place is good.
     private func misplacement(_ policy: Policy) -> String? {
+        if isSame(as: "/") { return "is the root of the file system; use a separate folder" }
         if case .path(let store) = policy.store.address {
             let folders = [FilePlace(store, followsLink: true).folder, FilePlace(store).folder]
             if folders.contains(where: { isSame(as: $0) }) {

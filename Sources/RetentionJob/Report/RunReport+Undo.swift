@@ -28,6 +28,17 @@ extension RunReport {
             package init(name: String) { self.name = name }
         }
 
+        /// Rows that a rule deleted without an archive.
+        package struct Unarchived: Hashable, Sendable {
+            package var rule: String
+            package var rows: Int
+
+            package init(rule: String, rows: Int) {
+                self.rule = rule
+                self.rows = rows
+            }
+        }
+
         /// The run that was undone.
         package var run: String
         /// Its archive.
@@ -37,6 +48,14 @@ extension RunReport {
         package var tables: [Table]
         /// Rows that were not restored, and rows whose references were not, the first of them.
         package var skippedRows: [SkippedRow] = []
+        /// What the run deleted without an archive, if no rule was named: it cannot be restored.
+        package var unarchived: [Unarchived] = []
+        /// The triggers of the store that the undo sets off unless they are skipped, as `name of table`.
+        package var triggers: [String] = []
+        /// What happens with them; nil: nobody has said.
+        package var triggerChoice: TriggerChoice?
+        /// Rows that these triggers wrote, by the name of their table.
+        package var byTriggers: [String: TriggeredRows] = [:]
         /// Whether it was stopped with rows left to restore.
         package var isInterrupted = false
 
@@ -52,12 +71,15 @@ extension RunReport {
         package var presentCount: Int { tables.reduce(0) { $0 + $1.present } }
         package var skippedCount: Int { tables.reduce(0) { $0 + $1.skipped } }
         package var referenceCount: Int { tables.reduce(0) { $0 + $1.references } }
+        package var unarchivedCount: Int { unarchived.reduce(0) { $0 + $1.rows } }
+        /// Whether it is not said yet what happens with triggers.
+        package var needsTriggerChoice: Bool { !triggers.isEmpty && triggerChoice == nil }
         package var skippedReferenceCount: Int { tables.reduce(0) { $0 + $1.skippedReferences } }
         package var restoredCandleCount: Int { tables.reduce(0) { $0 + $1.restoredCandles } }
         package var deletedCandleCount: Int { tables.reduce(0) { $0 + $1.deletedCandles } }
         /// Whether something is not as it was before the run.
         package var hasDifferences: Bool {
-            skippedCount + skippedReferenceCount > 0 || tables.contains { $0.changed ?? 0 > 0 }
+            skippedCount + skippedReferenceCount + unarchivedCount > 0 || tables.contains { $0.changed ?? 0 > 0 }
         }
 
         /// How many skipped rows are listed.

@@ -19,6 +19,10 @@ package final class Undo {
         package var undoneRules: Set<String>
         /// Whether an undo of the run was begun and not completed.
         package var wasBegun: Bool
+        /// What happens with triggers of the store that the undo sets off; nil: nobody has said.
+        package var triggers: TriggerChoice?
+        /// What the run deleted without an archive.
+        package var unarchived: [RunReport.Undo.Unarchived] = []
 
         package init(
             run: String, archive: RunReport.Archive, rules: [String] = [], formerStore: String? = nil,
@@ -35,7 +39,8 @@ package final class Undo {
         fileprivate var restoration: RestorationRequest {
             RestorationRequest(
                 archive: archive.path, run: run, rules: rules, mustBeComplete: archive.isComplete,
-                formerStore: formerStore, undoneRules: undoneRules, mayBeUndoneInPart: wasBegun || !archive.isComplete)
+                formerStore: formerStore, undoneRules: undoneRules, mayBeUndoneInPart: wasBegun || !archive.isComplete,
+                triggers: triggers)
         }
 
         /// Whether the archive is a file; false: the store itself holds it, and copies and deletes are one transaction.
@@ -51,7 +56,16 @@ package final class Undo {
                 : [
                     "undone before: an earlier undo has restored the rows and candles of \(left.joined(separator: ", "))"
                 ]
-            return before
+            let lost =
+                unarchived.isEmpty
+                ? []
+                : [
+                    "not restored: "
+                        + unarchived.map { "\(Figures.count($0.rows, "row")) of the rule \($0.rule)" }
+                        .joined(separator: ", ")
+                        + ", which deletes without an archive; name the other rules with --rule to undo only what they deleted"
+                ]
+            return before + lost
                 + (archive.isComplete || !isFile
                     ? []
                     : [
@@ -101,7 +115,7 @@ package final class Undo {
         self.signal = signal
         began = setup.uptime()
         report = setup.report(mode: .undo, engine: writer.engine)
-        undo = RunReport.Undo(run: request.run, archive: request.archive.path, rules: [], tables: [])
+        undo = request.report(rules: [], [])
     }
 
     /// Tells what an undo would restore. Nothing is changed.
@@ -111,9 +125,7 @@ package final class Undo {
         report.warnings = request.warnings(setup.policy)
         let tables = try reader.restorable(request.restoration)
         try requireUnchanged(tables, in: reader.name)
-        var undo = RunReport.Undo(
-            run: request.run, archive: request.archive.path, rules: request.rules,
-            tables: tables.map(RunReport.Undo.Table.init))
+        var undo = request.report(rules: request.rules, tables)
         for index in undo.tables.indices {
             undo.tables[index].restored = tables[index].restorableCount
             undo.tables[index].present = tables[index].presentCount
@@ -125,7 +137,7 @@ package final class Undo {
         }
         report.undo = undo
         var status = RunStatus()
-        status.hasRefusedRule = undo.hasDifferences
+        status.hasRefusedRule = undo.hasDifferences || undo.needsTriggerChoice
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         return report
@@ -140,8 +152,8 @@ package final class Undo {
         try request.verify()
         let restoration = try writer.restoration(of: request.restoration)
         try Self.requireUnchanged(restoration.tables, in: writer.name)
-        undo.rules = restoration.rules
-        undo.tables = restoration.tables.map(RunReport.Undo.Table.init)
+        undo = request.report(rules: restoration.rules, restoration.tables)
+        try requireTriggerChoice()
         report.undo = undo
         report.warnings = request.warnings(setup.policy)
         if hasCrash {
@@ -169,6 +181,15 @@ package final class Undo {
         return report
     }
 
+    /// Throws if triggers would fire and nobody has said whether they are to.
+    private func requireTriggerChoice() throws(StoreError) {
+        guard undo.needsTriggerChoice else { return }
+        throw StoreError(
+            .unsupported, store: writer.name,
+            message: "the undo would fire triggers of the store: \(undo.triggers.joined(separator: ", "))",
+            hint: "nothing was changed; " + RunReport.Undo.triggerChoices)
+    }
+
     /// Throws if rows that have become candles cannot be restored: then they would be in the candles too, or nowhere.
     private static func requireUnchanged(_ tables: [RestorableTable], in store: String) throws(StoreError) {
         func list(_ what: String, _ count: (RestorableTable) -> Int) -> String? {
@@ -178,7 +199,7 @@ package final class Undo {
         }
         let message =
             list("candle") { $0.changedCandleCount }.map {
-                "\($0) changed after the run, so the rows that became these candles cannot be restored"
+                "\($0) changed or doubled after the run, so the rows that became these candles cannot be restored"
             }
             ?? list("row") { $0.blockedCount }.map {
                 "the keys of \($0) that became candles are in use by other rows, so these rows cannot be restored"
@@ -217,6 +238,18 @@ package final class Undo {
         if restoration.mayDiffer { try compare() }
     }
 
+    /// Says what triggers have written.
+    private func noteTriggers() {
+        let found = undo.byTriggers.filter { !$1.isEmpty }.sorted { $0.key < $1.key }.map { name, rows in
+            let parts = [
+                ("inserted", rows.insertedCount), ("changed", rows.changedCount), ("deleted", rows.deletedCount),
+            ].filter { $0.1 != 0 }.map { "\($0) \(Figures.count($1, "row"))" }
+            return parts.joined(separator: ", ") + " of " + name
+        }
+        guard !found.isEmpty else { return }
+        warn("triggers fired", "they " + found.joined(separator: "; "))
+    }
+
     private func note(_ part: RestorationPart) {
         for (name, counts) in part.tables {
             guard let index = undo.tables.firstIndex(where: { $0.name == name }) else { continue }
@@ -228,6 +261,7 @@ package final class Undo {
             undo.tables[index].restoredCandles += counts.restoredCandleCount
             undo.tables[index].deletedCandles += counts.deletedCandleCount
         }
+        for (name, rows) in part.byTriggers { undo.byTriggers[name, default: TriggeredRows()].add(rows) }
         undo.skippedRows += part.skipped.prefix(RunReport.Undo.mostListed - undo.skippedRows.count)
     }
 
@@ -241,8 +275,9 @@ package final class Undo {
             guard changed > 0 else { continue }
             warn(
                 "rows differ from the archive",
-                "\(Figures.count(changed, "row")) of \(table.table) \(changed == 1 ? "is" : "are") restored with other values, "
-                    + "because triggers of the store or new types of its columns changed them")
+                "\(Figures.count(changed, "row")) of \(table.table) \(changed == 1 ? "is" : "are") not what the run deleted, "
+                    + "because triggers of the store changed or deleted \(changed == 1 ? "it" : "them") after the restoration"
+            )
         }
     }
 
@@ -258,6 +293,7 @@ package final class Undo {
 
     /// Records the undo. If that fails, the restored rows stay, and the exit status shows it.
     private func finish() {
+        noteTriggers()
         status.hasRefusedRule = undo.hasDifferences
         report.undo = undo
         report.exitCode = status.exitCode
@@ -281,6 +317,7 @@ package final class Undo {
             metadata["candles_restored"] = "\(undo.restoredCandleCount)"
             metadata["candles_deleted"] = "\(undo.deletedCandleCount)"
         }
+        if !undo.triggers.isEmpty { metadata["triggers"] = "\(undo.triggerChoice?.rawValue ?? "")" }
         metadata["ledger_hash"] = report.ledgerHash.map { "\($0)" }
         logger.info("undo finished", metadata: metadata)
     }
@@ -288,6 +325,24 @@ package final class Undo {
     private func warn(_ message: Logger.Message, _ reason: String) {
         report.warnings.append("\(message): \(reason)")
         logger.warning(message, metadata: ["reason": "\(reason)"])
+    }
+}
+
+extension RunReport.Undo {
+    /// What can be said about triggers.
+    package static let triggerChoices =
+        "--triggers skip restores the rows and nothing else; --triggers fire fires the triggers, which a full-text index needs"
+}
+
+extension Undo.Request {
+    /// The report before anything is restored.
+    fileprivate func report(rules: [String], _ tables: [RestorableTable]) -> RunReport.Undo {
+        var undo = RunReport.Undo(
+            run: run, archive: archive.path, rules: rules, tables: tables.map(RunReport.Undo.Table.init))
+        undo.unarchived = unarchived
+        undo.triggers = tables.flatMap { table in table.triggers.map { "\($0) of \(table.table)" } }
+        undo.triggerChoice = triggers
+        return undo
     }
 }
 

@@ -58,16 +58,18 @@ extension LedgerRun {
     package var undoText: String? {
         let gone = report.rules.reduce(0) { $0 + $1.goneCount }
         guard gone > 0 || report.archive != nil else { return nil }
+        // What was deleted without an archive stays deleted.
+        let archived = report.archive.flatMap { $0.isComplete ? $0.rows : nil } ?? gone
+        let rest =
+            archived < gone ? " for \(Figures.grouped(archived)) of \(Figures.count(gone, "deleted row"))" : ""
         if let undoneBy, undoneBy.isComplete {
-            let undone = "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))"
+            let undone = "undone by run \(undoneBy.run) on \(Figures.instant(undoneBy.started))\(rest)"
             return undone + (undoneBy.deletedAgainBy.map { ", and run \($0) has deleted rows again" } ?? "")
         }
         guard let archive = report.archive else { return "not possible: no archive was made" }
         guard isArchiveThere != false else { return "not possible: the archive is not there any more" }
         guard archive.isComplete else { return "possible in part: the archive is not complete" }
         let until = archive.until.map { " until \(Figures.instant($0.toSecond))" } ?? ""
-        let rest =
-            archive.rows < gone ? " for \(Figures.grouped(archive.rows)) of \(Figures.count(gone, "deleted row"))" : ""
         let begun = undoneBy.map { "; undo \($0.run) was stopped, and the same undo continues it" } ?? ""
         return "possible\(until)\(rest)\(begun)"
     }

@@ -172,6 +172,20 @@ extension RunReport.Undo {
             .init("candles_restored", .count(restoredCandleCount)),
             .init("candles_deleted", .count(deletedCandleCount)),
             .init(
+                "unarchived",
+                .array(
+                    unarchived.map { .object([.init("rule", .string($0.rule)), .init("rows", .count($0.rows))]) })),
+            .init("triggers", .strings(triggers)), .init("trigger_choice", .optional(triggerChoice?.rawValue)),
+            .init(
+                "by_triggers",
+                .array(
+                    byTriggers.filter { !$1.isEmpty }.sorted { $0.key < $1.key }.map { name, rows in
+                        .object([
+                            .init("table", .string(name)), .init("inserted", .count(rows.insertedCount)),
+                            .init("changed", .count(rows.changedCount)), .init("deleted", .count(rows.deletedCount)),
+                        ])
+                    })),
+            .init(
                 "tables",
                 .array(
                     tables.map { table in

@@ -25,7 +25,7 @@ package struct UndoText {
     private static let mostShown = 20
 
     /// What an undo has done.
-    fileprivate static let done = ["restored", "restored", "skipped", "deleted"]
+    fileprivate static let done = ["restored", "restored", "skipped", "deleted", "left out"]
 
     private var isDryRun: Bool { report.mode == .undoDryRun }
 
@@ -44,6 +44,7 @@ package struct UndoText {
         if hidden > 0, !undo.skippedRows.isEmpty {
             lines += note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
         }
+        lines += triggers
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: width)
@@ -55,6 +56,19 @@ package struct UndoText {
     private func note(_ label: String, _ text: String, _ style: Style) -> [String] {
         let lines = TextWidth.wrap(label + ": " + SafeText.line(text), width: width, indent: label.count + 2)
         return lines.map { paint($0, style) }
+    }
+
+    /// The triggers that the undo sets off, and what happens with them.
+    private var triggers: [String] {
+        guard !undo.triggers.isEmpty else { return [] }
+        let names = undo.triggers.joined(separator: ", ")
+        switch undo.triggerChoice {
+        case .skip: return note("triggers", "\(isDryRun ? "would be skipped" : "skipped"): \(names)", .plain)
+        case .fire: return note("triggers", "\(isDryRun ? "would fire" : "fired"): \(names)", .plain)
+        case nil:
+            return note("refused", "the undo would fire triggers of the store: \(names)", .bad)
+                + note("hint", RunReport.Undo.triggerChoices, .plain)
+        }
     }
 
     private var table: TextTable {
@@ -84,7 +98,7 @@ package struct UndoText {
         let exit = report.exitCode == 0 ? "" : " (exit \(report.exitCode))"
         if isDryRun {
             return
-                "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip", "delete"]))\(exit)."
+                "Nothing was changed. An undo would \(undo.clauses(["restore", "restore", "skip", "delete", "leave out"]))\(exit)."
         }
         let time = Figures.duration(report.finished.since(report.started))
         let clauses = undo.clauses(Self.done)
@@ -107,6 +121,9 @@ extension RunReport.Undo {
         if skippedCount > 0 { parts.append("\(verbs[2]) \(Figures.count(skippedCount, "row"))") }
         if skippedReferenceCount > 0 {
             parts.append("\(verbs[2]) the references of \(Figures.count(skippedReferenceCount, "row"))")
+        }
+        if unarchivedCount > 0 {
+            parts.append("\(verbs[4]) \(Figures.count(unarchivedCount, "row")) deleted without an archive")
         }
         var text =
             parts.count == 1 ? parts[0] : parts.dropLast().joined(separator: ", ") + " and " + parts[parts.count - 1]

@@ -85,7 +85,7 @@ extension SQLiteFile {
 
     private static func text(of key: Relationship) -> String {
         "rows of \(key.source) refer to rows of \(key.destination) that are not in the store, so they could not be restored; "
-            + "PRAGMA foreign_key_check(\(key.source.quotedIdentifier)) lists them"
+            + "PRAGMA foreign_key_check(\(key.source.standardIdentifier)) lists them"
     }
 
     /// A reference of a table that refers to no row in one of some rows; nil: there is none.

@@ -81,7 +81,7 @@ struct ArchiveTable: Hashable {
     }
 
     /// Makes the table in the archive.
-    var creation: String { "CREATE TABLE \(name.quotedIdentifier) (\(declarations.joined(separator: ", ")))" }
+    var creation: String { "CREATE TABLE \(name.standardIdentifier) (\(declarations.joined(separator: ", ")))" }
 
     /// Adds rows to the table in the archive, so many of them as its last argument says.
     func insertion(ofAtMost rows: Int) -> String {
@@ -128,7 +128,7 @@ struct StoredShape {
             // A declared type is any text. In quotes it is not part of the statement, and stays what it is.
             // Other collations are defined by the programs that use the store.
             let collation = ["NOCASE", "RTRIM"].contains(collation.uppercased()) ? " COLLATE " + collation : ""
-            return name.quotedIdentifier + (type.isEmpty ? "" : " " + type.quotedIdentifier) + collation
+            return name.standardIdentifier + (type.isEmpty ? "" : " " + type.standardIdentifier) + collation
         }
     }
 

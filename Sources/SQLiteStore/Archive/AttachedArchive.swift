@@ -92,7 +92,9 @@ final class AttachedArchive {
             StoreError(.unsupported, store: path, message: message, hint: hint)
         }
         if !request.mustBeComplete, try Int.fetchOne(db, sql: "SELECT count(*) FROM \(schema).sqlite_schema") == 0 {
-            throw refused("the archive is empty: its run ended before it deleted a row")
+            throw refused(
+                "the archive is empty: its run was killed before it deleted a row, or the file \(path)-wal with the rows is missing"
+            )
         }
         guard try Int32.fetchOne(db, sql: "PRAGMA \(schema).application_id") == ArchiveFile.applicationID else {
             throw refused("the file is not an archive of retention")

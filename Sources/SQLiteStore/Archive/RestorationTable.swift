@@ -24,16 +24,16 @@ struct RestorationTable: RestorableSource {
     private let hiddenRowID: String?
     /// Whether ``key`` is a key of the store's table.
     let hasKey: Bool
-    /// Whether the table has triggers that an insert fires.
-    let hasInsertTriggers: Bool
+    /// The triggers of the table that the restoration sets off, by name.
+    let triggers: [String]
     /// The references of the store's table to other tables.
     let relationships: [Relationship]
-    /// Whether the store can change a value that is written: its type differs from the archive's, or a trigger may.
-    let mayDiffer: Bool
     /// What counts the changes of an object of a Core Data store, in SQL.
     private let version: String
     /// The text before `INTO` and after `UPDATE`, so that the table's own conflict resolution deletes nothing.
     let conflict: String
+
+    var hasInsertTriggers: Bool { kind == .rows && !triggers.isEmpty }
 
     /// The store's table in SQL.
     var target: String { "main." + table.quotedIdentifier }
@@ -110,16 +110,16 @@ struct RestorationTable: RestorableSource {
             throw damaged("its table \(archived) is missing or lacks columns")
         }
         self.rowID = rowID
-        let isSame = columns.allSatisfy { column in
-            let archivedType = types[(kind == .rows ? column : "old_" + column).folded]
-            return archivedType == stored[column.folded]?.type.uppercased()
-        }
-        let triggers = try Row.fetchAll(
-            db, sql: "SELECT tbl_name, upper(sql) LIKE '%INSERT%' FROM main.sqlite_schema WHERE type = 'trigger'"
-        )
-        mayDiffer = !isSame || !triggers.isEmpty
-        hasInsertTriggers = triggers.contains {
-            ($0[0] as String).folded == shape.name.folded && $0[1] == true
+        for column in columns {
+            let name = kind == .rows ? column : "old_" + column
+            let (type, former) = (stored[column.folded]?.type ?? "", types[name.folded] ?? "")
+            guard type.uppercased() != former else { continue }
+            let count = try Self.changedCount(name, of: source, rowID, type, connection.temporaryName("typed"), db)
+            guard count > 0 else { continue }
+            func text(_ type: String) -> String { type.isEmpty ? "without a type" : type }
+            throw refused(
+                "\(column) of \(table) is \(text(type)) now, and was \(text(former)): this would change the values of "
+                    + (count == 1 ? "1 row" : "\(count) rows"))
         }
         let model = try connection.catalog.coreData(db)
         relationships =
@@ -128,10 +128,60 @@ struct RestorationTable: RestorableSource {
         // Programs that have the object in memory notice by it that the row is another one.
         let hasVersion = model != nil && info.contains { $0[1] == "Z_OPT" }
         version = hasVersion ? ", Z_OPT = Z_OPT + 1" : ""
+        let written = kind == .rows ? [] : columns + (hasVersion ? ["Z_OPT"] : [])
+        triggers = try Self.triggers(of: table, kind, changing: Set(written.map { $0.folded }), db)
         conflict = SchemaText.solvesConflicts(shape.definition) ? " OR ABORT" : ""
     }
 
+    /// The triggers of a table that a restoration sets off. Those of a view are no concern of it.
+    private static func triggers(
+        of table: String, _ kind: ArchivedKind, changing columns: Set<String>, _ db: Database
+    ) throws -> [String] {
+        let events: [TriggerText.Event] =
+            switch kind {
+            case .rows: [.insert]
+            case .references: [.update]
+            case .candles: [.update, .delete]
+            }
+        return try Row.fetchAll(
+            db, sql: "SELECT name, tbl_name, sql FROM main.sqlite_schema WHERE type = 'trigger' ORDER BY name"
+        ).filter { row in
+            guard (row[1] as String).folded == table.folded else { return false }
+            let text = TriggerText(row[2] ?? "")
+            return events.contains { event in
+                text.fires(on: event)
+                    && (event != .update || text.columns.isEmpty || !columns.isDisjoint(with: text.columns))
+            }
+        }.map { $0[0] }
+    }
+
+    /// How many archived values a column of a type would change. SQLite itself says it: they are put into such a column.
+    private static func changedCount(
+        _ column: String, of source: String, _ rowID: String, _ type: String, _ name: String, _ db: Database
+    ) throws -> Int {
+        let value = column.quotedIdentifier
+        try db.execute(
+            sql:
+                "CREATE TEMP TABLE \(name) (row INTEGER PRIMARY KEY, value \(type.isEmpty ? "" : type.quotedIdentifier))"
+        )
+        defer { try? db.execute(sql: "DROP TABLE temp.\(name)") }
+        try db.execute(sql: "INSERT INTO temp.\(name) SELECT \(rowID), \(value) FROM \(source)")
+        return try Int.fetchOne(
+            db,
+            sql:
+                "SELECT count(*) FROM temp.\(name) AS t CROSS JOIN \(source) AS a ON a.\(rowID) = t.row WHERE NOT \(same("a." + value, "t.value"))"
+        ) ?? 0
+    }
+
     // MARK: SQL
+
+    /// All or one of some conditions, in parentheses. They are nested in halves, because SQLite bounds the depth of an expression
+    /// (1,000), and a table can have more columns.
+    private static func joined(_ parts: some Collection<String>, by word: String) -> String {
+        guard parts.count > 1 else { return parts.first ?? (word == "AND" ? "1" : "0") }
+        let middle = parts.index(parts.startIndex, offsetBy: parts.count / 2)
+        return "(\(joined(parts[..<middle], by: word)) \(word) \(joined(parts[middle...], by: word)))"
+    }
 
     private func list(_ names: [String], _ alias: String = "") -> String {
         names.map { alias + $0.quotedIdentifier }.joined(separator: ", ")
@@ -165,7 +215,7 @@ struct RestorationTable: RestorableSource {
 
     /// Whether the store's row is the archived one.
     var isSameKey: String {
-        key.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" }.joined(separator: " AND ")
+        Self.joined(key.map { "m.\($0.quotedIdentifier) = a.\($0.quotedIdentifier)" }, by: "AND")
     }
 
     /// Whether the store's row has the archived one's rowid, where that is not a column; nil: it is.
@@ -175,8 +225,8 @@ struct RestorationTable: RestorableSource {
     /// it stands with all other columns, which can be NULL.
     func isKey(_ alias: String, of references: RestorationTable) -> String {
         let comparison = references.isWide ? "IS" : "="
-        return references.key.map { "\(alias).\($0.quotedIdentifier) \(comparison) r.\($0.quotedIdentifier)" }
-            .joined(separator: " AND ")
+        return Self.joined(
+            references.key.map { "\(alias).\($0.quotedIdentifier) \(comparison) r.\($0.quotedIdentifier)" }, by: "AND")
     }
 
     /// Whether the key is a rowid with other columns.
@@ -209,7 +259,7 @@ struct RestorationTable: RestorableSource {
         return (
             "SELECT 1 \(lost)",
             "SELECT d.row FROM (SELECT a.\(rowID) AS row, \(numbered("a")) \(lost)) AS d JOIN (SELECT \(numbered("m")) \(free)) AS s "
-                + "ON \((["d.n = s.n"] + same).joined(separator: " AND "))"
+                + "ON \(Self.joined(["d.n = s.n"] + same, by: "AND"))"
         )
     }
 
@@ -224,9 +274,9 @@ struct RestorationTable: RestorableSource {
             let cleared = references.filter { $0.columns.contains(column) }.map { table in
                 "EXISTS (SELECT 1 FROM temp.\(table.copyName) AS r WHERE \(isKey("m", of: table)) AND \(old))"
             }
-            return "(\(([same] + cleared).joined(separator: " OR ")))"
+            return Self.joined([same] + cleared, by: "OR")
         }
-        return parts.isEmpty ? "1" : parts.joined(separator: " AND ")
+        return Self.joined(parts, by: "AND")
     }
 
     /// The name of the temporary table with the keys and the old values of references, which has an index.
@@ -283,9 +333,9 @@ struct RestorationTable: RestorableSource {
         let needs = changes.map { column, old, isUnchanged in "\(isUnchanged) AND NOT \(Self.same(column, value(old)))"
         }
         let comparison = isWide ? "IS" : "="
-        let keys = key.map { "\($0.quotedIdentifier) \(comparison) \(value($0))" }.joined(separator: " AND ")
+        let keys = Self.joined(key.map { "\($0.quotedIdentifier) \(comparison) \(value($0))" }, by: "AND")
         return "UPDATE\(conflict) \(target) SET \(assignments.joined(separator: ", "))\(version) "
-            + "WHERE \(keys) AND (\(needs.joined(separator: " OR ")))"
+            + "WHERE \(keys) AND \(Self.joined(needs, by: "OR"))"
     }
 
     /// The value of a column of the archive's row that the argument names.
@@ -307,7 +357,7 @@ struct RestorationTable: RestorableSource {
                 rows == nil ? stored : "iif(m.\(first) IS NULL, \(Self.same("a.\(name)", new)), \(stored))"
             return "\(isUnchanged) AND NOT \(Self.same(old, new))"
         }
-        return "SELECT count(*) \(withRows(rows)) AND \(exists(rows)) AND (\(needs.joined(separator: " OR ")))"
+        return "SELECT count(*) \(withRows(rows)) AND \(exists(rows)) AND \(Self.joined(needs, by: "OR"))"
     }
 
     /// Counts the references whose rows are neither in the store nor restored.
@@ -332,16 +382,16 @@ struct RestorationTable: RestorableSource {
         let follows = columns.map {
             Self.same("r.\(("old_" + $0).quotedIdentifier)", "lag(r.\(("new_" + $0).quotedIdentifier)) OVER before")
         }
-        func hasCandle(_ state: String?) -> String {
+        func candleCount(_ state: String?) -> String {
             let isKey = key.map { "m.\($0.quotedIdentifier) IS r.\($0.quotedIdentifier)" }
             let isState = state.map { state in
                 columns.map { Self.same("m.\($0.quotedIdentifier)", "r.\((state + $0).quotedIdentifier)") }
             }
-            return "EXISTS (SELECT 1 FROM \(target) AS m WHERE \((isKey + (isState ?? [])).joined(separator: " AND ")))"
+            return "(SELECT count(*) FROM \(target) AS m WHERE \((isKey + (isState ?? [])).joined(separator: " AND ")))"
         }
         var isBefore = "0"
         if let restored {
-            isBefore = "CASE WHEN \(wasMade) THEN NOT \(hasCandle(nil)) ELSE \(hasCandle("old_")) END"
+            isBefore = "CASE WHEN \(wasMade) THEN \(candleCount(nil)) = 0 ELSE \(candleCount("old_")) > 0 END"
             if let table = restored.table, !restored.rows.isEmpty {
                 func texts(_ row: String) -> String {
                     key.map { "quote(\(row).\($0.quotedIdentifier))" }.joined(separator: ", ")
@@ -354,7 +404,7 @@ struct RestorationTable: RestorableSource {
         return """
             SELECT row, first_value(row) OVER candle AS first, is_made, is_written, follows, is_before
             FROM (SELECT r.\(rowID) AS row, \(key.enumerated().map { "r.\($1.quotedIdentifier) AS k\($0)" }.joined(separator: ", ")),
-                \(wasMade) AS is_made, \(hasCandle("new_")) AS is_written, \(follows.joined(separator: " AND ")) AS follows,
+                \(wasMade) AS is_made, \(candleCount("new_")) = 1 AS is_written, \(follows.joined(separator: " AND ")) AS follows,
                 \(isBefore) AS is_before
                 FROM \(source) AS r WHERE \(isIn(ranges))
                 WINDOW before AS (PARTITION BY \(list(key, "r.")) ORDER BY r.\(rowID)))

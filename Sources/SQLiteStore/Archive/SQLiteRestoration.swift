@@ -1,3 +1,4 @@
+import CSQLiteConfig
 import GRDB
 import GRDBSQLite
 import PriceStore
@@ -17,8 +18,12 @@ final class SQLiteRestoration: Restoration {
     private let known: KnownRows
     /// What the store has of the candles.
     private let candles: CandleStates
+    /// Whether triggers of the store are switched off meanwhile.
+    private let skipsTriggers: Bool
     /// What triggers insert meanwhile; nil: nothing that matters.
     private let inserts: TriggerInserts?
+    /// What triggers write meanwhile; nil: none fires.
+    private let triggered: TriggeredChanges?
     /// A temporary table with the numbers of archived rows that were not restored.
     private let skipped: String
     /// The numbers of tables of which rows were skipped.
@@ -29,18 +34,22 @@ final class SQLiteRestoration: Restoration {
         self.archive = archive
         self.writer = writer
         rules = archive.rules
-        mayDiffer = archive.tables.contains(where: \.mayDiffer)
+        let skipsTriggers = request.triggers == .skip
+        self.skipsTriggers = skipsTriggers
+        let firesTriggers = !skipsTriggers && archive.tables.contains { !$0.triggers.isEmpty }
+        mayDiffer = firesTriggers
         steps = RestorationSteps(archive.parts, of: archive.tables)
         let skipped = writer.temporaryName("skipped")
         self.skipped = skipped
-        (known, inserts, candles) = try writer.run("preparing to restore rows") { db in
+        (known, inserts, triggered, candles) = try writer.run("preparing to restore rows") { db in
             try db.execute(
                 sql:
                     "CREATE TEMP TABLE \(skipped) (number INTEGER, row INTEGER, PRIMARY KEY (number, row)) WITHOUT ROWID"
             )
             let known = try KnownRows(archive, writer, db)
             return (
-                known, try TriggerInserts.watch(archive, writer, db), try CandleStates(archive, known, writer, db)
+                known, skipsTriggers ? nil : try TriggerInserts.watch(archive, writer, db),
+                firesTriggers ? try TriggeredChanges(writer, db) : nil, try CandleStates(archive, known, writer, db)
             )
         }
         var tables = archive.parts.emptyCounts(of: archive.tables)
@@ -49,9 +58,10 @@ final class SQLiteRestoration: Restoration {
     }
 
     deinit {
-        let (known, inserts, skipped) = (known, inserts, skipped)
+        let (known, inserts, triggered, skipped) = (known, inserts, triggered, skipped)
         try? writer.run("ending the restoration") { db in
             try inserts?.remove(db)
+            try triggered?.remove(db)
             try known.remove(db)
             try db.execute(sql: "DROP TABLE IF EXISTS temp.\(skipped)")
         }
@@ -63,6 +73,9 @@ final class SQLiteRestoration: Restoration {
         let before = tablesWithSkips
         do {
             try writer.run("restoring rows") { db in
+                if skipsTriggers { try switchTriggers(on: false, db) }
+                defer { if skipsTriggers { try? switchTriggers(on: true, db) } }
+                triggered?.counts = [:]
                 // The archive is removed one day: what is said to be restored must be on disk by then.
                 try writer.transaction(steps.isEnd(next) ? .full : .normal) {
                     defer { try? db.execute(sql: "PRAGMA defer_foreign_keys = OFF") }
@@ -77,6 +90,7 @@ final class SQLiteRestoration: Restoration {
                     }
                 }
             }
+            part.byTriggers = triggered?.counts.filter { !$1.isEmpty } ?? [:]
         } catch {
             tablesWithSkips = before
             throw error
@@ -84,6 +98,15 @@ final class SQLiteRestoration: Restoration {
         steps.place = next
         part.hasMore = !steps.isEnd(next)
         return part
+    }
+
+    /// Switches the triggers of the store for this connection, which is not a change of the store. Temporary ones stay on.
+    private func switchTriggers(on isOn: Bool, _ db: Database) throws {
+        let code = retention_enable_triggers(db.sqliteConnection, isOn ? 1 : 0)
+        guard code != SQLITE_OK else { return }
+        throw StoreError(
+            .unsupported, store: writer.name, message: "this build of SQLite cannot leave triggers out",
+            hint: "nothing was changed; --triggers fire restores the rows and fires them")
     }
 
     private func restore(_ step: RestorationStep, _ part: inout RestorationPart, _ db: Database) throws {
@@ -140,6 +163,7 @@ final class SQLiteRestoration: Restoration {
         inserts?.restoring = number
         return try (areSearched ? table.insertions(besides: known) : [table.insertion]).reduce(0) { count, sql in
             try db.cachedStatement(sql: sql).execute(arguments: [rows.lowerBound, rows.upperBound])
+            triggered?.leaveOut(TriggeredRows(insertedCount: db.changesCount), of: table.table)
             return count + db.changesCount
         }
     }
@@ -159,7 +183,11 @@ final class SQLiteRestoration: Restoration {
     /// Carries out work in a savepoint, which is undone if the work says false or a constraint refuses it.
     private func inSavepoint(_ db: Database, _ body: () throws -> Bool) throws -> Bool {
         try db.execute(sql: "SAVEPOINT retention_undo")
-        func rollBack() throws { try db.execute(sql: "ROLLBACK TO retention_undo; RELEASE retention_undo") }
+        let counts = triggered?.counts
+        func rollBack() throws {
+            try db.execute(sql: "ROLLBACK TO retention_undo; RELEASE retention_undo")
+            if let counts { triggered?.counts = counts }
+        }
         do {
             guard try body() else {
                 try rollBack()
@@ -290,8 +318,12 @@ final class SQLiteRestoration: Restoration {
     private func insertEach(_ portions: [ArchivedRows], _ part: inout RestorationPart, _ db: Database) throws {
         while true {
             try db.execute(sql: "SAVEPOINT retention_undo_rows")
+            let counts = triggered?.counts
             let (inserted, refused) = try insertLeft(portions, db)
-            if !refused.isEmpty { try db.execute(sql: "ROLLBACK TO retention_undo_rows") }
+            if !refused.isEmpty {
+                try db.execute(sql: "ROLLBACK TO retention_undo_rows")
+                if let counts { triggered?.counts = counts }
+            }
             try db.execute(sql: "RELEASE retention_undo_rows")
             guard !refused.isEmpty else {
                 for number in inserted { part.note(archive.tables[number].table) { $0.restoredCount += 1 } }
@@ -386,6 +418,7 @@ final class SQLiteRestoration: Restoration {
                     // From the cache each time: a statement that has failed is not reused.
                     try db.cachedStatement(sql: update.sql).execute(arguments: [row])
                     count = db.changesCount
+                    triggered?.leaveOut(TriggeredRows(changedCount: count), of: table.table)
                     return !hasOpenReferences(db)
                 }
                 if !isDone { obstacle = reason }
@@ -413,8 +446,11 @@ final class SQLiteRestoration: Restoration {
             try change.execute(arguments: [row])
             guard db.changesCount == 1 else {
                 throw StoreError.candlesCannotBeRestored(
-                    table.table, "one of them was changed during the undo", store: writer.name)
+                    table.table, "one of them was changed during the undo, or is there more than once",
+                    store: writer.name)
             }
+            triggered?.leaveOut(
+                isMade ? TriggeredRows(deletedCount: 1) : TriggeredRows(changedCount: 1), of: table.table)
             // It may have been changed by an earlier transaction of the run, too: then it counts there.
             if candles.repeated[portion.table]?.contains(row) == true { continue }
             part.note(table.table) {

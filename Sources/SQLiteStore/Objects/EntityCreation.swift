@@ -22,12 +22,12 @@ extension SQLiteWriter {
                 if !missing.isEmpty { try didChangeSchema(db) }
             } else {
                 var parts = try entity.attributes.map { try definition(of: $0, isRequired: $0.isRequired, db) }
-                if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.quotedList)") }
+                if !entity.primaryKey.isEmpty { parts.append("PRIMARY KEY \(entity.primaryKey.standardList)") }
                 parts += entity.relationships.map { key in
-                    "FOREIGN KEY \(key.sourceAttributes.quotedList) REFERENCES \(key.destination.quotedIdentifier) "
-                        + "\(key.destinationAttributes.quotedList) ON DELETE \(key.deleteRule.sqlAction)"
+                    "FOREIGN KEY \(key.sourceAttributes.standardList) REFERENCES \(key.destination.standardIdentifier) "
+                        + "\(key.destinationAttributes.standardList) ON DELETE \(key.deleteRule.sqlAction)"
                 }
-                let table = "main.\(entity.name.quotedIdentifier)"
+                let table = "main.\(entity.name.standardIdentifier)"
                 try db.execute(sql: "CREATE TABLE \(table) (\(parts.joined(separator: ", ")))")
                 // Fails if a relationship refers to attributes that are missing or not unique.
                 try db.execute(sql: "PRAGMA main.foreign_key_check(\(entity.name.quotedIdentifier))")
@@ -100,7 +100,7 @@ extension SQLiteWriter {
                 .unsupported, store: name,
                 message: "\(attribute.name) cannot be of the type \(type) and of the affinity \(attribute.affinity)")
         }
-        var text = "\(attribute.name.quotedIdentifier) \(type)" + (isRequired ? " NOT NULL" : "")
+        var text = "\(attribute.name.standardIdentifier) \(type)" + (isRequired ? " NOT NULL" : "")
         if let value = attribute.defaultValue {
             text +=
                 " DEFAULT "

@@ -35,6 +35,7 @@ final class SurvivorCopy {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = false
         configuration.label = "retention copy"
+        configuration.acceptsDoubleQuotedStringLiterals = true
         target = try DatabaseQueue(path: file.path, configuration: configuration)
         (entries, schemaVersion) = try reader.run("reading the schema") { db in
             (try SchemaEntry.all(db), try reader.pragma("schema_version", db))

@@ -74,6 +74,20 @@ struct CandleRestorationTests {
         #expect(try count(store) != 0)
     }
 
+    /// Which of the two the run made cannot be told.
+    @Test func aCandleThatIsThereTwiceIsFound() throws {
+        let store = try store(.byDate)
+        try store.delete([Kind.byDate.request()], batchRows: 20)
+        try store.database.run(
+            script: """
+                ALTER TABLE candle DROP CONSTRAINT candle_symbol_time_key;
+                INSERT INTO candle SELECT * FROM candle WHERE ctid = (SELECT max(ctid) FROM candle WHERE symbol IS NULL)
+                """)
+        let tables = try store.database.reader().restorable(store.request())
+        #expect(tables.map(\.changedCandleCount).reduce(0, +) == 1, "\(tables)")
+        #expect(throws: StoreError.self) { try store.undo() }
+    }
+
     @Test func rowsThatBecameCandlesAreNotSkipped() throws {
         let store = try store(.integers)
         try store.expectTheLastIsUndoneFirst(longer: Self.long(.integers), ticks: Kind.integers.request()) {

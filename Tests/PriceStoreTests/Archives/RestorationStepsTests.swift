@@ -7,6 +7,7 @@ struct RestorationStepsTests {
         var table: String
         var kind = ArchivedKind.rows
         var relationships: [Relationship] { [] }
+        var triggers: [String] { [] }
         var hasInsertTriggers: Bool { false }
     }
 

@@ -269,7 +269,7 @@ struct ArchiveTests {
     ])
     func aDeclaredTypeIsKeptWhateverItSays(type: String) throws {
         let store = try TemporaryStore(
-            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, v \(type.quotedIdentifier), w)",
+            "CREATE TABLE p (id INTEGER PRIMARY KEY, at INTEGER, v \(type.standardIdentifier), w)",
             "INSERT INTO p VALUES (1, 10, 5, 1), (2, 20, 5, 2)")
         #expect(try run(store).result.archivedCount == 2)
         #expect(try archived(store, "SELECT type FROM pragma_table_info('p') WHERE name = 'v'") == [type])

@@ -43,11 +43,12 @@ struct ArchivedStore: ArchivedFixture {
             for name in names where !left.contains(name) {
                 guard let shape = try StoredShape(of: name, db) else { continue }
                 let values = shape.columns.map { column in
-                    "typeof(\(column.name.quotedIdentifier)) || ' ' || quote(\(column.name.quotedIdentifier))"
+                    "typeof(\(column.name.standardIdentifier)) || ' ' || quote(\(column.name.standardIdentifier))"
                 }
                 contents[name] = try String.fetchAll(
                     db,
-                    sql: "SELECT \(values.joined(separator: " || ', ' || ")) FROM \(name.quotedIdentifier) ORDER BY 1")
+                    sql: "SELECT \(values.joined(separator: " || ', ' || ")) FROM \(name.standardIdentifier) ORDER BY 1"
+                )
             }
             return contents
         }

@@ -60,6 +60,7 @@ struct CandleRestorationTests {
         "DELETE FROM candle WHERE rowid = (SELECT max(rowid) FROM candle)",
         "UPDATE candle SET volume = CAST(volume AS TEXT) || 'x' WHERE rowid = (SELECT max(rowid) FROM candle)",
         "UPDATE candle SET count = count + 1 WHERE rowid = (SELECT min(rowid) FROM candle WHERE symbol IS NULL)",
+        "INSERT INTO candle SELECT * FROM candle WHERE rowid = (SELECT max(rowid) FROM candle WHERE symbol IS NULL)",
     ])
     func aCandleThatWasChangedSinceIsFound(_ sql: String) throws {
         let store = try store(.byDate, 7)

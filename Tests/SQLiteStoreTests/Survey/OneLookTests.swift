@@ -67,7 +67,7 @@ struct OneLookTests {
         let (deleted, statements) = try delete(store, .keys)
         // Each batch goes on in the next symbol until it is full.
         #expect(deleted == [7, 7, 7, 7, 2])
-        #expect(statements.filter { $0.hasPrefix("DELETE") }.allSatisfy { $0.contains("\"symbol\" = ?") })
+        #expect(statements.filter { $0.hasPrefix("DELETE") }.allSatisfy { $0.contains("`symbol` = ?") })
         #expect(
             try store.rows("SELECT count(*), min(at) FROM t WHERE typeof(at) = 'integer' AND at > 0") == ["61|1000"])
         #expect(try store.rows("SELECT count(*) FROM t") == ["63"])
@@ -87,7 +87,7 @@ struct OneLookTests {
         #expect(try survey(store.reader()).index == nil)
         let (deleted, statements) = try delete(store, .keys, batch: 500)
         #expect(deleted == [499, 500, 0] || deleted.reduce(0, +) == 999)
-        #expect(!statements.contains { $0.contains("\"symbol\" = ?") })
+        #expect(!statements.contains { $0.contains("`symbol` = ?") })
         #expect(try store.rows("SELECT count(*), min(at) FROM t WHERE at > 0") == ["200|1000"])
     }
 
@@ -166,7 +166,7 @@ struct OneLookTests {
     @Test func windowsWithoutARowThatStaysAreNotJudgedAgain() throws {
         let (store, deletes) = try deleteSurveyed("", "")
         #expect(deletes.count == 1)
-        #expect(deletes.allSatisfy { !$0.contains("\"at\"") })
+        #expect(deletes.allSatisfy { !$0.contains("`at`") })
         #expect(try store.rows("SELECT count(*), min(at) FROM t") == ["10|5000"])
     }
 
@@ -178,7 +178,7 @@ struct OneLookTests {
         ("CREATE INDEX t_at ON t (id, at); UPDATE t SET at = 5000 WHERE id = 18", ""),
     ]) func windowsAreJudgedWhereARowMayStay(_ before: String, _ meanwhile: String) throws {
         let (store, deletes) = try deleteSurveyed(before, meanwhile)
-        #expect(deletes.contains { $0.contains("\"at\"") })
+        #expect(deletes.contains { $0.contains("`at`") })
         #expect(try store.rows("SELECT count(*), count(*) FILTER (WHERE at = 500) FROM t") == ["11|0"])
     }
 
@@ -199,7 +199,7 @@ struct OneLookTests {
             "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, UNIQUE (at))",
             "INSERT INTO t VALUES (1, 10), (2, 20), (3, 2000)")
         let (_, statements) = try delete(store, strategy)
-        let deletes = statements.filter { $0.hasPrefix("DELETE FROM main.\"t\"") }
+        let deletes = statements.filter { $0.hasPrefix("DELETE FROM main.`t`") }
         #expect(!deletes.isEmpty)
         #expect(deletes.allSatisfy { $0.contains("NOT INDEXED") }, "\(deletes)")
         #expect(try store.rows("SELECT id FROM t") == ["3"])

@@ -1,0 +1,131 @@
+import PriceStore
+
+/// The triggers of the store that an undo sets off: they are left out, or what they write is counted.
+final class FiredTriggers {
+    private let tables: [RestorationTable]
+    private let isLeftOut: Bool
+    /// Whether triggers fire.
+    let areFired: Bool
+    private let connection: PostgresConnection
+    /// The tables of the archive by the names under which their rows are counted: that of the whole for a part.
+    private var names: [Int: String] = [:]
+    /// What was written, by table. The owner takes back what a rollback has undone.
+    var counts: [String: TriggeredRows] = [:]
+
+    /// - Throws: ``StoreError`` if triggers are to be left out that cannot be.
+    init(_ archive: ServerArchive, _ choice: TriggerChoice?, _ connection: PostgresConnection) throws {
+        self.connection = connection
+        tables = archive.tables
+        let hasTriggers = tables.contains { !$0.firedTriggers.isEmpty }
+        isLeftOut = choice == .skip
+        areFired = hasTriggers && !isLeftOut
+        guard hasTriggers else { return }
+        for table in tables {
+            if !isLeftOut {
+                names[table.target.number] = try wholeName(of: table.target)
+            } else if !table.firedTriggers.isEmpty {
+                try requireControl(of: table)
+            }
+        }
+    }
+
+    private func requireControl(of table: RestorationTable) throws {
+        let target = table.target
+        let list = table.triggers.joined(separator: ", ")
+        if target.isDistributed || target.isHypertable {
+            throw StoreError(
+                .unsupported, store: connection.name,
+                message: "the triggers of \(target.name) (\(list)) cannot be left out, because it is "
+                    + (target.isDistributed ? "distributed" : "a hypertable"),
+                hint: "nothing was changed; --triggers fire restores the rows and fires them")
+        }
+        let owned = try connection.rows(
+            "SELECT bool_and(pg_has_role(relowner, 'USAGE')) FROM pg_class WHERE oid = ANY ("
+                + .tables(table.firedTriggers.map(\.relation)) + ")")
+        guard owned.first?[0] != "t" else { return }
+        throw StoreError(
+            .permission, store: connection.name,
+            message:
+                "the triggers of \(target.name) (\(list)) cannot be left out, because only its owner can switch them off",
+            hint: "nothing was changed; run the undo as the owner, or with --triggers fire")
+    }
+
+    // MARK: Left out
+
+    /// Carries out work of a transaction while the triggers are switched off. Others that write to the tables wait until it ends.
+    /// If it is rolled back, or the server ends, the triggers are as they were.
+    func leavingOut(_ body: () throws -> Void) throws {
+        guard isLeftOut else { return try body() }
+        // Parts that are new since the undo began have copies of them.
+        let found = try tables.flatMap { table in
+            try connection.triggersFired(by: table.kind, of: table.target, changing: table.columns)
+        }
+        let ordered = Set(found).sorted { ($0.relation, $0.name) < ($1.relation, $1.name) }
+        for trigger in ordered {
+            // Each part has its own copy, which may be in another state.
+            try connection.execute("ALTER TABLE ONLY \(trigger.sql) DISABLE TRIGGER \(trigger.name.quotedIdentifier)")
+        }
+        try body()
+        for trigger in ordered {
+            try connection.execute(
+                "ALTER TABLE ONLY \(trigger.sql) ENABLE \(trigger.isAlways ? "ALWAYS " : "")TRIGGER \(trigger.name.quotedIdentifier)"
+            )
+        }
+    }
+
+    // MARK: Counted
+
+    /// Carries out a statement that writes rows of tables of the archive, and counts what triggers write with it.
+    ///
+    /// - Parameter own: the rows that the statement itself writes, by the number of their table.
+    func observing<T>(_ body: () throws -> T, own: (T) -> [(table: Int, rows: TriggeredRows)]) throws -> T {
+        guard areFired else { return try body() }
+        let before = try written()
+        let value = try body()
+        var found = try written()
+        for (name, rows) in before { found[name, default: TriggeredRows()].subtract(rows) }
+        for (table, rows) in own(value) { found[names[table] ?? "", default: TriggeredRows()].subtract(rows) }
+        for (name, rows) in found where !rows.isEmpty { counts[name, default: TriggeredRows()].add(rows) }
+        return value
+    }
+
+    /// The rows that this transaction has written, by the names of whole tables.
+    private func written() throws -> [String: TriggeredRows] {
+        let found = try connection.rows(
+            SQLFragment(
+                """
+                WITH RECURSIVE up (top, i, u, d) AS (SELECT relid, n_tup_ins, n_tup_upd, n_tup_del FROM pg_stat_xact_user_tables
+                    WHERE n_tup_ins + n_tup_upd + n_tup_del > 0
+                    UNION ALL SELECT h.inhparent, i, u, d FROM up JOIN pg_inherits h ON h.inhrelid = up.top)
+                SELECT \(PostgresConnection.displayName), sum(i)::int8, sum(u)::int8, sum(d)::int8
+                FROM up JOIN pg_class c ON c.oid = up.top JOIN pg_namespace n ON n.oid = c.relnamespace
+                WHERE NOT EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = up.top) GROUP BY 1
+                """))
+        return Dictionary(
+            found.map { row in
+                let numbers = row.dropFirst().map { $0.flatMap { Int($0) } ?? 0 }
+                return (
+                    row[0] ?? "",
+                    TriggeredRows(insertedCount: numbers[0], changedCount: numbers[1], deletedCount: numbers[2])
+                )
+            }
+        ) { first, _ in first }
+    }
+
+    private func wholeName(of table: PostgresTable) throws -> String {
+        let found = try connection.rows(
+            "WITH RECURSIVE up (top) AS (SELECT " + .bound("\(table.number)", "oid")
+                + " UNION ALL SELECT h.inhparent FROM up JOIN pg_inherits h ON h.inhrelid = up.top) SELECT "
+                + "\(PostgresConnection.displayName) FROM up JOIN pg_class c ON c.oid = up.top JOIN pg_namespace n "
+                + "ON n.oid = c.relnamespace WHERE NOT EXISTS (SELECT 1 FROM pg_inherits h WHERE h.inhrelid = up.top)")
+        return found.first?[0] ?? table.name
+    }
+}
+
+extension TriggeredRows {
+    fileprivate mutating func subtract(_ other: TriggeredRows) {
+        insertedCount -= other.insertedCount
+        changedCount -= other.changedCount
+        deletedCount -= other.deletedCount
+    }
+}

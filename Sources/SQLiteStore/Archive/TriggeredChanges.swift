@@ -1,0 +1,57 @@
+import GRDB
+import GRDBSQLite
+import PriceStore
+
+/// Counts the rows that triggers of the store write while rows are restored, by temporary triggers on all ordinary tables.
+///
+/// Temporary triggers see the rows that the restoration itself writes, too: it leaves them out. They do not see rows of virtual
+/// tables, nor rows that REPLACE deletes.
+final class TriggeredChanges {
+    /// What was written, by table. The owner takes back what a rollback has undone.
+    var counts: [String: TriggeredRows] = [:]
+    private let tables: [String]
+    private let names: [String]
+
+    private static let function = "retention_undo_written"
+    private static let events = ["INSERT", "UPDATE", "DELETE"]
+
+    /// Puts the triggers in place.
+    init(_ connection: SQLiteFileConnection, _ db: Database) throws {
+        // What a history records is no effect of the store's triggers.
+        let own = Set(HistoryTables.names)
+        tables = try connection.ordinaryTables(db).filter { !own.contains($0.folded) }
+        names = (tables.indices).flatMap { _ in Self.events.map { _ in connection.temporaryName("written") } }
+        try db.addFunctions(of: self, [(Self.function, 2, countWritten)])
+        for (index, name) in names.enumerated() {
+            let (table, event) = (index / Self.events.count, index % Self.events.count)
+            try db.execute(
+                sql: """
+                    CREATE TEMP TRIGGER \(name) AFTER \(Self.events[event]) ON main.\(tables[table].quotedIdentifier)
+                    BEGIN SELECT \(Self.function)(\(table), \(event)); END
+                    """)
+        }
+    }
+
+    func remove(_ db: Database) throws {
+        for name in names { try db.execute(sql: "DROP TRIGGER IF EXISTS temp.\(name)") }
+    }
+
+    /// Takes away what the restoration has written itself.
+    func leaveOut(_ own: TriggeredRows, of table: String) {
+        counts[table, default: TriggeredRows()].add(
+            TriggeredRows(
+                insertedCount: -own.insertedCount, changedCount: -own.changedCount, deletedCount: -own.deletedCount))
+    }
+
+    fileprivate func add(_ table: Int, event: Int) {
+        guard tables.indices.contains(table) else { return }
+        counts[tables[table], default: TriggeredRows()].add(
+            TriggeredRows(
+                insertedCount: event == 0 ? 1 : 0, changedCount: event == 1 ? 1 : 0, deletedCount: event == 2 ? 1 : 0))
+    }
+}
+
+private func countWritten(_ context: OpaquePointer?, _ count: Int32, _ values: UnsafeMutablePointer<OpaquePointer?>?) {
+    functionObject(context, TriggeredChanges.self)?.add(
+        Int(sqlite3_value_int64(values?[0])), event: Int(sqlite3_value_int64(values?[1])))
+}

@@ -1,0 +1,171 @@
+import Foundation
+import GRDB
+import PriceStore
+import StoreConformance
+import Testing
+
+@testable import SQLiteStore
+
+/// Triggers of the store that an undo sets off: they are skipped, or fire and are counted. Days under 20 are deleted.
+struct FiredTriggerTests {
+    private static let totals = """
+        CREATE TABLE price (id INTEGER PRIMARY KEY, at INTEGER, symbol TEXT);
+        CREATE TABLE total (symbol TEXT PRIMARY KEY, n INTEGER) WITHOUT ROWID;
+        CREATE TABLE log (text TEXT);
+        CREATE TRIGGER b_count AFTER INSERT ON price BEGIN UPDATE total SET n = n + 1 WHERE symbol = NEW.symbol; END;
+        CREATE TRIGGER a_log BEFORE INSERT ON price BEGIN INSERT INTO log VALUES ('new'), (NEW.id); DELETE FROM log WHERE text = 'new'; END;
+        CREATE TRIGGER changed AFTER UPDATE ON price BEGIN SELECT 1; END;
+        CREATE TRIGGER logged AFTER INSERT ON log BEGIN UPDATE total SET n = n + 100 WHERE symbol = 'z'; END;
+        INSERT INTO price VALUES (1, 1, 'a'), (2, 2, 'b'), (3, 3, 'a'), (9, 30, 'z');
+        DELETE FROM log; INSERT INTO total VALUES ('a', 2), ('b', 1), ('z', 1);
+        """
+
+    @Test(arguments: [1, 2, 1000])
+    func skippedTriggersLeaveEverythingElseAlone(_ rows: Int) throws {
+        let archived = try ArchivedStore(Self.totals)
+        let schema = "SELECT rowid, type, name, tbl_name, rootpage, sql FROM sqlite_schema"
+        let (before, definitions) = (try archived.contents(), try archived.store.rows(schema))
+        try archived.delete("price")
+        let version = try archived.store.rows("PRAGMA schema_version")
+        let writer = try archived.store.writer()
+        let tables = try archived.store.reader().restorable(archived.request())
+        #expect(tables.map(\.triggers) == [["a_log", "b_count"]])
+        let restoration = try writer.restoration(of: archived.request(triggers: .skip))
+        #expect(!restoration.mayDiffer && restoration.tables.map(\.triggers) == [["a_log", "b_count"]])
+        let outcome = try archived.undo(rows: rows, on: writer, triggers: .skip)
+        #expect(outcome.total.restoredCount == 3 && outcome.byTriggers.isEmpty)
+        #expect(try archived.contents() == before)
+        #expect(try archived.store.rows(schema) == definitions)
+        #expect(try archived.store.rows("PRAGMA schema_version") == version)
+        // They fire again, also on this connection.
+        try writer.run("adding a row") { try $0.execute(sql: "INSERT INTO price VALUES (4, 4, 'a')") }
+        #expect(try archived.store.rows("SELECT n FROM total WHERE symbol = 'a'") == ["3"])
+    }
+
+    /// An insert that fails as a whole, and is made row by row then, is not counted twice.
+    @Test(arguments: [false, true])
+    func firedTriggersAreCounted(_ isRefused: Bool) throws {
+        let archived = try ArchivedStore(Self.totals)
+        try archived.delete("price")
+        try archived.store.change {
+            try $0.execute(sql: isRefused ? "CREATE UNIQUE INDEX u ON price (symbol) WHERE symbol <> 'b'" : "")
+        }
+        let outcome = try archived.undo(triggers: .fire)
+        let count = isRefused ? 2 : 3
+        #expect(outcome.total.restoredCount == count && outcome.total.skippedCount == 3 - count)
+        #expect(
+            outcome.byTriggers == [
+                "log": TriggeredRows(insertedCount: 2 * count, deletedCount: count),
+                "total": TriggeredRows(changedCount: 3 * count),
+            ])
+    }
+
+    /// The history is written by temporary triggers, and foreign keys act.
+    @Test func theHistoryAndForeignKeysWorkWithoutTriggers() throws {
+        let archived = try ArchivedStore(Self.totals)
+        let writer = try archived.store.writer()
+        try archived.delete([ArchivedStore.request("price")], on: writer)
+        var history = try HistoryReplay(writer)
+        try archived.undo(on: writer, triggers: .skip)
+        #expect(try history.differences().isEmpty)
+        #expect(try archived.store.rows("SELECT n FROM total") == ["2", "1", "1"])
+    }
+
+    @Test func aFullTextIndexStaysInStep() throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE note (id INTEGER PRIMARY KEY, at INTEGER, body TEXT);
+            CREATE VIRTUAL TABLE note_fts USING fts5(body, content='note', content_rowid='id');
+            CREATE TRIGGER ai AFTER INSERT ON note BEGIN INSERT INTO note_fts(rowid, body) VALUES (NEW.id, NEW.body); END;
+            CREATE TRIGGER ad AFTER DELETE ON note BEGIN
+                INSERT INTO note_fts(note_fts, rowid, body) VALUES ('delete', OLD.id, OLD.body); END;
+            INSERT INTO note VALUES (1, 1, 'gold'), (2, 2, 'silver'), (3, 99, 'gold');
+            """)
+        let search = "SELECT rowid FROM note_fts WHERE note_fts MATCH 'gold' ORDER BY rowid"
+        try archived.delete("note")
+        #expect(try archived.store.rows(search) == ["3"])
+        let outcome = try archived.undo(triggers: .fire)
+        #expect(outcome.total.restoredCount == 2 && outcome.skipped.isEmpty)
+        #expect(try archived.store.rows(search) == ["1", "3"])
+        try archived.store.change { try $0.execute(sql: "INSERT INTO note_fts(note_fts) VALUES ('integrity-check')") }
+    }
+
+    /// Only the triggers that a restored reference sets off are asked about.
+    @Test func triggersOnChangesCountWhereReferencesAreRestored() throws {
+        let archived = try ArchivedStore(
+            """
+            CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER);
+            CREATE TABLE c (id INTEGER PRIMARY KEY, t INTEGER REFERENCES t ON DELETE SET NULL, note TEXT);
+            CREATE TRIGGER c_new AFTER INSERT ON c BEGIN SELECT 1; END;
+            CREATE TRIGGER c_note AFTER UPDATE OF note ON c BEGIN SELECT 1; END;
+            CREATE TRIGGER c_t AFTER UPDATE OF t ON c WHEN NEW.t IS NOT NULL BEGIN UPDATE c SET note = 'moved' WHERE id = NEW.id; END;
+            INSERT INTO t VALUES (1, 1), (2, 90); INSERT INTO c VALUES (1, 1, ''), (2, 1, ''), (3, 2, '');
+            """)
+        let before = try archived.contents()
+        try archived.delete("t")
+        let copy = try archived.store.rows("SELECT * FROM c")
+        let tables = try archived.store.reader().restorable(archived.request())
+        #expect(tables.map(\.triggers) == [["c_t"], []])
+        let outcome = try archived.undo(triggers: .skip)
+        #expect(outcome.total.referenceCount == 2)
+        #expect(try archived.contents() == before)
+        try archived.store.change {
+            try $0.execute(sql: "UPDATE c SET t = NULL WHERE id < 3; DELETE FROM t WHERE id = 1")
+        }
+        #expect(try archived.store.rows("SELECT * FROM c") == copy)
+        let fired = try archived.undo(triggers: .fire)
+        #expect(fired.total.referenceCount == 2 && fired.byTriggers == ["c": TriggeredRows(changedCount: 2)])
+    }
+
+    /// Rows with as many columns as SQLite allows, with and without a key.
+    @Test(
+        arguments: [499, 500, 999, 1000, 1500, 1990], ["id INTEGER PRIMARY KEY", "id TEXT PRIMARY KEY", "id INTEGER"])
+    func wideTablesComeBack(_ columns: Int, _ key: String) throws {
+        let names = (1...columns).map { "c\($0)" }.joined(separator: ", ")
+        let values = (1...columns).map { "i + \($0)" }.joined(separator: ", ")
+        let archived = try ArchivedStore(
+            "CREATE TABLE wide (\(key), at INTEGER, \(names)); WITH s(i) AS (VALUES (1), (2), (3), (90)) "
+                + "INSERT INTO wide SELECT i, i, \(values) FROM s")
+        let all = "SELECT * FROM wide ORDER BY id"
+        let before = try archived.store.rows(all)
+        try archived.delete("wide")
+        try archived.store.change { try $0.execute(sql: "INSERT INTO wide (id, at) VALUES (1, 99)") }
+        let tables = try archived.store.reader().restorable(archived.request())
+        let outcome = try archived.undo()
+        let hasKey = key.contains("KEY")
+        #expect(
+            tables[0].restorableCount == (hasKey ? 2 : 3) && outcome.total.restoredCount == tables[0].restorableCount)
+        #expect(try archived.undo().total.restoredCount == 0)
+        try archived.store.change { try $0.execute(sql: "DELETE FROM wide WHERE at = 99") }
+        try archived.undo()
+        #expect(try archived.store.rows(all) == before)
+    }
+
+    // MARK: What the dry run knows
+
+    /// Nothing is restored with other values: SQLite would change them to the type that a column has now.
+    @Test(arguments: [
+        ("TEXT", "REAL", true), ("REAL", "TEXT", true), ("INTEGER", "NUMERIC", false), ("TEXT", "", false),
+    ])
+    func aColumnOfAnotherTypeIsRefusedIfItChangesValues(_ former: String, _ type: String, _ isRefused: Bool) throws {
+        let archived = try ArchivedStore(
+            "CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, v \(former)); INSERT INTO t VALUES (1, 1, 5), (2, 2, 6), (3, 99, 7)"
+        )
+        try archived.delete("t")
+        try archived.store.change {
+            try $0.execute(
+                sql: "CREATE TABLE n (id INTEGER PRIMARY KEY, at INTEGER, v \(type)); INSERT INTO n SELECT * FROM t; "
+                    + "DROP TABLE t; ALTER TABLE n RENAME TO t")
+        }
+        let after = try archived.contents()
+        guard isRefused else {
+            #expect(try archived.undo().total.restoredCount == 2)
+            return
+        }
+        let message = "v of t is \(type) now, and was \(former): this would change the values of 2 rows"
+        #expect(throws: StoreError.self) { try archived.store.reader().restorable(archived.request()) }
+        let error = try #require(throws: StoreError.self) { try archived.undo() }
+        #expect(error.kind == .unsupported && error.message == message)
+        #expect(try archived.contents() == after)
+    }
+}
