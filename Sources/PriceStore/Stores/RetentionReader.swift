@@ -123,8 +123,8 @@ package protocol RetentionWriter: RetentionReader, StoreWriter {
     func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
 
     /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
-    /// Obstacles of ``BatchDeleteRequest/RelationshipRule/deny`` are not checked again: rows that arrive later follow
-    /// the schema.
+    /// What ``BatchDeleteRequest/RelationshipRule/deny`` forbids is looked for again in the transaction of each part: a part
+    /// that would delete or change a row besides those of the request fails with kind `constraint`.
     func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
 
     /// Whether others use the store: another connection has it open, or has written since the last call.
