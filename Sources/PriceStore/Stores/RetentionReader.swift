@@ -31,6 +31,13 @@ package protocol RetentionReader: StoreReader {
         changing attributes: [String]
     ) throws(StoreError) -> Bool
 
+    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
+    /// Parameters as ``deletes(from:_:canReach:changing:)``.
+    func clearedAttributes(
+        _ attributes: [String], of other: String, byDeletesFrom entity: String,
+        _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> [String]
+
     /// How many readable rows of an entity that match a filter remain after several deletes, one after the other, with
     /// all related rows. Nothing is deleted.
     ///

@@ -165,7 +165,7 @@ package struct Planner {
             }
             throw StoreError(.unknownName, store: reader.name, message: "there is no entity \(rule.entity)")
         }
-        if let refusal = try holds.refusal(of: rule, entity, in: reader) {
+        if let refusal = try holds.refusal(of: rule, entity, preceding: preceding, in: reader) {
             step.disposition = .refused(refusal)
             return step
         }
