@@ -54,6 +54,53 @@ extension ReferenceJudge {
         return Set(found.map(\.id))
     }
 
+    /// Whether a hold of a request asks for a reference that this delete, or one before it, may clear, and whether the delete may
+    /// take rows of the hold's entity.
+    func hasUnusableHold(_ request: SurveyRequest) -> Bool {
+        func rule(_ key: Relationship, _ entity: String, _ rule: BatchDeleteRequest.RelationshipRule)
+            -> Relationship.DeleteRule
+        {
+            key.destination == entity ? rule.deleteRule ?? key.deleteRule : key.deleteRule
+        }
+        func taken(from entity: String, _ relationships: BatchDeleteRequest.RelationshipRule) -> Set<String> {
+            var found: Set<String> = []
+            var waiting = [entity]
+            while let next = waiting.popLast() {
+                for key in original.relationships
+                where key.destination == next && rule(key, entity, relationships) == .cascade {
+                    if found.insert(key.source).inserted { waiting.append(key.source) }
+                }
+            }
+            return found
+        }
+        let clearing: [Relationship.DeleteRule] = [.nullify, .setDefault]
+        let deletes =
+            preceding.map { ($0.fetchRequest.entity, $0.relationships) } + [(request.entity, request.relationships)]
+        return request.holds.contains { hold in
+            guard
+                hold.entity == request.entity
+                    || taken(from: request.entity, request.relationships).contains(hold.entity)
+            else { return false }
+            let names = Set(hold.rows.allAttributeNames)
+            let isGenerated = original.tables[hold.entity]?.attributes.contains {
+                names.contains($0.name) && $0.isGenerated
+            }
+            return original.relationships.contains { key in
+                guard key.source == hold.entity, isGenerated == true || !names.isDisjoint(with: key.sourceAttributes)
+                else { return false }
+                return deletes.contains { entity, relationships in
+                    let lost = taken(from: entity, relationships)
+                    // SQLite clears by what the schema declares, too, where cascades lead back.
+                    let isDeclared =
+                        !original.restrictSparesRowsThatGo && key.destination == entity && lost.contains(entity)
+                        && clearing.contains(key.deleteRule)
+                    return (lost.contains(key.destination) || key.destination == entity)
+                        && (clearing.contains(rule(key, entity, relationships)) || isDeclared)
+                }
+            }
+        }
+    }
+
     /// Takes the rows that holds keep from those that a rule would delete, and counts them.
     func spare(_ would: Set<Int64>, _ request: SurveyRequest, into survey: inout Survey) -> Set<Int64> {
         let held = would.intersection(rows(keptBy: request.holds, request))

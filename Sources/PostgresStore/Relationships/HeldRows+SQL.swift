@@ -113,8 +113,15 @@ extension PostgresConnection {
         try changes(requireTable(hold.entity), attributes, reach)
     }
 
-    fileprivate func changes(_ table: PostgresTable, _ attributes: [String], _ reach: ReachOfDelete) throws -> Bool {
-        try reach.nullifying.contains { key in
+    private func changes(_ table: PostgresTable, _ attributes: [String], _ reach: ReachOfDelete) throws -> Bool {
+        try !cleared(table, attributes, reach).isEmpty
+    }
+
+    /// The keys with some attributes of a table that a delete can clear.
+    fileprivate func cleared(_ table: PostgresTable, _ attributes: [String], _ reach: ReachOfDelete) throws
+        -> [Relationship]
+    {
+        try reach.nullifying.filter { key in
             guard let child = try self.table(key.source), child.entity.uses(key, attributes) else { return false }
             if case .none = try kinship(of: table, to: child) { return false }
             return true
@@ -214,7 +221,19 @@ extension PostgresDatabase {
                 if case .none = try kinship(of: table, to: $0) { false } else { true }
             }
             // The rows that a key changes after a reference was cleared are not followed.
-            return try isReached || changes(table, attributes, reach) || changeBehind(reach) != nil
+            return try isReached || !cleared(table, attributes, reach).isEmpty || changeBehind(reach) != nil
+        }
+    }
+
+    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
+    package func clearedAttributes(
+        _ attributes: [String], of other: String, byDeletesFrom entity: String,
+        _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> [String] {
+        try run("following the foreign keys of \(entity)") {
+            guard let own = try table(entity), let table = try table(other) else { return [] }
+            let reach = try reach(of: own, relationships == .deny ? .asDeclared : relationships)
+            return try cleared(table, attributes, reach).flatMap(\.sourceAttributes)
         }
     }
 }

@@ -46,8 +46,9 @@ extension PostgresConnection {
             for declared in next.entity.incomingRelationships {
                 let key = declared.with(deleteRule: reach.deleteRule(of: declared))
                 reach.keys.append(key)
-                guard key.deleteRule == .cascade, rule != .deny else { continue }
+                guard key.deleteRule == .cascade else { continue }
                 if key.source == table.name { reach.leadsBack = true }
+                guard rule != .deny else { continue }
                 guard seen.updateValue(true, forKey: key.source) == nil, let source = try self.table(key.source) else {
                     continue
                 }

@@ -130,7 +130,9 @@ extension PostgresConnection {
                 try table($0)?.entity.incomingRelationships ?? []
             }
         }
-        if survey.obstacles.isEmpty, reach.isEntangled || reach.overridesRules || counts.crossesBatches {
+        // A trigger may change rows of the tables in which a batch looks for what `deny` forbids.
+        let isUnclear = request.relationships == .deny && !rows.scope.table.entity.deleteTriggers.isEmpty
+        if survey.obstacles.isEmpty, reach.isEntangled || reach.overridesRules || counts.crossesBatches || isUnclear {
             // Rows that refer to each other can only be deleted in one statement, and so can the rows that a rule's override
             // deletes with them.
             survey.technique = .whole

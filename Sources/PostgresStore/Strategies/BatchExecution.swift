@@ -19,7 +19,7 @@ extension PostgresWriter {
         let (table, reach, locks): (PostgresTable, ReachOfDelete, String)
         do {
             table = try requireTable(request.fetchRequest.entity)
-            reach = try self.reach(of: table, request.relationships)
+            reach = try self.reach(of: table, request.asDeclared.relationships)
             locks = try self.locks(reach)
             if table.isPartitioned, request.continuation == nil, transactionDepth == 0 { try attachAgain(of: table) }
             changedTables.formUnion(reach.losing.map(\.sql))
@@ -45,13 +45,15 @@ extension PostgresWriter {
         }
         // The server counts changed rows twice if foreign keys overlap. Then they are counted first, in the same snapshot.
         let isPredicted = reach.isEntangled && request.technique == .whole
+        let denies = request.relationships == .deny && !reach.keys.isEmpty
         let (isOneState, listsPicks): (Bool, Bool)
         let predicate = request.fetchRequest.predicate
         do {
             listsPicks = try predicate.isThinning && transactionDepth == 0 && run(what) { try canListPicks() }
             if listsPicks, request.continuation == nil { try listPicks(of: predicate, table) }
             isOneState =
-                try isPredicted || request.rollupMemory != nil || predicate.isThinning && !listsPicks
+                try isPredicted || denies && request.technique == .whole || request.rollupMemory != nil
+                || predicate.isThinning && !listsPicks
                 || needsOneState(request, reach)
                 || request.archiveRule != nil && !reach.keys.isEmpty
         } catch {
@@ -64,7 +66,7 @@ extension PostgresWriter {
         ) {
             let predicted = isPredicted ? try foreseenCounts(request) : nil
             let before = try reach.keys.isEmpty || isPredicted ? nil : changeCounts(reach)
-            if request.relationships == .deny { try refusePointing(request) }
+            if denies, request.technique == .whole { try refusePointing(request, table) }
             func delete() throws -> BatchDeleteResult {
                 try guarded(request, reach, &part) { part in
                     var batch = try BatchDelete(request, self, part)
@@ -92,6 +94,12 @@ extension PostgresWriter {
                 let after = try changeCounts(reach)
                 result.cascadedCount = after.deleted - before.deleted
                 result.nullifiedCount = after.updated - before.updated
+            }
+            // What the keys have done shows rows that others have added at any time before.
+            let pointing = result.cascadedCount + result.nullifiedCount
+            if denies, request.technique != .whole, pointing > 0 {
+                throw denial(
+                    request, [(pointing, table.entity.incomingRelationships.map(\.text).joined(separator: " or "))])
             }
             try part?.checkAll(result)
             return result
@@ -142,22 +150,38 @@ extension PostgresWriter {
 
     private func foreseenCounts(_ request: DeleteWork) throws -> RemovedCounts {
         var removed = RemovedRows(self)
-        try removed.add(request.request)
-        return try counts(of: removed, request.relationships, nil)
+        try removed.add(request.asDeclared)
+        return try counts(of: removed, request.asDeclared.relationships, nil)
     }
 
-    /// Throws if remaining rows refer to rows that would be deleted.
-    private func refusePointing(_ request: DeleteWork) throws {
-        let obstacles = try foreseenCounts(request).obstacles
-        guard !obstacles.isEmpty else { return }
-        let list = obstacles.map {
-            "\($0.rowCount) rows of \($0.relationship.source) (\($0.relationship.sourceAttributes.joined(separator: ", ")))"
-        }
-        throw StoreError(
+    /// Throws if rows refer to rows that would be deleted, and the deletion deletes them neither now nor later.
+    private func refusePointing(_ request: DeleteWork, _ table: PostgresTable) throws {
+        var removed = RemovedRows(self)
+        try removed.add(request.asDeclared)
+        let scope = RowScope(table)
+        let named = try condition(request.allRows ?? request.fetchRequest.predicate, scope)
+        let obstacles = try table.entity.incomingRelationships.map { key in
+            var query = SQLFragment("SELECT DISTINCT child.tableoid, child.ctid\(try removed.references(key, in: [0]))")
+            if request.allRows == nil {
+                query += " AND (child.tableoid, child.ctid) NOT IN (SELECT t, c FROM named_0)"
+            } else if key.source == table.name {
+                query +=
+                    " AND NOT EXISTS (SELECT 1 FROM \(scope.from) WHERE \(RowScope.alias).tableoid = child.tableoid "
+                    + "AND \(RowScope.alias).ctid = child.ctid AND (" + named + "))"
+            }
+            let found = try rows(removed.tables + " SELECT count(*) FROM (" + query + ") AS found").first
+            return (found?[0].flatMap { Int($0) } ?? 0, key.text)
+        }.filter { $0.0 > 0 }
+        guard obstacles.isEmpty else { throw denial(request, obstacles) }
+    }
+
+    private func denial(_ request: DeleteWork, _ obstacles: [(rowCount: Int, source: String)]) -> StoreError {
+        let list = obstacles.map { "\($0.rowCount) \($0.rowCount == 1 ? "row" : "rows") of \($0.source)" }
+        return StoreError(
             .constraint, store: name,
-            message:
-                "rows of \(request.fetchRequest.entity) that would be deleted are referenced by \(list.joined(separator: ", "))",
-            hint: "delete those first")
+            message: "rows of \(request.fetchRequest.entity) that would be deleted are referenced by "
+                + list.joined(separator: ", ") + ", and deny does not allow that",
+            hint: "delete those first, or ask for cascade or nullify")
     }
 
     /// Rows that this session has deleted and updated in the tables behind the foreign keys, as the server counts them.
@@ -181,4 +205,18 @@ extension PostgresConnection {
             + "JOIN tree ON i.inhparent = tree.relid) "
             + "SELECT coalesce(sum(pg_stat_get_xact_tuples_\(change)(relid)), 0)::int8 FROM tree)"
     }
+}
+
+extension DeleteWork {
+    /// What the keys do if nothing is against it.
+    fileprivate var asDeclared: BatchDeleteRequest {
+        var declared = request
+        if declared.relationships == .deny { declared.relationships = .asDeclared }
+        return declared
+    }
+}
+
+extension Relationship {
+    /// The source and the attributes that hold the reference, as messages name them.
+    fileprivate var text: String { "\(source) (\(sourceAttributes.joined(separator: ", ")))" }
 }

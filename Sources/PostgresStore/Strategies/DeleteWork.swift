@@ -5,6 +5,8 @@ struct DeleteWork: EngineDelete, Hashable {
     var request: BatchDeleteRequest
     var technique = Technique.whole
     var continuation: BatchContinuation?
+    /// The rows that all parts of the deletion delete; nil: this is all of it.
+    var allRows: StorePredicate?
     /// Whether no more rows than the limit may ever be deleted.
     var isRest = false
     /// The first and the last date of the rows, if a survey has just found them.

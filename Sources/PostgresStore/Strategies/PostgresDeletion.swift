@@ -22,6 +22,7 @@ final class PostgresDeletion: Deletion {
             try writer.run("looking at the candles") { try CandleTable(rollup, writer).checkTimes() }
         }
         work = DeleteWork(BatchDeleteRequest(request, resultType: request.wantsObjectIDs ? .objectIDs : .count))
+        work.allRows = work.fetchRequest.predicate
         work.fetchRequest.sortDescriptors = [StoreSortDescriptor(request.date.name)]
         work.technique = findings.technique
         // Dropping partitions changes the first and the last date.

@@ -47,7 +47,8 @@ extension SurveyRequest {
     ///
     /// - Parameter followsCascades: whether rows are meant that would be deleted with it; false: only the row itself.
     package func notHeld(by holds: [HeldRows], followsCascades: Bool = true) -> StorePredicate {
-        // Rows that arrive after `deny` was checked follow the schema.
+        // With `deny` no row is deleted with others. A row that leads to a held one by the schema stays all the same: it need
+        // not refuse the rule.
         .notHeld(holds, by: followsCascades ? (relationships == .deny ? .asDeclared : relationships) : nil)
     }
 

@@ -287,14 +287,12 @@ package struct Survey: Hashable, Sendable {
 }
 
 extension BatchDeleteRequest {
-    /// All rows that a deletion deletes. What `deny` forbids was looked for by the survey: rows that arrive follow the
-    /// schema.
+    /// All rows that a deletion deletes.
     package init(_ request: SurveyRequest, resultType: ResultType = .statusOnly) {
         self.init(
             fetchRequest: StoreFetchRequest(
                 entity: request.entity, predicate: request.expired,
                 includesSubentities: request.includesSubentities),
-            resultType: resultType,
-            relationships: request.relationships == .deny ? .asDeclared : request.relationships)
+            resultType: resultType, relationships: request.relationships)
     }
 }

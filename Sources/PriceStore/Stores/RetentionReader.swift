@@ -31,6 +31,13 @@ package protocol RetentionReader: StoreReader {
         changing attributes: [String]
     ) throws(StoreError) -> Bool
 
+    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
+    /// Parameters as ``deletes(from:_:canReach:changing:)``.
+    func clearedAttributes(
+        _ attributes: [String], of other: String, byDeletesFrom entity: String,
+        _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> [String]
+
     /// How many readable rows of an entity that match a filter remain after several deletes, one after the other, with
     /// all related rows. Nothing is deleted.
     ///
@@ -123,8 +130,8 @@ package protocol RetentionWriter: RetentionReader, StoreWriter {
     func createCandles(_ rollup: Rollup, of entity: Entity) throws(StoreError)
 
     /// The deletion of the rows that a request names, as they were surveyed or, without a survey, as they are now.
-    /// Obstacles of ``BatchDeleteRequest/RelationshipRule/deny`` are not checked again: rows that arrive later follow
-    /// the schema.
+    /// What ``BatchDeleteRequest/RelationshipRule/deny`` forbids is looked for again in the transaction of each part: a part
+    /// that would delete or change a row besides those of the request fails with kind `constraint`.
     func deletion(of request: SurveyRequest) throws(StoreError) -> any Deletion
 
     /// Whether others use the store: another connection has it open, or has written since the last call.

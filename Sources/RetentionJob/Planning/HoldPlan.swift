@@ -147,8 +147,10 @@ package struct HoldPlan: Sendable {
     // MARK: One rule
 
     /// Why a rule cannot run, if a hold that may concern it cannot be evaluated.
+    ///
+    /// - Parameter preceding: what the rules before it delete.
     package func refusal(
-        of rule: Rule, _ entity: Entity, in reader: any RetentionReader
+        of rule: Rule, _ entity: Entity, preceding: [BatchDeleteRequest] = [], in reader: any RetentionReader
     ) throws(StoreError) -> Refusal? {
         if let setting = rule.rollup, let target = try reader.entity(named: setting.target) {
             for found in inForce where found.rows.entity == target.name {
@@ -162,6 +164,21 @@ package struct HoldPlan: Sendable {
                     wayPast: "this cannot be accepted; hold candles by \(setting.key.joined(separator: ", ")) only",
                     isAcceptable: false)
             }
+        }
+        let own = BatchDeleteRequest(
+            fetchRequest: StoreFetchRequest(entity: entity.name), relationships: rule.relationships.request)
+        for found in inForce where found.isThere {
+            guard let (name, parent) = try clearedAttribute(of: found.rows, by: own, preceding, reader) else {
+                continue
+            }
+            return Refusal(
+                .holdUnusable,
+                reason:
+                    "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' keeps rows of "
+                    + "\(found.rows.entity) by \(name), which a delete from \(parent) may clear; then it is unknown which of "
+                    + "them this rule may delete",
+                wayPast: "this cannot be accepted; name other attributes of \(found.rows.entity) in the hold",
+                isAcceptable: false)
         }
         for found in unusable {
             if let other = found.entity,
@@ -177,6 +194,27 @@ package struct HoldPlan: Sendable {
                     "refusing to delete from \(rule.entity): the hold '\(found.hold.name)' cannot be evaluated, and may "
                     + "keep rows that the rule would delete: \(found.reason)",
                 wayPast: "this cannot be accepted; correct the hold, or remove it from the policy", isAcceptable: false)
+        }
+        return nil
+    }
+
+    /// An attribute by which a hold keeps rows, and which is cleared before a delete takes rows of the hold's entity, with the
+    /// entity whose delete clears it; nil: there is none.
+    private func clearedAttribute(
+        of held: HeldRows, by own: BatchDeleteRequest, _ preceding: [BatchDeleteRequest], _ reader: any RetentionReader
+    ) throws(StoreError) -> (name: String, parent: String)? {
+        let names = held.rows.allAttributeNames
+        guard !names.isEmpty,
+            try reader.deletes(
+                from: own.fetchRequest.entity, own.relationships, canReach: held.entity, changing: [])
+        else { return nil }
+        for delete in preceding + [own] {
+            let parent = delete.fetchRequest.entity
+            if let name = try reader.clearedAttributes(
+                names, of: held.entity, byDeletesFrom: parent, delete.relationships
+            ).first {
+                return (name, parent)
+            }
         }
         return nil
     }

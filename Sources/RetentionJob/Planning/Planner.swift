@@ -168,7 +168,7 @@ package struct Planner {
             }
             throw StoreError(.unknownName, store: reader.name, message: "there is no entity \(rule.entity)")
         }
-        if let refusal = try holds.refusal(of: rule, entity, in: reader) {
+        if let refusal = try holds.refusal(of: rule, entity, preceding: preceding, in: reader) {
             step.disposition = .refused(refusal)
             return step
         }
@@ -210,9 +210,10 @@ package struct Planner {
         }
         var holding = refusals(rule)
         var passed: [RefusalCode] = []
-        if request.relationships == .deny, accepted.contains(.relationshipDenied), !survey.obstacles.isEmpty {
-            // `deny` is waived: the schema applies instead, and its effects have to be counted; what it forbids stays
-            // forbidden.
+        if request.relationships == .deny, accepted.contains(.relationshipDenied) {
+            // `deny` is waived, for rows that arrive during the run too: the schema applies instead, and its effects have to be
+            // counted; what it forbids stays forbidden.
+            let isDenied = !survey.obstacles.isEmpty
             request.relationships = .asDeclared
             survey = try answer(request, reader)
             archiveObstacle = try self.archiveObstacle(of: request, survey, reader)
@@ -220,7 +221,7 @@ package struct Planner {
             var waived = rule
             waived.relationships = .asDeclared
             holding = refusals(waived)
-            if !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
+            if isDenied, !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
         }
         let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) } ?? withheld
         passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)

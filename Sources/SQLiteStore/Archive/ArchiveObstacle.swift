@@ -20,13 +20,14 @@ extension SQLiteFile {
             for name in reach.cascading.union([table.tableName]).sorted() where try StoredShape(of: name, db) == nil {
                 return "rows of \(name) cannot be identified"
             }
-            let references = try ArchiveReach(of: BatchDeleteRequest(request), self, db).references
-            for (name, columns) in references.sorted(by: { $0.key < $1.key }) {
+            let copied = try ArchiveReach(of: BatchDeleteRequest(request), self, db)
+            for name in copied.rows {
+                let kept = try ArchiveTable.rows(of: name, number: 0, db)
+                if let reason = kept?.obstacle("rows", db) { return reason }
+            }
+            for (name, columns) in copied.references.sorted(by: { $0.key < $1.key }) {
                 let kept = try ArchiveTable.references(of: name, columns: columns, number: 0, db)
-                if let column = kept?.ambiguousColumn {
-                    return
-                        "the column \(column) of \(name) has a name that an archive uses for old values of references"
-                }
+                if let reason = kept?.obstacle("old values of references", db) { return reason }
             }
             var effects: TriggerEffects?
             if try reach.setsOffTriggers(of: table, self, db) {
@@ -44,10 +45,7 @@ extension SQLiteFile {
         guard let kept = try ArchiveTable.candles(of: rollup, number: 0, db) else {
             return "rows of \(rollup.target) cannot be identified"
         }
-        if let column = kept.ambiguousColumn {
-            return
-                "the column \(column) of \(kept.storeTable) has a name that an archive uses for old values of candles"
-        }
+        if let reason = kept.obstacle("old values of candles", db) { return reason }
         return try obstacle(toUndoneCandlesOf: kept.storeTable, db)
     }
 

@@ -30,15 +30,18 @@ struct ArchiveTable: Hashable {
         }
     }
 
-    /// The name of the rowid of a table of an archive, by which ``RowArchiver`` counts its rows: one that is not a column; nil: all
-    /// are columns.
-    static func rowNumber(besides columns: [String]) -> String? {
+    /// The name of the rowid of a table of an archive, by which ``RowArchiver`` counts its rows: one that is not a column, or
+    /// ``rowColumn`` where all are.
+    static func rowNumber(besides columns: [String]) -> String {
         let taken = Set(columns.map { $0.folded })
-        return ["_rowid_", "rowid", "oid"].first { !taken.contains($0) }
+        return ["_rowid_", "rowid", "oid"].first { !taken.contains($0) } ?? rowColumn
     }
 
+    /// The column that is the rowid of a table of an archive whose other columns have all of its names.
+    static let rowColumn = "retention_row"
+
     /// The name of the rowid in the archive.
-    var rowNumber: String { Self.rowNumber(besides: archiveColumns) ?? "_rowid_" }
+    var rowNumber: String { Self.rowNumber(besides: archiveColumns) }
 
     /// Whether the archive's own tables have such names.
     static func isReserved(_ name: String) -> Bool {
@@ -75,19 +78,34 @@ struct ArchiveTable: Hashable {
             .candles, shape, key: shape.columns(named: key), shape.columns(named: fields), number: number)
     }
 
-    /// The column whose name occurs twice, because it is that of an old or new value; nil: none.
-    var ambiguousColumn: String? {
-        archiveColumns.first { name in archiveColumns.count { $0.folded == name.folded } > 1 }
+    /// Why the table cannot be made in an archive, as a clause; nil: it can.
+    ///
+    /// - Parameter values: what its old and new values are of.
+    func obstacle(_ values: String, _ db: Database) -> String? {
+        let columns = (rowNumber == Self.rowColumn ? [rowNumber] : []) + archiveColumns
+        if columns.count > Int(sqlite3_limit(db.sqliteConnection, SQLITE_LIMIT_COLUMN, -1)) {
+            return
+                "a table of \(columns.count) columns would be needed for \(values) of \(storeTable), more than SQLite allows"
+        }
+        // Looking for each of thousands of names among all of them would take a second.
+        let counts = Dictionary(columns.map { ($0.folded, 1) }, uniquingKeysWith: +)
+        return columns.first { counts[$0.folded] != 1 }.map {
+            "the column \($0) of \(storeTable) has a name that an archive uses for \(values)"
+        }
     }
 
     /// Makes the table in the archive.
-    var creation: String { "CREATE TABLE \(name.standardIdentifier) (\(declarations.joined(separator: ", ")))" }
+    var creation: String {
+        let number = rowNumber == Self.rowColumn ? ["\(rowNumber) INTEGER PRIMARY KEY"] : []
+        return "CREATE TABLE \(name.standardIdentifier) (\((number + declarations).joined(separator: ", ")))"
+    }
 
     /// Adds rows to the table in the archive, so many of them as its last argument says.
     func insertion(ofAtMost rows: Int) -> String {
         let marks = "(" + Array(repeating: "?", count: archiveColumns.count).joined(separator: ", ") + ")"
         let values = Array(repeating: marks, count: rows).joined(separator: ", ")
-        return "INSERT INTO \(name.quotedIdentifier) SELECT * FROM (VALUES \(values)) LIMIT ?"
+        let columns = archiveColumns.map(\.quotedIdentifier).joined(separator: ", ")
+        return "INSERT INTO \(name.quotedIdentifier) (\(columns)) SELECT * FROM (VALUES \(values)) LIMIT ?"
     }
 
     /// The values of a row of the store for ``insertion(ofAtMost:)``, in a trigger.
@@ -145,7 +163,7 @@ struct StoredShape {
     let isWithoutRowID: Bool
     let definition: String
 
-    /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified, here or in an archive.
+    /// Reads a table; nil: there is no such ordinary table, or its rows cannot be identified.
     init?(of table: String, _ db: Database) throws {
         guard
             let entry = try Row.fetchOne(
@@ -185,7 +203,6 @@ struct StoredShape {
             columns.insert(Column(name: rowID, type: "INTEGER", collation: ""), at: 0)
         }
         self.columns = columns
-        guard ArchiveTable.rowNumber(besides: columns.map(\.name)) != nil else { return nil }
     }
 
     /// The columns of these names, in the order of the table.

@@ -104,12 +104,10 @@ struct RestorationTable: RestorableSource {
             archivedInfo.map { (($0[1] as String).folded, ($0[2] as String? ?? "").uppercased()) }
         ) { first, _ in first }
         let needed = kind == .rows ? columns : key + columns.map { "old_" + $0 } + columns.map { "new_" + $0 }
-        guard needed.allSatisfy({ types[$0.folded] != nil }),
-            let rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
-        else {
+        guard needed.allSatisfy({ types[$0.folded] != nil }) else {
             throw damaged("its table \(archived) is missing or lacks columns")
         }
-        self.rowID = rowID
+        rowID = ArchiveTable.rowNumber(besides: Array(types.keys))
         for column in columns {
             let name = kind == .rows ? column : "old_" + column
             let (type, former) = (stored[column.folded]?.type ?? "", types[name.folded] ?? "")

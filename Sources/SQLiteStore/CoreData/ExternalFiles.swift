@@ -63,7 +63,7 @@ extension CoreDataSchema {
 }
 
 extension SQLiteFileConnection {
-    /// The files that only the removed rows of a step refer to, sorted.
+    /// The files that only the removed rows of a step refer to and that a run would remove, sorted.
     func externalFiles(_ graph: ObjectGraph, _ db: Database) throws -> [String] {
         var going: [String] = []
         for table in try graph.losingTables() {
@@ -79,7 +79,19 @@ extension SQLiteFileConnection {
         let query =
             "SELECT value FROM (\(going.joined(separator: " UNION ALL "))) AS going GROUP BY value HAVING count(*) = "
             + "(SELECT count(*) FROM (\(graph.schema.externalReferences)) AS every WHERE every.value = going.value)"
-        return try rows(SQLFragment(query), db).compactMap { ExternalFiles.name(in: $0[0]) }.sorted()
+        let names = try rows(SQLFragment(query), db).compactMap { ExternalFiles.name(in: $0[0]) }.sorted()
+        guard let folder = externalFolder else { return [] }
+        return names.filter { name in
+            var facts = stat()
+            return lstat(folder + "/" + name, &facts) == 0 && facts.st_mode & S_IFMT != S_IFDIR
+        }
+    }
+
+    /// The folder of the store's files; nil where it is reached by a symbolic link, or is not there: through a link a name could be
+    /// of anybody's file.
+    private var externalFolder: String? {
+        let folder = ExternalFiles.folder(ofStore: storeIdentifier)
+        return StoreFile.identifier(of: folder) == folder ? folder : nil
     }
 
     /// Notes the files to which rows refer that are about to be deleted.
@@ -124,11 +136,8 @@ extension SQLiteFileConnection {
     /// - Returns: how many were removed.
     func removeUnusedFiles() -> Int {
         guard let objects = temporaries.objects else { return 0 }
-        let folder = ExternalFiles.folder(ofStore: storeIdentifier)
-        // Through a symbolic link the name could be of anybody's file.
-        let isReal = StoreFile.identifier(of: folder) == folder
-        let removed = !isReal ? 0 : objects.unusedFiles.filter { unlink(folder + "/" + $0) == 0 }.count
-        objects.unusedFiles = []
-        return removed
+        defer { objects.unusedFiles = [] }
+        guard let folder = externalFolder else { return 0 }
+        return objects.unusedFiles.filter { unlink(folder + "/" + $0) == 0 }.count
     }
 }

@@ -115,6 +115,8 @@ struct CascadeWay {
 
     /// A column by which rows of a table refer to rows that the delete can take, and which is set to NULL or a default then.
     struct Cleared {
+        /// Its attributes.
+        var attributes: [String]
         /// The rows that it refers to.
         var parent: SQLiteTable
         /// The condition that a row, as ``RowScope/alias``, refers to a `parent`.
@@ -124,25 +126,30 @@ struct CascadeWay {
     /// What the delete can clear of some attributes of a table.
     func cleared(_ table: SQLiteTable, _ attributes: [String]) throws -> [Cleared] {
         if let graph = try connection.graph(request, RemovedRows(), step: 0, db), let managed = table.managed {
-            let columns = Set(attributes.compactMap { table.entity.attribute(named: $0).map { table.columnSQL($0) } })
             return try graph.clearing(managed.table).compactMap { link in
-                guard columns.contains(link.column.quotedIdentifier), isLosing(link.table),
-                    let parent = try modelTable(link.table, graph)
+                let names = attributes.filter {
+                    table.entity.attribute(named: $0).map { table.columnSQL($0) } == link.column.quotedIdentifier
+                }
+                guard !names.isEmpty, isLosing(link.table), let parent = try modelTable(link.table, graph)
                 else { return nil }
                 let isMember = link.numbers.map { " AND parent.Z_ENT IN (\($0.sqlList))" } ?? ""
                 return Cleared(
-                    parent: parent,
+                    attributes: names, parent: parent,
                     condition: "parent.Z_PK = \(RowScope.alias).\(link.column.quotedIdentifier)\(isMember)")
             }
         }
         return try table.entity.relationships(using: attributes).compactMap { key in
-            guard [.nullify, .setDefault].contains(request.deleteRule(of: key)), isLosing(key.destination),
-                let parent = try connection.catalog.table(key.destination, db)
+            // Where cascades lead back, a row can lose a reference by what the schema declares before the request's cascade
+            // deletes it.
+            let leadsBack = key.destination.folded == scope.table.name.folded && reachesTable(scope.table.name)
+            guard key.with(deleteRule: request.deleteRule(of: key)).clears || leadsBack && key.clears,
+                isLosing(key.destination), let parent = try connection.catalog.table(key.destination, db)
             else { return nil }
             let refers = zip(key.sourceAttributes, key.destinationAttributes).map {
                 "parent.\($1.quotedIdentifier) = \(RowScope.alias).\($0.quotedIdentifier)"
             }
-            return Cleared(parent: parent, condition: refers.joined(separator: " AND "))
+            return Cleared(
+                attributes: key.sourceAttributes, parent: parent, condition: refers.joined(separator: " AND "))
         }
     }
 
@@ -270,7 +277,10 @@ extension ObjectGraph {
         var found: [(String, [Int64]?, String)] = []
         for table in schema.tables {
             for link in links(of: table) where link.destinationTable == name {
-                guard let pointing = link.pointing, [.nullify, .cascade].contains(rule(of: link)) else { continue }
+                // Rows that a cascade deletes have no reference left to lose; the way back of a one-to-one may differ.
+                guard let pointing = link.pointing,
+                    rule(of: link) == .nullify || rule(of: link) == .cascade && link.back != nil
+                else { continue }
                 found.append((link.table, link.coversTable ? nil : link.numbers, pointing.column))
             }
         }

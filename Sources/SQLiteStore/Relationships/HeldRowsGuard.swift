@@ -129,12 +129,29 @@ extension SQLiteFile {
     ) throws(StoreError) -> Bool {
         try run("following the relationships of \(entity)") { db in
             guard let own = try catalog.table(entity, db) else { return false }
-            let rule = relationships == .deny ? .asDeclared : relationships
-            let way = try CascadeWay(scope(own.name, db), rule, self, db)
+            let way = try way(from: own, relationships, db)
             return try tables(named: other, db).contains { table in
                 try table.isSame(as: own) || way.reaches(table) || !way.cleared(table, attributes).isEmpty
             }
         }
+    }
+
+    /// Those of some attributes of an entity that a delete of rows of another one, or the same, can set to NULL or a default.
+    package func clearedAttributes(
+        _ attributes: [String], of other: String, byDeletesFrom entity: String,
+        _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> [String] {
+        try run("following the relationships of \(entity)") { db in
+            guard let own = try catalog.table(entity, db) else { return [] }
+            let way = try way(from: own, relationships, db)
+            return try tables(named: other, db).flatMap { try way.cleared($0, attributes).flatMap(\.attributes) }
+        }
+    }
+
+    private func way(
+        from own: SQLiteTable, _ relationships: BatchDeleteRequest.RelationshipRule, _ db: Database
+    ) throws -> CascadeWay {
+        try CascadeWay(scope(own.name, db), relationships == .deny ? .asDeclared : relationships, self, db)
     }
 }
 

@@ -75,7 +75,7 @@ extension SQLiteFileConnection {
             survey.goesInOneStatement()
             if !request.countsRelatedRows { survey.nullifiedCount = try nullifiedCount(removed, step: step, db) }
             survey.predictedLock = try predictRelatedLock(scope.table, survey, maxLock: request.maxLock, db)
-        } else if request.relationships.deleteRule != nil || survey.cascadedCount > 0 {
+        } else if request.relationships != .asDeclared || survey.cascadedCount > 0 {
             survey.goesInBatches()
         }
     }

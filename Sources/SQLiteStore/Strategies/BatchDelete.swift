@@ -90,7 +90,7 @@ struct BatchDelete {
         if choosesRows {
             guard !isUnfinished else { return }
             let scope = try connection.tableScope(of: request.fetchRequest, db)
-            let chosen = try ChosenRows(statement.keys(condition, by: path), of: request.request, scope, connection, db)
+            let chosen = try ChosenRows(statement.keys(condition, by: path), of: request, scope, connection, db)
             isUnfinished = try !chosen.delete(atMost: cascadeBound)
             let gone = try chosen.goneKeys(listed: request.resultType == .objectIDs)
             deletedCount += gone.count

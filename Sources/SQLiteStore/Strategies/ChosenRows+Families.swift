@@ -13,6 +13,8 @@ extension ChosenRows {
     /// - Returns: whether all rows were deleted.
     func deleteFamilies(atMost bound: Int?) throws -> Bool {
         let (waves, isAll) = try collect(atMost: bound)
+        // Rows that the request names are among what cascades have found, and others may refer to those.
+        if request.relationships == .deny { try deny() }
         // An entity that is reached in two ways can hold rows that refer to each other across the waves.
         let hadDeferred = try hasDeferredViolations()
         try db.execute(sql: "PRAGMA defer_foreign_keys = ON")
@@ -39,7 +41,8 @@ extension ChosenRows {
         return isAll
     }
 
-    /// Follows the cascades from the rows of wave 0 and notes what is deleted with them.
+    /// Follows the cascades from the rows of wave 0 and notes what is deleted with them; with `deny` only rows that the request
+    /// names.
     ///
     /// Where one step reaches as many rows as the bound says, the batch becomes a smaller one: these rows, and only what
     /// is deleted with them. A row that refers to a deleted row is deleted before it, so that each such part leaves the store
@@ -153,17 +156,14 @@ extension ChosenRows {
         return try keys.filter { $0.deleteRule == .cascade }.map {
             let child = try source(of: $0)
             var columns = SQLFragment(", ?, ", [0.databaseValue])
-            if child.table.name == scope.table.name {
-                columns +=
-                    SQLFragment("(") + (try connection.condition(request.fetchRequest.predicate, child, db))
-                    + ") IS TRUE"
-            } else {
-                columns += SQLFragment("0")
-            }
+            columns += child.table.name == scope.table.name ? try isNamed(child) : SQLFragment("0")
+            var found =
+                SQLFragment("SELECT ")
+                + (try pointing($0, sparingChosen: true, wave: 0, columns: columns + SQLFragment(" AS named")))
+            if request.relationships == .deny { found = SQLFragment("SELECT * FROM (") + found + ") WHERE named" }
             return Cascade(
                 child: child,
-                statement: SQLFragment("INSERT INTO temp.\(try table(child)) SELECT ")
-                    + (try pointing($0, sparingChosen: true, wave: 0, columns: columns))
+                statement: SQLFragment("INSERT INTO temp.\(try table(child)) ") + found
                     + SQLFragment(
                         " LIMIT ? ON CONFLICT (\(Self.columns(child).joined(separator: ", "))) "
                             + "DO UPDATE SET wave = excluded.wave", [0.databaseValue]))

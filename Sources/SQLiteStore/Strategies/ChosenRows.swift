@@ -9,16 +9,20 @@ import PriceStore
 /// emptied for each batch, not made again.
 struct ChosenRows {
     let request: BatchDeleteRequest
+    /// Whether other batches delete what the request names besides the chosen rows.
+    private let isPart: Bool
     let scope: RowScope
     let connection: SQLiteFileConnection
     let db: Database
 
     /// Notes the rows whose keys a query yields.
     init(
-        _ keys: SQLFragment, of request: BatchDeleteRequest, _ scope: RowScope, _ connection: SQLiteFileConnection,
-        _ db: Database
-    ) throws {
-        self.request = request
+        _ keys: SQLFragment, of work: DeleteWork, _ scope: RowScope, _ connection: SQLiteFileConnection, _ db: Database
+    )
+        throws
+    {
+        request = work.request
+        isPart = work.isPlanned
         self.scope = scope
         self.connection = connection
         self.db = db
@@ -89,22 +93,28 @@ struct ChosenRows {
 
     func isOwn(_ key: Relationship) -> Bool { key.source.folded == scope.table.name.folded }
 
-    /// Throws if a row that would stay refers to one that would be deleted.
-    private func deny() throws {
+    /// Throws if a row refers to a chosen one that the request does not delete, in this batch or in another one.
+    func deny() throws {
         var obstacles: [String] = []
         for key in try incoming {
+            var rows = try pointing(key, sparingChosen: isOwn(key) && !isPart)
+            if isOwn(key), isPart { rows += SQLFragment(" AND NOT ") + (try isNamed(scope)) }
             let number = try connection.count(
-                SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + pointing(key, sparingChosen: isOwn(key)) + ")",
-                db)
+                SQLFragment("SELECT count(*) FROM (SELECT DISTINCT ") + rows + ")", db)
             if number > 0 { obstacles.append("\(number) \(number == 1 ? "row" : "rows") of \(key.text)") }
         }
         guard obstacles.isEmpty else {
             throw StoreError(
                 .constraint, store: connection.name,
                 message: "rows of \(scope.table.name) that would be deleted are referenced by "
-                    + obstacles.joined(separator: ", "),
+                    + obstacles.joined(separator: ", ") + ", and deny does not allow that",
                 hint: "delete those first, or ask for cascade or nullify")
         }
+    }
+
+    /// The condition that the request's predicate names a row of its entity: 1 or 0.
+    func isNamed(_ scope: RowScope) throws -> SQLFragment {
+        SQLFragment("((") + (try connection.condition(request.fetchRequest.predicate, scope, db)) + ") IS TRUE)"
     }
 
     /// Takes the references from rows that refer to chosen ones.

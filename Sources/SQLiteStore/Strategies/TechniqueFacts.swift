@@ -80,7 +80,7 @@ extension SQLiteFileConnection {
         var obstacles: [Technique: String] = [:]
         if table.entity.incomingRelationships.contains(where: { $0.source.folded == table.name.folded }) {
             obstacles[.rebuildInPlace] = "its rows refer to each other, and are found through its indexes"
-        } else if relationships.deleteRule != nil, !table.entity.incomingRelationships.isEmpty {
+        } else if relationships != .asDeclared, !table.entity.incomingRelationships.isEmpty {
             obstacles[.rebuildInPlace] = "relationships: \(relationships.rawValue) deletes in batches"
         }
         if let reason = try copyObstacle(table, db) {

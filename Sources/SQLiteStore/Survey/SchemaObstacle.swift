@@ -133,7 +133,9 @@ extension SQLiteFileConnection {
     /// Why it is not certain which rows refer to those that a delete takes, or nil.
     ///
     /// A foreign key gives the child's value the affinity of the parent's column. A comparison of the two columns does
-    /// not where the child's affinity wins: the text '007' equals the number 7 then, and a cascade takes the wrong rows.
+    /// not where the child's affinity wins: the text '007' equals the number 7 then, and a cascade takes the wrong rows. Where
+    /// the parent's wins, SQLite itself is at odds: the text '1.0' refers to the number 1, and its actions do not find it, unless
+    /// the column is the rowid.
     private func unlikeTypes(
         _ table: SQLiteTable, _ rule: BatchDeleteRequest.RelationshipRule, _ db: Database
     ) throws -> String? {
@@ -148,9 +150,11 @@ extension SQLiteFileConnection {
                     guard let from = child.entity.attribute(named: source)?.affinity,
                         let to = parent.entity.attribute(named: destination)?.affinity
                     else { continue }
-                    guard to == .text && ![.text, .none].contains(from) || to == .none && from != .none else {
-                        continue
-                    }
+                    let isNumber = ![.text, .none].contains(to) && destination.folded != parent.rowIDAlias?.folded
+                    guard
+                        to == .text && ![.text, .none].contains(from) || to == .none && from != .none
+                            || isNumber && [.text, .none].contains(from)
+                    else { continue }
                     return
                         "the foreign key of \(key.source) (\(source)) refers to a column of another type, "
                         + "\(parent.name) (\(destination)): SQLite may treat different values of the two as equal. "

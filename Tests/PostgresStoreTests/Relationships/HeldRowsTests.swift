@@ -156,6 +156,9 @@ struct HeldRowsTests {
         #expect(survey.keptByHold == [.init(hold: "audit", rowCount: 1, relatedCount: 1)])
         #expect(try database.run("SELECT string_agg(id::text, ' ' ORDER BY id) FROM p") == ["2 5"])
         #expect(try database.run("SELECT id, p FROM c WHERE p IS NOT NULL") == ["2|2"])
+        let reader = try database.reader()
+        #expect(try reader.clearedAttributes(["kind", "p"], of: "c", byDeletesFrom: "p", .asDeclared) == ["p"])
+        #expect(try reader.clearedAttributes(["p"], of: "c", byDeletesFrom: "p", .cascade) == [])
     }
 
     /// A held row that another session adds while a batch waits for it: the batch is made again, and spares it.

@@ -42,6 +42,13 @@ final class HookedWriter: ObjectStore, RetentionWriter {
         try writer.deletes(from: entity, relationships, canReach: other, changing: attributes)
     }
 
+    func clearedAttributes(
+        _ attributes: [String], of other: String, byDeletesFrom entity: String,
+        _ relationships: BatchDeleteRequest.RelationshipRule
+    ) throws(StoreError) -> [String] {
+        try writer.clearedAttributes(attributes, of: other, byDeletesFrom: entity, relationships)
+    }
+
     func countSpared(
         _ entity: String, date: DateAttribute, filter: StorePredicate, by deletes: [BatchDeleteRequest], limit: Int?
     ) throws(StoreError) -> Int {

@@ -115,6 +115,67 @@ import Testing
         #expect(found.steps[0].report.message?.contains(mistake.text) == true, "\(found.steps[0].report.message ?? "")")
     }
 
+    // MARK: Holds by references
+
+    /// The rule deletes rows of the hold's entity, and clears the reference by which they are held: in the same rows, in rows of the
+    /// same batch, or of a later one.
+    static let clearing = [
+        // The schema of the rule's own entity, under the rule's own cascade too.
+        ("up INTEGER REFERENCES price ON DELETE SET NULL", "", Rule.RelationshipSetting.cascade, "price", "up"),
+        ("up INTEGER REFERENCES price ON DELETE SET DEFAULT", "", .asDeclared, "price", "up"),
+        ("up INTEGER REFERENCES price", "", .nullify, "price", "up"),
+        // Rows that a cascade takes refer to each other, or to what goes with them.
+        ("more INTEGER", ", up INTEGER REFERENCES child ON DELETE SET NULL", .asDeclared, "child", "up"),
+        ("more INTEGER", ", up INTEGER REFERENCES price ON DELETE SET NULL", .asDeclared, "child", "up"),
+        (
+            "more INTEGER", ", up INTEGER REFERENCES price ON DELETE SET NULL, twice AS (up * 2)", .asDeclared, "child",
+            "twice"
+        ),
+    ]
+
+    @Test(arguments: clearing.indices) func aReferenceThatTheRuleClearsRefusesIt(_ index: Int) throws {
+        let (own, more, relationships, entity, name) = Self.clearing[index]
+        let file = try PriceFile(
+            """
+            ALTER TABLE price ADD COLUMN \(own);
+            CREATE TABLE child (id INTEGER PRIMARY KEY, price INTEGER REFERENCES price ON DELETE CASCADE\(more))
+            """)
+        try file.addPrices(daysOld: [0, 50])
+        let rule = Rule.prices { $0.relationships = relationships }
+        func refusal(_ attribute: String) throws -> String? {
+            let hold = Self.hold {
+                $0.entity = entity
+                $0.filter = .compare(attribute, .equal, .integer(99))
+            }
+            let step = try #require(try plan(file, [hold], [rule]).steps.first)
+            guard case .refused(let refusal) = step.disposition else { return nil }
+            #expect(refusal.code == .holdUnusable && !refusal.isAcceptable)
+            return step.report.message
+        }
+        let message = try #require(try refusal(name.uppercased()))
+        #expect(
+            message.contains("the hold 'audit' keeps rows of \(entity) by up, which a delete from price may clear"),
+            "\(message)")
+        #expect(try refusal("id") == nil)
+    }
+
+    /// Rows keep their reference by which they are held, where nothing deletes them: it is the row at the other end that stays.
+    @Test func aReferenceOfRowsThatStayRefusesNoRule() throws {
+        let file = try PriceFile(
+            "CREATE TABLE child (id INTEGER PRIMARY KEY, at INTEGER, price INTEGER REFERENCES price ON DELETE SET NULL)"
+        )
+        try file.addPrices(daysOld: [0, 50])
+        let hold = Self.hold {
+            $0.entity = "child"
+            $0.filter = .compare("price", .equal, .integer(99))
+        }
+        let children = Rule.prices("children") { $0.entity = "child" }
+        #expect(try refusals(plan(file, [hold], [.prices()])) == [nil])
+        #expect(try refusals(plan(file, [hold], [children, .prices()])) == [nil, nil])
+        // After the other rule it would be unknown which of them are held.
+        #expect(try refusals(plan(file, [hold], [.prices(), children])) == [nil, .holdUnusable])
+    }
+
     // MARK: Its end
 
     @Test func aHoldThatIsOverKeepsNothingAndSaysSo() throws {

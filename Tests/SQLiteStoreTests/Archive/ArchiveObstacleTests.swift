@@ -144,4 +144,25 @@ struct ArchiveObstacleTests {
         ]
         #expect(try obstacle(schema)?.contains("OLD_p") == true)
     }
+
+    /// A table of the archive may need more columns than that of the store.
+    @Test func tablesThatWouldBeTooWide() throws {
+        func columns(_ count: Int) -> String { (1...count).map { "c\($0)" }.joined(separator: ", ") }
+        for (width, isRefused) in [(1998, false), (1999, true)] {
+            let own = try obstacle(["CREATE TABLE t (at INTEGER, \(columns(width)))"])
+            #expect((own != nil) == isRefused && own?.contains("2001 columns would be needed for rows of t") ?? true)
+        }
+        #expect(try obstacle(["CREATE TABLE t (id INTEGER PRIMARY KEY, at INTEGER, \(columns(1998)))"]) == nil)
+        for (width, isRefused) in [(1997, false), (1998, true)] {
+            let child = "CREATE TABLE c (t INTEGER REFERENCES t ON DELETE SET NULL, \(columns(width)))"
+            let found = try obstacle([Self.table, child])
+            #expect((found != nil) == isRefused && found?.contains("for old values of references of c") ?? true)
+        }
+        // A trigger may delete rows of any table.
+        let any = [
+            Self.table, "CREATE TABLE x (\(columns(2000)))",
+            "CREATE TRIGGER y AFTER DELETE ON t BEGIN DELETE FROM x; END",
+        ]
+        #expect(try obstacle(any)?.contains("for rows of x") == true)
+    }
 }

@@ -72,6 +72,21 @@ struct RestorationTests {
         #expect(try archived.store.rows("SELECT seq FROM sqlite_sequence") == ["61"])
     }
 
+    /// The names of the rowid may be columns; a table of the archive has another name for its own.
+    @Test(arguments: ["rowid, oid", "_rowid_, oid", "rowid, _rowid_", "rowid, _rowid_, oid, id INTEGER PRIMARY KEY"])
+    func rowsWhoseColumnsHideTheRowidAreRestored(_ columns: String) throws {
+        let archived = try ArchivedStore(
+            "CREATE TABLE t (at INTEGER, \(columns)); CREATE TABLE c (t INTEGER, at INTEGER, \(columns)); "
+                + "INSERT INTO t (at, rowid, _rowid_, oid) VALUES (1, 71, 72, 73), (2, 81, 82, 83), (30, 91, 92, 93); "
+                + "CREATE TRIGGER gone AFTER DELETE ON t BEGIN UPDATE c SET at = 40; END")
+        let before = try archived.contents()
+        #expect(before["t"]?.count == 3)
+        try archived.delete("t", batchRows: 1)
+        #expect(try archived.contents()["t"]?.count == 1)
+        #expect(try archived.undo().tables["t"]?.restoredCount == 2)
+        #expect(try archived.contents() == before)
+    }
+
     // MARK: Relationships
 
     static let family = """

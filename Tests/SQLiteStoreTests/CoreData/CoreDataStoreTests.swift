@@ -171,6 +171,21 @@ struct CoreDataStoreTests {
         #expect(FileManager.default.fileExists(atPath: store.path))
     }
 
+    /// The dry run counts the files that the run removes.
+    @Test func filesThatAreMissingAreNotCounted() throws {
+        let store = try Self.store { $0.attributes[1].isExternal = true }
+        let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
+        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1") }
+        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024200' WHERE Z_PK = 2") }
+        try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024300' WHERE Z_PK = 3") }
+        #expect(try store.reader().survey(Self.survey("Point")).externalFiles == [])
+        try FileManager.default.createDirectory(at: folder.appending(path: "C"), withIntermediateDirectories: true)
+        try Data("x".utf8).write(to: folder.appending(path: "B"))
+        #expect(try store.reader().survey(Self.survey("Point")).externalFiles == ["B"])
+        let writer = try store.writer()
+        #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 1)
+    }
+
     @Test func anUndoneBatchRemovesNoFile() throws {
         let store = try Self.store { $0.attributes[1].isExternal = true }
         let folder = store.folder.appending(path: ".store_SUPPORT/_EXTERNAL_DATA")
@@ -206,6 +221,7 @@ struct CoreDataStoreTests {
         try Data("mine".utf8).write(to: elsewhere.appending(path: "A"))
         try store.change { try $0.execute(sql: "UPDATE ZPOINT SET ZPHOTO = x'024100' WHERE Z_PK = 1") }
         let writer = try SQLiteWriter(path: store.path)
+        #expect(try writer.survey(Self.survey("Point")).externalFiles == [])
         #expect(try writer.execute(BatchDeleteRequest(fetchRequest: Self.expired("Point"))).removedFileCount == 0)
         #expect(FileManager.default.fileExists(atPath: elsewhere.appending(path: "A").path))
     }

@@ -249,6 +249,11 @@ struct HeldRowsTests {
         let reader = try store.reader()
         #expect(try reader.deletes(from: "p", .asDeclared, canReach: "c", changing: ["P"]))
         #expect(try !reader.deletes(from: "p", .asDeclared, canReach: "c", changing: ["kind"]))
+        #expect(try reader.clearedAttributes(["kind", "P"], of: "c", byDeletesFrom: "p", .asDeclared) == ["p"])
+        #expect(try reader.clearedAttributes(["p"], of: "c", byDeletesFrom: "g", .cascade) == [])
+        // Rows of p that go with each other may be deleted before all that refers to them.
+        #expect(try reader.clearedAttributes(["p"], of: "c", byDeletesFrom: "p", .cascade) == ["p"])
+        #expect(try reader.clearedAttributes(["p"], of: "c", byDeletesFrom: "g", .asDeclared) == [])
     }
 
     /// Held rows that others add between the survey and a batch, or between two batches.
@@ -348,5 +353,8 @@ struct HeldRowsTests {
         let objects = try CoreDataStoreTests.store().reader()
         #expect(try objects.deletes(from: "Point", .asDeclared, canReach: "Note", changing: []))
         #expect(try !objects.deletes(from: "Note", .asDeclared, canReach: "Point", changing: []))
+        // Only what stays loses its reference.
+        #expect(try objects.clearedAttributes(["point"], of: "Note", byDeletesFrom: "Point", .asDeclared) == [])
+        #expect(try objects.clearedAttributes(["point"], of: "Note", byDeletesFrom: "Point", .nullify) == ["point"])
     }
 }

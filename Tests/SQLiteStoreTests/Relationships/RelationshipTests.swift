@@ -214,6 +214,8 @@ struct RelationshipTests {
         ("TEXT", "INTEGER", false), ("TEXT", "REAL", false), ("TEXT", "DECIMAL", false), ("", "INTEGER", false),
         ("BLOB", "TEXT", false), ("TEXT", "VARCHAR(9)", true), ("TEXT", "", true), ("", "BLOB", true),
         ("INTEGER", "", true), ("INTEGER", "TEXT", true), ("REAL", "INTEGER", true),
+        // The actions of a key do not find a text that refers to a number, but for a rowid.
+        ("NUMERIC", "TEXT", false), ("REAL", "", false), ("INT", "TEXT", false), ("NUMERIC", "INTEGER", true),
     ])
     func keysOfUnlikeTypesAreRefused(_ parent: String, _ child: String, _ isSupported: Bool) throws {
         let store = try TemporaryStore(
