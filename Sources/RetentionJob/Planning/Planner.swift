@@ -195,12 +195,14 @@ package struct Planner {
         }
         let former = try FormerRule(
             step, entity, hasTriggers: !triggers.isEmpty, isHeld: hold != nil, planner: self, reader: reader)
+        let isBlocked = !survey.obstacles.isEmpty || outline?.isIndivisible == true
+        let ways = isBlocked ? try self.ways(past: survey, of: request, reader) : []
         func refusals(_ rule: Rule) -> [Refusal] {
             var found = Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
                 hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread,
                 archiveObstacle: archiveObstacle, hold: hold)
-            (found.widened, found.late) = (former.widened, former.late)
+            (found.widened, found.late, found.ways) = (former.widened, former.late, ways)
             return found.all()
         }
         var holding = refusals(rule)
@@ -262,7 +264,7 @@ package struct Planner {
     }
 
     /// An unsupported schema is an answer, not an error: the other rules run.
-    private func answer(_ request: SurveyRequest, _ reader: any RetentionReader) throws(StoreError) -> Survey {
+    func answer(_ request: SurveyRequest, _ reader: any RetentionReader) throws(StoreError) -> Survey {
         do {
             var survey = try reader.survey(request)
             for index in survey.obstacles.indices {

@@ -31,6 +31,8 @@ package struct Refusals {
     /// Why the rule is wider than it was, and the rows that came back; nil: neither is so, or no earlier run is known.
     package var widened: WidenedRule?
     package var late: LateRows?
+    /// The settings of `relationships` with which related rows would not prevent the delete.
+    package var ways: Set<Rule.RelationshipSetting> = [.nullify, .cascade]
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, outline: DeletionOutline? = nil,

@@ -272,6 +272,27 @@ import Testing
                 == [.wrongUnit, .clockMovedBack, .wouldEmptyEntity, .tooManyRows, .futureDates])
     }
 
+    @Test(
+        arguments: [
+            (
+                [.nullify, .cascade],
+                "write relationships: nullify in the rule (those rows stay and lose the reference) or "
+                    + "relationships: cascade (which deletes them too), or delete those rows first"
+            ),
+            (
+                [.cascade],
+                "; write relationships: cascade in the rule (which deletes them too), or delete those rows first"
+            ),
+            ([], "this cannot be accepted; delete those rows first, with a rule for Trade"),
+        ] as [(Set<Rule.RelationshipSetting>, String)])
+    func onlyWhatWorksIsOffered(_ ways: Set<Rule.RelationshipSetting>, _ text: String) throws {
+        var refusals = Self.harmless()
+        refusals.survey.obstacles = [Self.obstacle(.restrict)]
+        refusals.ways = ways
+        let message = try #require(refusals.all().first?.message)
+        #expect(message.contains(text), "\(message)")
+    }
+
     @Test func onlyWhatTheEngineCouldDoIsAcceptable() {
         for (change, isAcceptable) in [
             ({ $0.survey.unsupported = "a view" }, false),
