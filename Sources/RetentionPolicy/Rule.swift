@@ -188,4 +188,9 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     package static let acceptable = allCases.filter {
         ![.unsupportedSchema, .notArchivable, .holdUnusable, .planDrifted].contains($0)
     }
+
+    /// Doubts about dates, formats and the clock. While one of them stands, whatever else is refused may only follow from it.
+    package static let doubts: Set<RefusalCode> = [
+        .wrongUnit, .clockMovedBack, .clockJumped, .mixedFormats, .futureDates,
+    ]
 }

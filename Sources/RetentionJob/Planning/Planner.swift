@@ -219,7 +219,8 @@ package struct Planner {
             holding = refusals(waived)
             if !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
         }
-        let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) } ?? withheld
+        let standing =
+            holding.filter { !($0.isAcceptable && accepted.contains($0.code)) } + [withheld].compactMap(\.self)
         passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
 
         (step.surveyRequest, step.survey) = (request, survey)
@@ -235,8 +236,9 @@ package struct Planner {
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
-        if let standing {
-            step.disposition = .refused(standing)
+        if let first = standing.first {
+            step.disposition = .refused(first)
+            step.otherRefusals = Array(standing.dropFirst())
         } else {
             step.disposition = .planned
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows

@@ -56,16 +56,16 @@ package struct Refusals {
 
     /// All reasons to refuse the rule, most important first; empty: the rule can run.
     ///
-    /// `unsupported_schema` comes first and alone, because then nothing else is known. `wrong_unit` comes before its
-    /// consequences, then the clock, because a wrong clock makes rows look expired, then the others in the documented
-    /// order.
+    /// `unsupported_schema` comes first and alone, because then nothing else is known. Doubts about dates, formats and the clock come
+    /// before all that may follow from them: `wrong_unit` first, then the clock, because dates are judged by it. Then come the past runs
+    /// and related rows, and last how many rows would be deleted.
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
-            held(), wrongUnit(), clockMovedBack(), clockJumped(), policyWidened(), rowsCameBack(), wouldEmptyEntity(),
-            tooManyRows(), tooLargeFraction(),
-            futureDates(), mixedFormats(), relationshipDenied(), tooLongLock(), historyTracking(),
-            rollupIncomplete(), notArchivable(),
+            wrongUnit(), clockMovedBack(), clockJumped(), mixedFormats(), futureDates(),
+            held(), policyWidened(), rowsCameBack(),
+            relationshipDenied(), tooLongLock(), historyTracking(), rollupIncomplete(), notArchivable(),
+            wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
         ].compactMap { $0 }
     }
 

@@ -262,6 +262,8 @@ package final class Run {
             let code = rule.refusal.map { Logger.MetadataValue.string($0.rawValue) }
             var metadata: Logger.Metadata = ["rule": "\(rule.name)", "reason": "\(message)"]
             metadata["refusal"] = code
+            let codes = rule.refusalCodes
+            if codes.count > 1 { metadata["refusals"] = "\(codes.map(\.rawValue).joined(separator: ","))" }
             logger.warning("rule not completed", metadata: metadata)
         }
         var metadata: Logger.Metadata = [

@@ -37,7 +37,7 @@ enum LedgerRow {
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
             "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers", "kept_by_hold",
-            "kept_by_tier",
+            "kept_by_tier", "refusals",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -135,6 +135,8 @@ enum LedgerRow {
             values["deleted_by_triggers"] = .lines(
                 rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
         }
+        values["refusals"] = .lines(
+            rule.refusals.map { "\($0.code.rawValue) \($0.isAcceptable ? 1 : 0) \($0.message)" })
         values["archived"] = rule.archived.map { .count($0) } ?? .null
         values["late"] = rule.late.map { .count($0) } ?? .null
         values["unpriced"] = rule.unpriced.map { .count($0) } ?? .null
@@ -223,6 +225,11 @@ enum LedgerRow {
             outcome: row.string("outcome").flatMap(RunReport.Outcome.init) ?? .failed)
         rule.refusal = row.string("refusal").flatMap(RefusalCode.init)
         rule.message = row.string("message")
+        rule.refusals = row.lines("refusals").compactMap { line in
+            let parts = line.split(separator: " ", maxSplits: 2)
+            guard parts.count == 3, let code = RefusalCode(rawValue: String(parts[0])) else { return nil }
+            return RefusalReport(code: code, message: String(parts[2]), isAcceptable: parts[1] == "1")
+        }
         rule.accepted = (row.string("accepted") ?? "").split(separator: ",").compactMap { .init(rawValue: String($0)) }
         rule.rows = row.count("rows")
         rule.expired = row.count("expired") ?? 0

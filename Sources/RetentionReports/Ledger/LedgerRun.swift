@@ -114,7 +114,8 @@ extension RunReport {
     /// Whether the clock was checked and no rule was refused because of it. A run that ended before its plan was made
     /// has not checked it.
     package var trustsClock: Bool {
-        !rules.isEmpty && !rules.contains { $0.refusal == .clockMovedBack || $0.refusal == .clockJumped }
+        !rules.isEmpty
+            && rules.allSatisfy { Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
     }
 
     /// The outcome of the whole run: the worst of what happened.
