@@ -30,6 +30,8 @@ package struct Plan: Sendable {
         package var disposition: Disposition
         /// The other reasons for which it is refused.
         package var otherRefusals: [Refusal] = []
+        /// What is odd about the rows of the rule; nil: nothing.
+        package var warning: Warning?
         /// The request of the survey; nil if there was no survey.
         package var surveyRequest: SurveyRequest?
         /// The survey; empty if there was none.

@@ -236,6 +236,9 @@ package struct Planner {
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
+        if !policy.makesCandles(rule.entity) {
+            step.warning = try Arrivals.warning(rule, request, survey, now: min(asOf, clock), reader: reader)
+        }
         if let first = standing.first {
             step.disposition = .refused(first)
             step.otherRefusals = Array(standing.dropFirst())

@@ -75,13 +75,7 @@ package struct DryRun {
                     }
                     takePlan(saved)
                 }
-                let warnings =
-                    plan.warningsOfHolds + plan.warningsOfUnreadable.map { (title: "no date can be read", text: $0) }
-                for (title, sentence) in warnings {
-                    let warning = "\(title): \(sentence)"
-                    report.warnings.append(warning)
-                    logger.warning("dry run", metadata: ["reason": "\(warning)"])
-                }
+                for warning in plan.warnings { warn("\(warning.title): \(warning.text)", &report) }
             }
         } catch let error as StoreError {
             report.failure = error.description
@@ -91,5 +85,10 @@ package struct DryRun {
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         return report
+    }
+
+    private func warn(_ warning: String, _ report: inout RunReport) {
+        report.warnings.append(warning)
+        logger.warning("dry run", metadata: ["reason": "\(warning)"])
     }
 }

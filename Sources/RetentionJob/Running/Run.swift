@@ -64,8 +64,7 @@ package final class Run {
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             report.takeHolds(of: plan)
-            for warning in plan.warningsOfHolds { warn("\(warning.title)", warning.text) }
-            for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
+            for warning in plan.warnings { warn("\(warning.title)", warning.text) }
             measureStore(before: plan)
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)

@@ -44,6 +44,10 @@ extension ReviewPage {
         } else {
             parts.append("<h3>Refusals</h3>\n<ul>\n\(items.joined(separator: "\n"))\n</ul>")
         }
+        if !plan.warnings.isEmpty {
+            let items = plan.warnings.map { "<li class=\"caution\">\(HTMLText.escaped($0))</li>" }
+            parts.append("<h3>Warnings</h3>\n<ul>\n\(items.joined(separator: "\n"))\n</ul>")
+        }
         let advice = plan.rules.flatMap { rule in rule.advice.map { (rule.name, $0) } }
         if !advice.isEmpty {
             let items = advice.map { name, text in
