@@ -188,20 +188,17 @@ package struct Planner {
             misread = try MisreadRows.find(rule: rule, request, samples: samples, reader, clock: clock)
         }
         (step.surveyRequest, step.survey) = (request, survey)
-        let hold = try memory.hold(on: rule, policySHA256: policy.file.sha256) { table in
-            try !triggers.isEmpty
-                || reader.deletes(
-                    from: entity.name, rule.relationships.request, canReach: table, changing: [])
-        }
+        let restored = try RestoredRows.find(
+            step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
         let former = try FormerRule(
-            step, entity, hasTriggers: !triggers.isEmpty, isHeld: hold != nil, planner: self, reader: reader)
+            step, entity, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self, reader: reader)
         let isBlocked = !survey.obstacles.isEmpty || outline?.isIndivisible == true
         let ways = isBlocked ? try self.ways(past: survey, of: request, reader) : []
         func refusals(_ rule: Rule) -> [Refusal] {
             var found = Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
                 hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread,
-                archiveObstacle: archiveObstacle, hold: hold)
+                archiveObstacle: archiveObstacle, restored: restored)
             (found.widened, found.late, found.ways) = (former.widened, former.late, ways)
             return found.all()
         }

@@ -107,7 +107,8 @@ package enum StoreCheck {
     package static let refusalPhrase = "the rule will be refused "
 
     /// The rules that the next run would refuse, with all reasons: errors if they cannot be accepted, otherwise warnings. Reported ones
-    /// are left out. Then what is odd about the rows of a rule. The plan is made like that of a dry run.
+    /// are left out. Then what is odd about the rows of a rule, and a ledger that does not know the store. The plan is made like that of
+    /// a dry run.
     ///
     /// - Parameter memory: what the ledger knows of past runs.
     package static func refusals(
@@ -130,6 +131,7 @@ package enum StoreCheck {
         found += plan.steps.compactMap { step in
             step.warning.map { Diagnostic(.warning, at: step.rule.marks.value("entity"), $0.text) }
         }
+        if let text = memory.unknownStoreText { found.append(Diagnostic(.warning, at: policy.store.mark, text)) }
         return found
     }
 

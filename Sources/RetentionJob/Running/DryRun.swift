@@ -38,6 +38,7 @@ package struct DryRun {
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
+        if let text = memory.unknownStoreText { warn("store not known: \(text)", &report) }
         var status = RunStatus()
         let began = setup.uptime()
         do {

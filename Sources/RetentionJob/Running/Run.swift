@@ -54,6 +54,7 @@ package final class Run {
         report.ruleLines = memory.ruleLines
         report.storeNotes = memory.storeNotes
         logger.info("run started", metadata: startMetadata)
+        if let text = memory.unknownStoreText { warn("store not known", text) }
         var mistake: PolicyError?
         do {
             try setup.check(writer)

@@ -30,6 +30,8 @@ package struct LedgerRun: Sendable {
     package var isArchiveThere: Bool?
     /// The last undo of the run; nil: there is none.
     package var undoneBy: UndoneBy?
+    /// The path of the store from the folder of the ledger; nil: it is not recorded, or the store is no file.
+    package var relativeStore: String?
 
     /// An undo of a run.
     package struct UndoneBy: Hashable, Sendable {

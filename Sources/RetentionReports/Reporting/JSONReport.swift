@@ -204,6 +204,12 @@ extension RunReport.Undo {
                             .init("reason", .string(row.reason)),
                         ])
                     })),
+            .init(
+                "waiting",
+                .array(
+                    waiting.map {
+                        .object([.init("rule", .string($0.rule)), .init("reason", .string($0.reason))])
+                    })),
         ])
     }
 }
