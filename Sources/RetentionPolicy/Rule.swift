@@ -176,17 +176,25 @@ package enum RefusalCode: String, Hashable, Sendable, CaseIterable {
     case holdUnusable = "hold_unusable"
     case unsupportedSchema = "unsupported_schema"
     case notArchivable = "not_archivable"
-    case held
+    case restoredRows = "restored_rows"
     case policyWidened = "policy_widened"
     case rowsCameBack = "rows_came_back"
     case keptRowsDeleted = "kept_rows_deleted"
     case planDrifted = "plan_drifted"
 
     /// Those that are accepted by hand, for one run: a policy cannot name them.
-    package static let acceptableByHandOnly: Set<RefusalCode> = [.held, .policyWidened, .rowsCameBack]
+    package static let acceptableByHandOnly: Set<RefusalCode> = [.restoredRows, .policyWidened, .rowsCameBack]
 
     /// Those that can be accepted.
     package static let acceptable = allCases.filter {
         ![.unsupportedSchema, .notArchivable, .holdUnusable, .planDrifted].contains($0)
     }
+
+    /// Doubts about dates, formats and the clock. While one of them stands, whatever else is refused may only follow from it.
+    package static let doubts: Set<RefusalCode> = [
+        .wrongUnit, .clockMovedBack, .clockJumped, .mixedFormats, .futureDates,
+    ]
+
+    /// The code that a ledger or a plan recorded; earlier versions called ``restoredRows`` `held`.
+    package init?(recorded: String) { self.init(rawValue: recorded == "held" ? "restored_rows" : recorded) }
 }

@@ -11,8 +11,9 @@ struct CheckCommand: ConsoleCommand {
         abstract: "Shows every mistake in the policy file, and where it does not match the store.",
         discussion: """
             Opens the store read-only and changes nothing. Advice is not a mistake: it is about missing indexes, \
-            rules that another rule covers, and ages shorter than the time between runs. Warns of each rule that a run \
-            would refuse now, or at the instant of --as-of. Past runs are not considered.
+            rules that another rule covers, and ages shorter than the time between runs. Warns of each rule that the next run \
+            would refuse now, or at the instant of --as-of, also because of what past runs did; and of rules that match \
+            no row or get no new rows.
 
             EXAMPLES
               retention check
@@ -59,10 +60,7 @@ struct CheckCommand: ConsoleCommand {
     private func pastScope(_ policy: Policy) throws -> String {
         let opening = StoreOpening(policy)
         guard !offline, try opening.outputs().diagnostics.isEmpty else { return "" }
-        let memory = try opening.ledgerReader().map {
-            try LedgerHistory(reader: $0).memory(store: try opening.realStorePath())
-        }
-        guard memory?.rules.isEmpty ?? true else { return "" }
+        guard try opening.memory().rules.isEmpty else { return "" }
         let reason = policy.ledger == .none ? "without a ledger" : "before the first run"
         return "; \(reason) policy_widened and rows_came_back are not checked"
     }
@@ -78,7 +76,7 @@ struct CheckCommand: ConsoleCommand {
         let reader = try opening.reader()
         try opening.checkLock()
         // The ledger's place may be a file that is not a ledger.
-        if outputs.isEmpty { _ = try opening.ledgerReader() }
+        let memory = try outputs.isEmpty ? opening.memory() : RunMemory()
         let completed = try policy.completed(from: reader)
         let asOf = try asOfOption.instant(for: policy, clock: clock)
         var found = try StoreCheck.diagnostics(policy: completed, reader: reader, asOf: asOf, clock: clock)
@@ -86,7 +84,7 @@ struct CheckCommand: ConsoleCommand {
             found += try reader.transaction(.normal) {
                 try PendingFolder(completed).warnings(rehearsal: reader, now: clock)
                     + StoreCheck.refusals(
-                        policy: completed, reader: reader, asOf: asOf, clock: clock, reported: found)
+                        policy: completed, reader: reader, asOf: asOf, clock: clock, memory: memory, reported: found)
             }
         }
         found += ArchiveFolder.troubles(of: completed, in: reader)

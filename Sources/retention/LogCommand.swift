@@ -161,9 +161,8 @@ struct LogCommand: ConsoleCommand {
 
     private func missedRuns(_ policy: Policy, _ opening: StoreOpening, since: Instant?) throws -> MissedRuns? {
         guard let every = policy.expectedEvery else { return nil }
-        let store = try opening.realStorePath()
-        let runs = try runs(.init(), opening).filter { $0.report.store == store }
-        return MissedRuns(runs, every: every, zone: policy.timezone, since: since, now: SystemClock.now())
+        return MissedRuns(
+            try PastRuns(opening).ofStore(), every: every, zone: policy.timezone, since: since, now: SystemClock.now())
     }
 
     // MARK: Follow

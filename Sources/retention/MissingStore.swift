@@ -33,7 +33,10 @@ struct MissingStore {
     private static let mostNames = 5
     private static let endings = [".sqlite", ".sqlite3", ".db", ".db3", ".store", ".sqlitedb"]
 
-    /// The names of the files in a folder, sorted, without the ledgers of this program.
+    /// What names of files end in that belong to a store, or to this program, and are no stores.
+    private static let otherEndings = ["-wal", "-shm", "-journal", ".retention-lock", ".ledger.sqlite"]
+
+    /// The names of the files in a folder, sorted, without those that are no stores by their names.
     private static func files(in path: String) -> [String]? {
         guard let folder = opendir(path) else { return nil }
         defer { closedir(folder) }
@@ -43,7 +46,8 @@ struct MissingStore {
             let name = withUnsafePointer(to: &entry.pointee.d_name) { start in
                 start.withMemoryRebound(to: CChar.self, capacity: 256) { String(cString: $0) }
             }
-            if !name.hasPrefix("."), !name.hasSuffix(".ledger.sqlite") { names.append(name) }
+            guard !name.hasPrefix("."), !otherEndings.contains(where: name.lowercased().hasSuffix) else { continue }
+            names.append(name)
         }
         return names.sorted()
     }

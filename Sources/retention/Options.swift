@@ -145,7 +145,9 @@ enum OptionValue {
             return code
         }
         throw .usage(
-            "--accept '\(text)': unknown refusal code" + NearestName.suggestion(for: text, in: names),
+            "--accept '\(text)': unknown refusal code"
+                + (RefusalCode(recorded: text).map { "; it is called '\($0.rawValue)' now" }
+                    ?? NearestName.suggestion(for: text, in: names)),
             hint: "one of \(list(names))")
     }
 

@@ -17,21 +17,42 @@ struct PastRuns {
             var run = run
             run.report.archive = run.report.archive ?? archiveLeft(by: run)
             run.isArchiveThere = run.report.archive.flatMap { ArchiveFolder.hasFile($0.path) }
+            // The folder of the archives may have been moved with the store.
+            if run.isArchiveThere == false, let path = archivePath(of: run), ArchiveFolder.hasFile(path) == true {
+                run.report.archive?.path = path
+                run.isArchiveThere = true
+            }
             return run
         }
     }
 
     /// The archive that a crashed run left where the policy says; nil: there is none.
     private func archiveLeft(by run: LedgerRun) -> RunReport.Archive? {
-        guard run.outcome == .crashed, let folder = opening.policy.archive?.folder else { return nil }
-        let path = FilePlace.path(run.report.runID + ".sqlite", in: ArchiveFolder(folder).path)
+        guard run.outcome == .crashed, let path = archivePath(of: run) else { return nil }
         return ArchiveFolder.hasFile(path) == true ? RunReport.Archive(path: path, rows: 0, isComplete: false) : nil
+    }
+
+    /// Where the archive of a run is by the policy; nil: in no folder.
+    private func archivePath(of run: LedgerRun) -> String? {
+        opening.policy.archive?.folder.map {
+            FilePlace.path(run.report.runID + ".sqlite", in: ArchiveFolder($0).path)
+        }
+    }
+
+    /// The runs of this store.
+    func ofStore(_ query: LedgerHistory.Query = .init()) throws -> [LedgerRun] {
+        let names = try storeNames()
+        return try runs(query).filter { names.contains($0.report.store) }
+    }
+
+    private func storeNames() throws -> Set<String> {
+        let store = try opening.realStorePath()
+        return try opening.ledgerReader().map { try LedgerHistory(reader: $0).names(of: store) } ?? [store]
     }
 
     /// The runs of this store that have an archive.
     func withArchives() throws -> [LedgerRun] {
-        let store = try opening.realStorePath()
-        var found = try runs(.init()).filter { $0.report.store == store }
+        var found = try ofStore()
         // The ledger does not know what a crashed run has archived.
         if case .schema(let schema)? = opening.policy.archive?.place, found.contains(where: { $0.outcome == .crashed })
         {
@@ -46,7 +67,8 @@ struct PastRuns {
 
     /// The run of this store whose ID begins so.
     ///
-    /// - Parameter formerStore: where the store was at the time of the run; nil: where it is now.
+    /// - Parameter formerStore: where the store was at the time of the run; nil: where it is now, or where it was when its ledger was moved
+    ///   with it.
     func run(_ id: String, formerStore: String?) throws -> LedgerRun {
         let found = try runs(.init(run: id))
         guard let first = found.first else {
@@ -57,14 +79,18 @@ struct PastRuns {
         guard found.count == 1 || first.report.runID == id else {
             throw CommandFailure.usage("'\(id)' matches \(found.count) runs", hint: "write more of the ID")
         }
-        guard try first.report.store == formerStore ?? opening.realStorePath() else {
+        guard
+            try formerStore.map({ [$0] })?.contains(first.report.store)
+                ?? storeNames().contains(first.report.store)
+        else {
             throw CommandFailure(
                 exitCode: 65, message: "run \(first.report.runID) is of another store: \(first.report.store)",
                 hint:
                     "name the policy of that store with -c; if the store was moved, pass --moved-from \(first.report.store)"
             )
         }
-        guard formerStore.map({ access($0, F_OK) != 0 }) ?? true else {
+        let isHere = try FilePlace(first.report.store, followsLink: true).path == opening.realStorePath()
+        guard isHere || access(first.report.store, F_OK) != 0 else {
             throw CommandFailure(
                 exitCode: 65, message: "the store was not moved: a file is still at \(first.report.store)",
                 hint: "name the policy of that store with -c")

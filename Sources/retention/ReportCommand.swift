@@ -52,9 +52,7 @@ struct ReportCommand: ConsoleCommand {
         }
         var page = ReviewPage(plan: plan, runs: [], ages: ages, storeSizeBytes: try reader.sizeBytes())
         if let ledger = try opening.ledgerReader() {
-            let store = try opening.realStorePath()
-            page.runs = try LedgerHistory(reader: ledger).runs { opening.isRunAtWork(on: $0) }
-                .filter { $0.report.store == store }
+            page.runs = try PastRuns(opening).ofStore()
             page.verification = try LedgerVerification.read(ledger)
         }
         if let every = policy.expectedEvery {

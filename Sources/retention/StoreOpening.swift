@@ -139,6 +139,11 @@ struct StoreOpening {
         }
     }
 
+    /// What the ledger knows of past runs of the store; empty without a ledger.
+    func memory() throws -> RunMemory {
+        try ledgerReader().map { try LedgerHistory(reader: $0).memory(store: try realStorePath()) } ?? RunMemory()
+    }
+
     /// Opens the file of an archive for reading.
     ///
     /// - Throws: ``StoreError`` if the file cannot be read, or is not an archive.

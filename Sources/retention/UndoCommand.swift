@@ -11,8 +11,9 @@ struct UndoCommand: ConsoleCommand {
         abstract: "Restores the rows that a run deleted, from its archive.",
         discussion: """
             Needs `archive` in the policy at the time of the run. Rows that are already in the store are not changed. \
-            A row whose key another row uses is skipped and listed. The rules whose rows are restored are held afterwards: \
-            they delete nothing until the policy changes, or a run with --accept held.
+            A row whose key another row uses is skipped and listed. Afterwards each rule that would delete restored rows again \
+            is refused (restored_rows), until it is changed so that it keeps them, or a run with --accept restored_rows. The \
+            report names these rules.
 
             Triggers of the store that the undo would fire need --triggers skip or --triggers fire.
 
@@ -56,7 +57,9 @@ struct UndoCommand: ConsoleCommand {
         }
         let store = StoreOpening(policy)
         let past = PastRuns(store)
-        guard let runID else { return try show(past.withArchives(), console) }
+        guard let runID else {
+            return try show(past.withArchives(), unknownStore: store.memory().unknownStoreText, console)
+        }
         let run: LedgerRun
         do {
             run = try past.run(runID, formerStore: movedFrom)
@@ -66,19 +69,16 @@ struct UndoCommand: ConsoleCommand {
             run = try past.run(runID, formerStore: movedFrom)
         }
         try past.verify(run)
+        let isMoved = try movedFrom != nil || run.report.store != store.realStorePath()
         var request = Undo.Request(
             run: run.report.runID, archive: try Self.archive(of: run, policy),
-            rules: try rule.map { try Self.rule($0, of: run) }, formerStore: movedFrom,
+            rules: try rule.map { try Self.rule($0, of: run) }, formerStore: isMoved ? run.report.store : nil,
             undoneRules: run.undoneBy?.rules ?? [], wasBegun: run.undoneBy?.wasInterrupted ?? false)
         request.triggers = triggers
         if rule.isEmpty {
             request.unarchived = run.report.rules.filter { $0.archived == nil && $0.goneCount > 0 }.map {
                 .init(rule: $0.name, rows: $0.goneCount)
             }
-        }
-        // The folder of the archives may have been moved with the store.
-        if movedFrom != nil, ArchiveFolder.hasFile(request.archive.path) == false, let folder = policy.archive?.folder {
-            request.archive.path = folder + "/" + request.run + ".sqlite"
         }
         var opening = output.log(isDryRun: dryRun)
         opening.settings = policy.log
@@ -105,7 +105,8 @@ struct UndoCommand: ConsoleCommand {
         }
         if let undo = run.report.undo {
             throw refused(
-                "run \(id) is itself an undo, of run \(undo.run)", hint: "its rows are held until the policy changes")
+                "run \(id) is itself an undo, of run \(undo.run)",
+                hint: "a rule that would delete its rows again is refused (restored_rows)")
         }
         // A server deletes a row and copies it in one transaction: whatever has become of the run, the archive fits.
         var place: String?
@@ -151,9 +152,14 @@ struct UndoCommand: ConsoleCommand {
 
     // MARK: Reports
 
-    private func show(_ runs: [LedgerRun], _ console: Console) throws(CommandFailure) -> Int32 {
+    private func show(
+        _ runs: [LedgerRun], unknownStore: String?, _ console: Console
+    ) throws(CommandFailure) -> Int32 {
         switch output.format {
         case .text:
+            if runs.isEmpty, let text = unknownStore {
+                console.diagnose("retention: warning: store not known: \(SafeText.line(text))")
+            }
             try console.report(
                 UndoList(runs).text(
                     width: console.width, tableWidth: console.tableWidth, usesColour: console.usesColour))

@@ -24,7 +24,7 @@ struct UndoSession {
         let opening = StoreOpening(policy)
         let reader = try opening.reader()
         try opening.checkLock()
-        return try Undo.predict(request, setup: setup, reader: reader)
+        return try Undo.predict(request, setup: setup(policy), reader: reader)
     }
 
     /// Carries the undo out.
@@ -37,11 +37,12 @@ struct UndoSession {
         let writer = try opening.writer()
         let ledger = try opening.ledgerUnderLock(logger: log.logger)
         return try Undo(
-            request, setup: setup, writer: writer, recorder: ledger, logger: log.logger, signal: { interruption.signal }
+            request, setup: setup(try policy.completed(from: writer)), writer: writer, recorder: ledger,
+            logger: log.logger, signal: { interruption.signal }
         ).perform()
     }
 
-    private var setup: RunSetup {
+    private func setup(_ policy: Policy) -> RunSetup {
         let started = SystemClock.now()
         var setup = RunSetup(
             policy: policy, runID: RunID.random(at: started), asOf: started.toSecond, clock: SystemClock.now,

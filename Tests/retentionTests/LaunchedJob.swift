@@ -127,6 +127,12 @@ struct Report: Decodable {
         var widened: Widened?
         var sample: RowSample?
         var forecast: Forecast?
+        var refusals: [Refusal]
+    }
+
+    struct Refusal: Decodable {
+        var code, message: String
+        var acceptable: Bool
     }
 
     struct Widened: Decodable {

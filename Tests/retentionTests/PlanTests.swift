@@ -88,7 +88,7 @@ struct PlanTests {
             atPath: job.path("prices.sqlite"), withDestinationPath: job.path("other.sqlite"))
         #expect(try job.retention("run", "--plan", "plan.txt").errors.contains("was made for another store"))
         for arguments in [
-            ["--plan", "plan.txt", "--rule", "gold"], ["--plan", "plan.txt", "--accept", "held"],
+            ["--plan", "plan.txt", "--rule", "gold"], ["--plan", "plan.txt", "--accept", "restored_rows"],
             ["--plan", "plan.txt", "--as-of", "2026-01-01"], ["--save-plan", "x.txt"], ["--valid-for", "1h"],
             ["--sample", "3"],
             ["--dry-run", "--sample", "0"],

@@ -80,9 +80,9 @@ struct PostgresUndoTests {
         #expect(try contents() == before)
         #expect(try undo(job, run.run).undo.present == gone)
         let held = try job.report()
-        #expect(held.exitCode == 65 && held.rules[0].refusal == "held")
+        #expect(held.exitCode == 65 && held.rules[0].refusal == "restored_rows")
         #expect(try contents() == before)
-        let accepted = try job.report("--accept", "held")
+        let accepted = try job.report("--accept", "restored_rows")
         #expect(accepted.exitCode == 0 && accepted.rules[0].archived == gone)
         #expect(try job.retention("log", "--verify").status == 0)
     }
@@ -167,7 +167,7 @@ struct PostgresUndoTests {
         let job = try job(rule: "batch: { rows: 20 }")
         let before = try contents()
         for seconds in [0.1, 0.2] {
-            let run = try RunningProgram(job, "run", "--no-progress")
+            let run = try RunningProgram(job, "run", "--no-progress", "--accept", "restored_rows")
             #expect(try eventually { try number("SELECT count(*) FROM price") < 2000 })
             Thread.sleep(forTimeInterval: seconds)
             run.send(SIGKILL)
@@ -183,9 +183,8 @@ struct PostgresUndoTests {
             let undone = try undo(job, killed.run)
             #expect(undone.exitCode == 0 && undone.undo.skipped == 0)
             #expect(try contents() == before)
-            try job.folder.write(try job.text("retention.yaml") + "# again\n", to: "retention.yaml")
         }
-        let next = try job.report()
+        let next = try job.report("--accept", "restored_rows")
         #expect(
             next.exitCode == 0 && next.warnings?.filter { $0.contains("is not complete") }.count == 2,
             "\(next.warnings ?? [])"

@@ -82,18 +82,20 @@ struct UndoTests {
 
         for arguments in [["--dry-run"], []] {
             let held = try job.report(arguments)
-            #expect(held.exitCode == 65 && held.rules.map(\.refusal) == ["held", "held"])
+            #expect(held.exitCode == 65 && held.rules.map(\.refusal) == ["restored_rows", "restored_rows"])
             #expect(held.rules[0].message?.contains("has restored rows that run \(run.run) had deleted") == true)
-            #expect(held.rules[0].message?.contains("--accept held") == true)
+            #expect(held.rules[0].message?.contains("--accept restored_rows") == true)
         }
         #expect(try contents(job) == before)
 
         // By hand, for one rule. From then on it is a rule as any other.
-        let accepted = try job.report("--accept", "held", "--rule", "gold")
-        #expect(accepted.exitCode == 0 && accepted.rules[0].deleted == 5 && accepted.rules[0].accepted == ["held"])
+        let accepted = try job.report("--accept", "restored_rows", "--rule", "gold")
+        #expect(
+            accepted.exitCode == 0 && accepted.rules[0].deleted == 5 && accepted.rules[0].accepted == ["restored_rows"])
         try job.change(Sample.rows(2, daysAgo: 100))
         let next = try job.report()
-        #expect(next.exitCode == 65 && next.rules.map(\.refusal) == [nil, "held"] && next.rules[0].deleted == 2)
+        #expect(
+            next.exitCode == 65 && next.rules.map(\.refusal) == [nil, "restored_rows"] && next.rules[0].deleted == 2)
         #expect(try job.retention("log", "--verify").status == 0)
     }
 
@@ -104,19 +106,9 @@ struct UndoTests {
         #expect(undone.undo.rules == ["ticks"] && undone.undo.restored == 3)
         #expect(try job.number("SELECT count(*) FROM Price") == 2)
         let next = try job.report()
-        #expect(next.rules.map(\.refusal) == [nil, "held"])
+        #expect(next.rules.map(\.refusal) == [nil, "restored_rows"])
         let end = try job.retention("undo", run.run, "--rule", "tick")
         #expect(end.status == 64 && end.errors.contains("did you mean 'ticks'?"), "\(end)")
-    }
-
-    @Test func aChangedPolicyIsNotHeld() throws {
-        let job = try job()
-        let run = try job.report()
-        #expect(try undo(job, run.run).exitCode == 0)
-        #expect(try job.report().exitCode == 65)
-        try job.folder.write(try job.text("retention.yaml") + "# The ages are right after all.\n", to: "retention.yaml")
-        let next = try job.report()
-        #expect(next.exitCode == 0 && next.totals.deleted == 8)
     }
 
     /// A cascade or a trigger of another rule would delete the restored rows as well.
@@ -141,7 +133,7 @@ struct UndoTests {
         #expect(try undo(job, run.run).exitCode == 0)
         try job.change("UPDATE Parent SET at = at - 86400 * 60 WHERE id = 1")
         let next = try job.report()
-        #expect(next.rules.map(\.refusal) == ["held", way == "SET NULL" ? nil : "held"])
+        #expect(next.rules.map(\.refusal) == ["restored_rows", way == "SET NULL" ? nil : "restored_rows"])
         #expect(try job.number("SELECT count(*) FROM Child") == 2)
         if way != "SET NULL" {
             #expect(
@@ -157,7 +149,7 @@ struct UndoTests {
         try FileManager.default.moveItem(atPath: job.path("backup"), toPath: job.path("prices.sqlite"))
         let undone = try undo(job, run.run)
         #expect(undone.exitCode == 0 && undone.undo.present == 8 && undone.undo.restored == 0)
-        #expect(try job.report().rules.map(\.refusal) == ["held", "held"])
+        #expect(try job.report().rules.map(\.refusal) == ["restored_rows", "restored_rows"])
     }
 
     @Test func aRecordThatSomebodyChangedIsNotTrusted() throws {
@@ -174,7 +166,7 @@ struct UndoTests {
         let job = try job()
         let run = try job.report()
         #expect(try undo(job, run.run).exitCode == 0)
-        let again = try job.report("--accept", "held")
+        let again = try job.report("--accept", "restored_rows")
         let list = try job.retention("undo", "--list").output.split(separator: "\n").joined(separator: " ")
         #expect(list.contains("and run \(again.run) has deleted") || list.contains(again.run), "\(list)")
         #expect(try job.retention("log", "--run", run.run).output.contains("\(again.run) has deleted"))
@@ -200,9 +192,9 @@ struct UndoTests {
     }
 
     @Test func aPolicyCannotAcceptIt() throws {
-        let end = try job(rule: "accept: [held]").retention("check")
+        let end = try job(rule: "accept: [restored_rows]").retention("check")
         #expect(end.status == 78)
-        #expect((end.output + end.errors).contains("'held'"), "\(end)")
+        #expect((end.output + end.errors).contains("'restored_rows'"), "\(end)")
     }
 
     /// What an undo restores and nothing else, or what the store's triggers make of it: the user says which.
@@ -335,7 +327,7 @@ struct UndoTests {
         let log = try job.retention("log").output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
         #expect(log.contains("whole batches were restored up to then, `retention undo \(run.run)` continues"), "\(log)")
         let held = try job.report()
-        #expect(held.exitCode == 65 && held.rules.map(\.refusal).contains("held"))
+        #expect(held.exitCode == 65 && held.rules.map(\.refusal).contains("restored_rows"))
         try job.change("DROP TRIGGER Price_slow")
         let undone = try undo(job, run.run)
         #expect(undone.exitCode == 0 && undone.undo.restored + undone.undo.present == 3008)
@@ -368,7 +360,7 @@ struct UndoTests {
         #expect(try job.retention("undo", run.run).status == 0)
         let undo = try #require(try job.log().last?.run)
         try refused(job, undo, 65, "is itself an undo, of run \(run.run)")
-        let empty = try job.report("--accept", "held", "--rule", "ticks")
+        let empty = try job.report("--accept", "restored_rows", "--rule", "ticks")
         #expect(empty.exitCode == 0)
         let nothing = try job.report("--rule", "ticks")
         try refused(job, nothing.run, 65, "deleted nothing")
@@ -473,7 +465,7 @@ struct UndoTests {
         #expect(text.status == 0 && text.output.contains("warning: archive not complete"), "\(text)")
         #expect(try contents(job) == before)
         #expect(try undo(job, run).undo.restored == 0)
-        #expect(try job.report().rules.map(\.refusal) == ["held", nil])
+        #expect(try job.report().rules.map(\.refusal) == ["restored_rows", nil])
         try FileManager.default.removeItem(atPath: archive)
         try refused(job, run, 65, "crashed, and no archive of it is in the folder of the policy")
     }

@@ -10,8 +10,11 @@ package struct RecordedRun: Hashable, Sendable {
     package var hasCompleteArchive: Bool
     /// Until when its archive is kept, as the run recorded it; nil: no such date is recorded.
     package var archiveUntil: Instant?
+    /// The path of the store at that time; nil: it is not recorded.
+    package var store: String?
 
-    package init(ended: Instant?, hasCompleteArchive: Bool, archiveUntil: Instant?) {
+    package init(ended: Instant?, hasCompleteArchive: Bool, archiveUntil: Instant?, store: String? = nil) {
+        self.store = store
         self.ended = ended
         self.hasCompleteArchive = hasCompleteArchive
         self.archiveUntil = archiveUntil
@@ -127,12 +130,12 @@ package struct OldArchives {
             let isPast = age.isPast(run, record, now: now)
             // A complete archive is looked at when its time is over, not every night before.
             if !isPast, record?.hasCompleteArchive == true { continue }
-            look(at: run, isKnown: record != nil, isPast: isPast, &findings)
+            look(at: run, record, isPast: isPast, &findings)
         }
         return findings
     }
 
-    private func look(at run: String, isKnown: Bool, isPast: Bool, _ findings: inout Findings) {
+    private func look(at run: String, _ record: RecordedRun?, isPast: Bool, _ findings: inout Findings) {
         let name = run + Self.ending
         let path = FilePlace.path(name, in: folder)
         var facts = stat()
@@ -141,10 +144,10 @@ package struct OldArchives {
         let mark = FileMark(facts)
         let isComplete: Bool?
         do {
-            isComplete = try self.isComplete(run, path)
+            isComplete = try self.isComplete(run, path, stores: [store, record?.store].compactMap(\.self))
         } catch {
             // A file that no run of this store is known to have made is someone else's.
-            if isKnown {
+            if record != nil {
                 findings.warnings.append(
                     "\(path) cannot be read and is not removed: \((error as? StoreError)?.message ?? "\(error)")")
             }
@@ -165,7 +168,9 @@ package struct OldArchives {
     }
 
     /// Whether a file is a complete archive of a run of this store; nil: it is not an archive, or of another run or store.
-    private func isComplete(_ run: String, _ path: String) throws -> Bool? {
+    ///
+    /// - Parameter stores: where the store is, and where it was.
+    private func isComplete(_ run: String, _ path: String, stores: [String]) throws -> Bool? {
         let reader = try open(path)
         guard let entity = try reader.entity(named: Self.factsEntity), entity.kind == .table else { return nil }
         let rows = try reader.fetch(StoreFetchRequest(entity: Self.factsEntity), attributes: ["name", "value"])
@@ -173,7 +178,9 @@ package struct OldArchives {
         for row in rows where row.count == 2 {
             if case .text(let name) = row[0] { facts[name] = row[1] }
         }
-        guard facts["run"] == .text(run), facts["store"] == .text(store) else { return nil }
+        guard facts["run"] == .text(run), stores.contains(where: { facts["store"] == .text($0) }) else {
+            return nil
+        }
         return facts["complete"] == .integer(1) || facts["complete"] == .text("1")
     }
 

@@ -30,6 +30,10 @@ package struct Plan: Sendable {
         /// Rows before it are expired.
         package var cutoff: Instant
         package var disposition: Disposition
+        /// The other reasons for which it is refused.
+        package var otherRefusals: [Refusal] = []
+        /// What is odd about the rows of the rule; nil: nothing.
+        package var warning: Warning?
         /// The request of the survey; nil if there was no survey.
         package var surveyRequest: SurveyRequest?
         /// The survey; empty if there was none.
@@ -63,6 +67,11 @@ package struct Plan: Sendable {
             self.rule = rule
             self.cutoff = cutoff
             self.disposition = disposition
+        }
+
+        /// All reasons for which the rule is refused, causes first; empty: it is not.
+        package var refusals: [Refusal] {
+            if case .refused(let first) = disposition { [first] + otherRefusals } else { [] }
         }
 
         /// The request for the deletion; nil unless the step is planned.
@@ -131,6 +140,11 @@ extension Plan.Step {
             report.outcome = .refused
             report.refusal = refusal.code
             report.message = refusal.message
+            report.refusals = refusals.enumerated().map { index, other in
+                RefusalReport(
+                    code: other.code, message: other.message(after: index == 0 ? nil : refusal),
+                    isAcceptable: other.isAcceptable)
+            }
         }
         if surveyRequest?.archiveRule != nil { report.archived = 0 }
         report.accepted = accepted

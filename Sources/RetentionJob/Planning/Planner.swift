@@ -193,19 +193,18 @@ package struct Planner {
             misread = try MisreadRows.find(rule: rule, request, samples: samples, reader, clock: clock)
         }
         (step.surveyRequest, step.survey) = (request, survey)
-        let hold = try memory.hold(on: rule, policySHA256: policy.file.sha256) { table in
-            try !triggers.isEmpty
-                || reader.deletes(
-                    from: entity.name, rule.relationships.request, canReach: table, changing: [])
-        }
+        let restored = try RestoredRows.find(
+            step, entity, hasTriggers: !triggers.isEmpty, planner: self, reader: reader)
         let former = try FormerRule(
-            step, entity, hasTriggers: !triggers.isEmpty, isHeld: hold != nil, planner: self, reader: reader)
+            step, entity, hasTriggers: !triggers.isEmpty, isHeld: restored != nil, planner: self, reader: reader)
+        let isBlocked = !survey.obstacles.isEmpty || outline?.isIndivisible == true
+        let ways = isBlocked ? try self.ways(past: survey, of: request, reader) : []
         func refusals(_ rule: Rule) -> [Refusal] {
             var found = Refusals(
                 rule: rule, date: date, cutoff: cutoff, survey: survey, outline: outline, clock: clock, memory: memory,
                 hasRowsSinceLastRun: hasRowsSinceLastRun, recognition: recognition, misread: misread,
-                archiveObstacle: archiveObstacle, hold: hold)
-            (found.widened, found.late) = (former.widened, former.late)
+                archiveObstacle: archiveObstacle, restored: restored)
+            (found.widened, found.late, found.ways) = (former.widened, former.late, ways)
             return found.all()
         }
         var holding = refusals(rule)
@@ -223,7 +222,8 @@ package struct Planner {
             holding = refusals(waived)
             if isDenied, !holding.contains(where: { $0.code == .relationshipDenied }) { passed = [.relationshipDenied] }
         }
-        let standing = holding.first { !($0.isAcceptable && accepted.contains($0.code)) } ?? withheld
+        let standing =
+            holding.filter { !($0.isAcceptable && accepted.contains($0.code)) } + [withheld].compactMap(\.self)
         passed += holding.filter { $0.isAcceptable && accepted.contains($0.code) }.map(\.code)
 
         (step.surveyRequest, step.survey) = (request, survey)
@@ -239,8 +239,12 @@ package struct Planner {
         step.triggers = try TriggerAdvice.names(of: entity, request.relationships, in: reader)
         step.advice = try SchemaAdvice.sentences(
             entity: entity, date: date, survey: survey, incoming: incoming, in: reader)
-        if let standing {
-            step.disposition = .refused(standing)
+        if !policy.makesCandles(rule.entity) {
+            step.warning = try Arrivals.warning(rule, request, survey, now: min(asOf, clock), reader: reader)
+        }
+        if let first = standing.first {
+            step.disposition = .refused(first)
+            step.otherRefusals = Array(standing.dropFirst())
         } else {
             step.disposition = .planned
             step.maxRows = passed.contains(.tooManyRows) ? nil : rule.limits.maxRows
@@ -267,7 +271,7 @@ package struct Planner {
     }
 
     /// An unsupported schema is an answer, not an error: the other rules run.
-    private func answer(_ request: SurveyRequest, _ reader: any RetentionReader) throws(StoreError) -> Survey {
+    func answer(_ request: SurveyRequest, _ reader: any RetentionReader) throws(StoreError) -> Survey {
         do {
             var survey = try reader.survey(request)
             for index in survey.obstacles.indices {

@@ -24,4 +24,13 @@ package struct Refusal: Hashable, Sendable {
         default: "\(reason); \(wayPast)"
         }
     }
+
+    /// The message of a refusal that another one precedes: where that one doubts dates, formats or the clock, this one may only follow
+    /// from it, and how to accept it is left out.
+    package func message(after first: Refusal?) -> String {
+        guard let first, RefusalCode.doubts.contains(first.code), !RefusalCode.doubts.contains(code) else {
+            return message
+        }
+        return reason
+    }
 }

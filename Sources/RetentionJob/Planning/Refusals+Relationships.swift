@@ -21,19 +21,16 @@ extension Refusals {
             return Refusal(
                 .relationshipDenied,
                 reason: begin(reason + ", and that reference cannot be set to NULL or must not be changed"),
-                wayPast: Self.delete(first, "write relationships: cascade in the rule, which deletes them too"),
+                wayPast: delete(first),
                 isAcceptable: false)
         }
         // The rule overrides only relationships that refer to its own entity.
         let isOwn = first.relationship.destination.folded == rule.entity.folded
         let declared = first.relationship.deleteRule == .restrict ? "RESTRICT" : "NO ACTION"
-        let choices =
-            "write relationships: nullify in the rule (those rows stay and lose the reference) or "
-            + "relationships: cascade (which deletes them too)"
         return Refusal(
             .relationshipDenied,
             reason: begin(reason + ", and the key is declared ON DELETE \(declared), which the store enforces"),
-            wayPast: isOwn ? Self.delete(first, choices) : "this cannot be accepted; delete those rows first",
+            wayPast: isOwn ? delete(first) : "this cannot be accepted; delete those rows first",
             isAcceptable: false)
     }
 
@@ -41,9 +38,7 @@ extension Refusals {
     private func fixedReference(_ obstacle: Survey.Obstacle) -> Refusal? {
         guard obstacle.objection == .fixedReference else { return nil }
         let key = "\(obstacle.relationship.source) (\(obstacle.relationship.sourceAttributes.joined(separator: ", ")))"
-        let choice =
-            rule.relationships == .cascade
-            ? "" : "write relationships: cascade in the rule (which deletes them too), or "
+        let choice = choices.map { "write \($0), or " } ?? ""
         return Refusal(
             .relationshipDenied,
             reason: begin(
@@ -53,14 +48,34 @@ extension Refusals {
             wayPast: "this cannot be accepted; \(choice)change or delete those rows first", isAcceptable: false)
     }
 
-    /// How to resolve an obstacle: a setting of the rule, or a rule for the other table.
-    private static func delete(_ obstacle: Survey.Obstacle, _ choices: String) -> String {
-        let relationship = obstacle.relationship
-        guard relationship.source.folded != relationship.destination.folded, obstacle.sourceHasDates else {
-            return "this cannot be accepted; \(choices)"
+    /// The settings of the rule with which the delete is possible, as an object of "write"; nil: none.
+    private var choices: String? {
+        let parts: [(Rule.RelationshipSetting, String, String)] = [
+            (.nullify, "relationships: nullify", "(those rows stay and lose the reference)"),
+            (.cascade, "relationships: cascade", "(which deletes them too)"),
+        ]
+        let possible = parts.filter { ways.contains($0.0) && rule.relationships != $0.0 }
+        guard let first = possible.first else { return nil }
+        return "\(first.1) in the rule \(first.2)" + possible.dropFirst().map { " or \($0.1) \($0.2)" }.joined()
+    }
+
+    /// The names of these settings, as an object of "set"; nil: none.
+    private var shortChoices: String? {
+        let names = [Rule.RelationshipSetting.nullify, .cascade].filter {
+            ways.contains($0) && rule.relationships != $0
         }
-        return "this cannot be accepted; \(choices), or delete those rows first, with a rule for "
-            + "\(relationship.source) before this one"
+        return names.isEmpty
+            ? nil : "relationships: " + names.map(\.rawValue).joined(separator: " or ") + " in the rule"
+    }
+
+    /// How to resolve an obstacle: a setting of the rule, or a rule for the other table.
+    private func delete(_ obstacle: Survey.Obstacle) -> String {
+        let relationship = obstacle.relationship
+        let isOther = relationship.source.folded != relationship.destination.folded && obstacle.sourceHasDates
+        let rows =
+            "delete those rows first" + (isOther ? ", with a rule for \(relationship.source) before this one" : "")
+        guard let choices else { return "this cannot be accepted; " + rows }
+        return "this cannot be accepted; write \(choices)" + (isOther ? ", or \(rows)" : "")
     }
 
     /// Rows that must be deleted in one statement, which would lock the store for too long.
@@ -75,8 +90,10 @@ extension Refusals {
                     + "one statement, which would lock the store for about \(Figures.duration(lock)), longer than "
                     + "limits.max_lock allows (\(Figures.duration(allowed)))"),
             wayPast:
-                "this cannot be accepted; raise limits.max_lock, or write relationships: nullify in the rule, which "
-                + "deletes in batches", isAcceptable: false)
+                "this cannot be accepted; raise limits.max_lock"
+                + (ways.contains(.nullify) && rule.relationships != .nullify
+                    ? ", or write relationships: nullify in the rule, which deletes in batches" : ""),
+            isAcceptable: false)
     }
 
     /// An obstacle that comes from a Core Data model, or from a missing inverse; nil: it is a foreign key of the
@@ -99,8 +116,9 @@ extension Refusals {
                 reason: begin(
                     "the delete rule of \(name) is deny, which a batch delete cannot carry out (Core Data's error "
                         + "134060); \(ends) would be at its other end" + more),
-                wayPast: "this cannot be accepted; set relationships: nullify or cascade in the rule if that is "
-                    + "intended and \(rule.entity) declares it, or change the model", isAcceptable: false)
+                wayPast: "this cannot be accepted; "
+                    + (shortChoices.map { "set \($0) if that is intended and \(rule.entity) declares it, or " } ?? "")
+                    + "change the model", isAcceptable: false)
         case .mandatoryInverse:
             return Refusal(
                 .relationshipDenied,
@@ -109,7 +127,9 @@ extension Refusals {
                         + "\(relationship.destinationAttributes.joined(separator: ", ")), the inverse of \(name), is mandatory"
                         + more),
                 wayPast: "this cannot be accepted, because the rows would violate the model of the store; delete them "
-                    + "first, with a rule for \(relationship.destination) before this one, or use `relationships: cascade`",
+                    + "first, with a rule for \(relationship.destination) before this one"
+                    + (ways.contains(.cascade) && rule.relationships != .cascade
+                        ? ", or use `relationships: cascade`" : ""),
                 isAcceptable: false)
         case .unproven:
             return Refusal(
@@ -126,8 +146,9 @@ extension Refusals {
                 reason: begin(
                     "\(rows) of \(name) \(obstacle.rowCount == 1 ? "refers" : "refer") to rows that would be deleted, and the "
                         + "model has no inverse that would clear it" + more),
-                wayPast: "this cannot be accepted; set relationships: nullify or cascade in the rule, or delete "
-                    + "those rows first, with a rule for \(relationship.source) before this one", isAcceptable: false)
+                wayPast: "this cannot be accepted; " + (shortChoices.map { "set \($0), or " } ?? "")
+                    + "delete those rows first, with a rule for \(relationship.source) before this one",
+                isAcceptable: false)
         }
     }
 }

@@ -26,19 +26,21 @@ package struct Refusals {
     package var misread: MisreadRows?
     /// Why the rows cannot be archived before they are deleted, as a clause; nil: they can, or need not be.
     package var archiveObstacle: String?
-    /// The undo that has restored rows of the rule, which must not be deleted again; nil: there is none.
-    package var hold: RunMemory.Held?
+    /// Rows that an undo has restored, and that would be deleted again; nil: there are none.
+    package var restored: RestoredRows?
     /// Why the rule is wider than it was, and the rows that came back; nil: neither is so, or no earlier run is known.
     package var widened: WidenedRule?
     package var late: LateRows?
+    /// The settings of `relationships` with which related rows would not prevent the delete.
+    package var ways: Set<Rule.RelationshipSetting> = [.nullify, .cascade]
 
     package init(
         rule: Rule, date: DateAttribute, cutoff: Instant, survey: Survey, outline: DeletionOutline? = nil,
         clock: Instant,
         memory: RunMemory = RunMemory(), hasRowsSinceLastRun: Bool = true, recognition: DateRecognition? = nil,
-        misread: MisreadRows? = nil, archiveObstacle: String? = nil, hold: RunMemory.Held? = nil
+        misread: MisreadRows? = nil, archiveObstacle: String? = nil, restored: RestoredRows? = nil
     ) {
-        self.hold = hold
+        self.restored = restored
         self.misread = misread
         self.archiveObstacle = archiveObstacle
         self.recognition = recognition
@@ -54,16 +56,16 @@ package struct Refusals {
 
     /// All reasons to refuse the rule, most important first; empty: the rule can run.
     ///
-    /// `unsupported_schema` comes first and alone, because then nothing else is known. `wrong_unit` comes before its
-    /// consequences, then the clock, because a wrong clock makes rows look expired, then the others in the documented
-    /// order.
+    /// `unsupported_schema` comes first and alone, because then nothing else is known. Doubts about dates, formats and the clock come
+    /// before all that may follow from them: `wrong_unit` first, then the clock, because dates are judged by it. Then come the past runs
+    /// and related rows, and last how many rows would be deleted.
     package func all() -> [Refusal] {
         if let refusal = unsupportedSchema() { return [refusal] }
         return [
-            held(), wrongUnit(), clockMovedBack(), clockJumped(), policyWidened(), rowsCameBack(), wouldEmptyEntity(),
-            tooManyRows(), tooLargeFraction(),
-            futureDates(), mixedFormats(), relationshipDenied(), tooLongLock(), historyTracking(),
-            rollupIncomplete(), notArchivable(),
+            wrongUnit(), clockMovedBack(), clockJumped(), mixedFormats(), futureDates(),
+            restoredRows(), policyWidened(), rowsCameBack(),
+            relationshipDenied(), tooLongLock(), historyTracking(), rollupIncomplete(), notArchivable(),
+            wouldEmptyEntity(), tooManyRows(), tooLargeFraction(),
         ].compactMap { $0 }
     }
 
@@ -99,17 +101,19 @@ package struct Refusals {
     }
 
     /// Only for a run by hand: a policy that accepted it would delete restored rows the next night.
-    private func held() -> Refusal? {
-        guard let hold, survey.expiredCount > 0 else { return nil }
-        let (undo, run) = (hold.restored.undo, hold.restored.run)
+    private func restoredRows() -> Refusal? {
+        guard let restored else { return nil }
+        let (undo, run) = (restored.restored.undo, restored.restored.run)
+        let count = Figures.count(restored.rowCount, "row")
         let reason =
-            hold.reached.isEmpty
-            ? "undo \(undo) has restored rows that run \(run) had deleted, and they would be deleted again"
-            : "undo \(undo) has restored rows of \(hold.reached.joined(separator: ", ")) that run \(run) had deleted, and "
-                + "this rule can delete them again by a cascade or a trigger"
+            restored.reached.isEmpty
+            ? "undo \(undo) has restored rows that run \(run) had deleted, and this rule would delete them again: \(count) that it "
+                + "would have deleted in that run, too"
+            : "undo \(undo) has restored rows of \(restored.reached.joined(separator: ", ")) that run \(run) had deleted, and "
+                + "this rule can delete them again by a cascade or a trigger, with \(count) of its own"
         return Refusal(
-            .held, reason: begin(reason),
-            wayPast: "change the policy so that it keeps what you need, or pass --accept held once to delete them")
+            .restoredRows, reason: begin(reason),
+            wayPast: "change the rule so that it keeps them, or pass --accept restored_rows once to delete them")
     }
 
     /// Even where no row expires by it today: the change is unintended today, or not at all.

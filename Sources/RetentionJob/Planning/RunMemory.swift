@@ -19,6 +19,8 @@ package struct RunMemory: Hashable, Sendable {
     package var ruleLines: [String] { rules.map(\.line) + damagedRules }
     /// By the name of an entity, as ``noteKey(_:)``: what the store noted at the last deletes of its rows.
     package var storeNotes: [String: String] = [:]
+    /// The other stores of a ledger that knows none of this one's runs; empty: it knows some, or no store at all.
+    package var otherStores: [String] = []
 
     /// An entity in ``storeNotes``: its name on one line.
     static func noteKey(_ entity: String) -> String { SafeText.line(entity) }
@@ -29,30 +31,25 @@ package struct RunMemory: Hashable, Sendable {
         package var undo: String
         package var run: String
         package var ended: Instant
-        /// The rules whose rows were restored, and their tables.
+        /// The instant at which the undone run computed ages; nil: its record is not there any more.
+        package var asOf: Instant?
+        /// The rules whose rows were restored, and the tables.
         package var rules: Set<String>
         package var tables: Set<String>
-        /// The digests of the policies of both runs.
-        package var policies: Set<String>
         /// The rules with which a later run was allowed to delete again.
         package var accepted: Set<String>
 
         package init(
-            undo: String, run: String, ended: Instant, rules: Set<String>, tables: Set<String>, policies: Set<String>,
+            undo: String, run: String, ended: Instant, asOf: Instant?, rules: Set<String>, tables: Set<String>,
             accepted: Set<String> = []
         ) {
             self.undo = undo
             self.run = run
             self.ended = ended
+            self.asOf = asOf
             self.rules = rules
             self.tables = tables
-            self.policies = policies
             self.accepted = accepted
-        }
-
-        /// Whether rows of the rule may be among them.
-        func concerns(_ rule: Rule) -> Bool {
-            rules.contains(rule.name) || tables.contains { $0.folded == rule.entity.folded }
         }
     }
 
@@ -111,27 +108,6 @@ package struct RunMemory: Hashable, Sendable {
         }
     }
 
-    /// What a rule must not delete again.
-    package struct Held: Hashable, Sendable {
-        package var restored: Restored
-        /// Tables with restored rows that the rule does not delete from itself, but by a cascade or a trigger; empty: it deletes the
-        /// rows itself.
-        package var reached: [String]
-    }
-
-    /// The newest undo whose rows a rule must not delete again; nil: there is none, or the policy has changed since.
-    ///
-    /// - Parameter canReach: whether the rule's deletes can take rows of a table.
-    func hold(on rule: Rule, policySHA256: String, canReach: (String) throws -> Bool) rethrows -> Held? {
-        for restored in restorations
-        where restored.policies.contains(policySHA256) && !restored.accepted.contains(rule.name) {
-            if restored.concerns(rule) { return Held(restored: restored, reached: []) }
-            let reached = try restored.tables.sorted().filter(canReach)
-            if !reached.isEmpty { return Held(restored: restored, reached: reached) }
-        }
-        return nil
-    }
-
     package init(
         lastRun: Instant? = nil, longestGap: Duration? = nil, hasCrash: Bool = false, restorations: [Restored] = []
     ) {
@@ -143,6 +119,16 @@ package struct RunMemory: Hashable, Sendable {
 }
 
 extension RunMemory {
+    /// What is to be said of a store that the ledger does not know although it knows others, as a sentence without a full stop;
+    /// nil: nothing.
+    package var unknownStoreText: String? {
+        guard let first = otherStores.first else { return nil }
+        let more = otherStores.count > 1 ? " and \(Figures.count(otherStores.count - 1, "other store"))" : ""
+        return
+            "the ledger knows \(first)\(more), but no run of this store, so policy_widened, rows_came_back and restored_rows have "
+            + "nothing to compare with; a store that was moved is known if its ledger was moved with it"
+    }
+
     /// The rules of a policy as its runs last carried them out. Where the ledger does not know the file, those of the policy that
     /// ran last: the file was moved, or is new.
     func rules(of policy: Policy) -> [CarriedOut] {

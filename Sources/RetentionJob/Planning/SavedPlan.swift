@@ -98,7 +98,7 @@ package struct SavedPlan: Hashable, Sendable {
         case "valid_until": return Self.read(value) { validUntil = $0 }
         case "ledger_hash": ledgerHash = value == "none" ? nil : value
         case "accept":
-            guard let code = RefusalCode(rawValue: value) else { return false }
+            guard let code = RefusalCode(recorded: value) else { return false }
             accept.insert(code)
         case "only_rule": ruleNames.append(Self.unescaped(value))
         case "rule": steps.append(Step(name: Self.unescaped(value)))

@@ -127,22 +127,33 @@ package enum StoreCheck {
     /// How the warning begins that a run would refuse a rule.
     package static let refusalPhrase = "the rule will be refused "
 
-    /// The rules that a run would refuse: errors if they cannot be accepted, otherwise warnings. Reported ones are left
-    /// out. The plan is made like that of a dry run, without the memory of past runs.
+    /// The rules that the next run would refuse, with all reasons: errors if they cannot be accepted, otherwise warnings. Reported ones
+    /// are left out. Then what is odd about the rows of a rule, and a ledger that does not know the store. The plan is made like that of
+    /// a dry run.
+    ///
+    /// - Parameter memory: what the ledger knows of past runs.
     package static func refusals(
-        policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, reported: [Diagnostic]
+        policy: Policy, reader: any RetentionReader, asOf: Instant, clock: Instant, memory: RunMemory = RunMemory(),
+        reported: [Diagnostic]
     ) throws -> [Diagnostic] {
-        let plan = try Planner(policy: policy, asOf: asOf, clock: clock, countsAllRows: false).plan(reader: reader)
-        return plan.steps.compactMap { step in
-            guard case .refused(let refusal) = step.disposition else { return nil }
+        let plan = try Planner(policy: policy, asOf: asOf, clock: clock, memory: memory, countsAllRows: false)
+            .plan(reader: reader)
+        var found = plan.steps.flatMap { step in
             let mark = step.rule.marks.value("entity")
-            guard !reported.contains(where: { $0.mark == mark && $0.message.contains(refusal.code.rawValue) }) else {
-                return nil
+            return step.refusals.enumerated().compactMap { index, refusal -> Diagnostic? in
+                guard !reported.contains(where: { $0.mark == mark && $0.message.contains(refusal.code.rawValue) })
+                else { return nil }
+                return Diagnostic(
+                    refusal.isAcceptable ? .warning : .error, at: mark,
+                    (index == 0 ? refusalPhrase : "the rule will also be refused ")
+                        + "(\(refusal.code.rawValue)): \(refusal.message(after: index == 0 ? nil : step.refusals[0]))")
             }
-            return Diagnostic(
-                refusal.isAcceptable ? .warning : .error, at: mark,
-                refusalPhrase + "(\(refusal.code.rawValue)): \(refusal.message)")
         }
+        found += plan.steps.compactMap { step in
+            step.warning.map { Diagnostic(.warning, at: step.rule.marks.value("entity"), $0.text) }
+        }
+        if let text = memory.unknownStoreText { found.append(Diagnostic(.warning, at: policy.store.mark, text)) }
+        return found
     }
 
     /// Advice about a file that keeps the space of deleted rows although a rule may reclaim it; none if the next run

@@ -58,6 +58,20 @@ extension RunReport {
         package var byTriggers: [String: TriggeredRows] = [:]
         /// Whether it was stopped with rows left to restore.
         package var isInterrupted = false
+        /// The rules that the next run refuses because they would delete restored rows again, and why; not recorded.
+        package var waiting: [Waiting] = []
+
+        /// A rule that waits until somebody accepts that it deletes restored rows.
+        package struct Waiting: Hashable, Sendable {
+            package var rule: String
+            /// A sentence that says how to accept it.
+            package var reason: String
+
+            package init(rule: String, reason: String) {
+                self.rule = rule
+                self.reason = reason
+            }
+        }
 
         package init(run: String, archive: String, rules: [String], tables: [Table]) {
             self.run = run

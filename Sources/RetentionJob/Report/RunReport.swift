@@ -101,6 +101,8 @@ package struct RunReport: Sendable {
         package var cutoff: Instant
         package var outcome: Outcome
         package var refusal: RefusalCode?
+        /// All reasons for which the rule was refused, causes first; ``refusal`` is the first.
+        package var refusals: [RefusalReport] = []
         /// Why the rule was refused, failed or stopped; a sentence.
         package var message: String?
         /// Refusals that would have held but were accepted.

@@ -38,6 +38,7 @@ package struct DryRun {
     package func perform(rehearsal: any RetentionInserter) throws -> RunReport {
         var report = setup.report(mode: .dryRun, engine: rehearsal.engine)
         try setup.check(rehearsal)
+        if let text = memory.unknownStoreText { warn("store not known: \(text)", &report) }
         var status = RunStatus()
         let began = setup.uptime()
         do {
@@ -75,13 +76,7 @@ package struct DryRun {
                     }
                     takePlan(saved)
                 }
-                let warnings =
-                    plan.warningsOfHolds + plan.warningsOfUnreadable.map { (title: "no date can be read", text: $0) }
-                for (title, sentence) in warnings {
-                    let warning = "\(title): \(sentence)"
-                    report.warnings.append(warning)
-                    logger.warning("dry run", metadata: ["reason": "\(warning)"])
-                }
+                for warning in plan.warnings { warn("\(warning.title): \(warning.text)", &report) }
             }
         } catch let error as StoreError {
             report.failure = error.description
@@ -91,5 +86,10 @@ package struct DryRun {
         report.exitCode = status.exitCode
         report.finished = setup.clock()
         return report
+    }
+
+    private func warn(_ warning: String, _ report: inout RunReport) {
+        report.warnings.append(warning)
+        logger.warning("dry run", metadata: ["reason": "\(warning)"])
     }
 }

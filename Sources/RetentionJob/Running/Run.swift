@@ -54,6 +54,7 @@ package final class Run {
         report.ruleLines = memory.ruleLines
         report.storeNotes = memory.storeNotes
         logger.info("run started", metadata: startMetadata)
+        if let text = memory.unknownStoreText { warn("store not known", text) }
         var mistake: PolicyError?
         do {
             try setup.check(writer)
@@ -64,8 +65,7 @@ package final class Run {
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             report.takeHolds(of: plan)
-            for warning in plan.warningsOfHolds { warn("\(warning.title)", warning.text) }
-            for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
+            for warning in plan.warnings { warn("\(warning.title)", warning.text) }
             measureStore(before: plan)
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }
             carryOut(plan)
@@ -262,6 +262,8 @@ package final class Run {
             let code = rule.refusal.map { Logger.MetadataValue.string($0.rawValue) }
             var metadata: Logger.Metadata = ["rule": "\(rule.name)", "reason": "\(message)"]
             metadata["refusal"] = code
+            let codes = rule.refusalCodes
+            if codes.count > 1 { metadata["refusals"] = "\(codes.map(\.rawValue).joined(separator: ","))" }
             logger.warning("rule not completed", metadata: metadata)
         }
         var metadata: Logger.Metadata = [

@@ -178,6 +178,7 @@ package final class Undo {
             logger.error("undo failed", metadata: ["reason": "\(report.failure ?? "")"])
         }
         finish()
+        findWaitingRules()
         return report
     }
 
@@ -188,6 +189,24 @@ package final class Undo {
             .unsupported, store: writer.name,
             message: "the undo would fire triggers of the store: \(undo.triggers.joined(separator: ", "))",
             hint: "nothing was changed; " + RunReport.Undo.triggerChoices)
+    }
+
+    /// Looks for the rules that the next run refuses because they would delete restored rows again.
+    private func findWaitingRules() {
+        guard let recorder, undo.restoredCount + undo.presentCount + undo.referenceCount > 0 else { return }
+        do {
+            let now = setup.clock()
+            let plan = try Planner(
+                policy: setup.policy, asOf: now, clock: now, memory: recorder.memory(), countsAllRows: false
+            ).plan(reader: writer)
+            report.undo?.waiting = plan.steps.compactMap { step in
+                step.refusals.first { $0.code == .restoredRows }.map {
+                    .init(rule: step.rule.name, reason: $0.message)
+                }
+            }
+        } catch {
+            warn("waiting rules not known", Run.text(of: error))
+        }
     }
 
     /// Throws if rows that have become candles cannot be restored: then they would be in the candles too, or nowhere.

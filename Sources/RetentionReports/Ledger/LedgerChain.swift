@@ -52,7 +52,7 @@ struct LedgerChain {
     private static let beginNames: Set<String> = [
         "number", "run", "mode", "store", "engine", "config", "config_sha256", "pid", "host", "user", "uid", "login",
         "sudo_user", "version", "as_of", "as_of_us", "started", "started_us", "undoes", "undo_archive", "undo_rules",
-        "undo_tables", "plan_sha256",
+        "undo_tables", "plan_sha256", LedgerRow.storeRelative,
     ]
 
     /// The hash of a link: SHA-256 over the hash before it, a line end, the link's own values, a line end, and the record.

@@ -63,7 +63,9 @@ package struct LedgerHistory {
                         ?? LedgerRun.UndoneBy(
                             run: run.report.runID, started: run.report.started, isComplete: run.outcome == .completed,
                             rules: [], wasInterrupted: false,
-                            deletedAgainBy: undo.rules.compactMap { deletedAgain[[run.report.store, $0]] }.first)
+                            deletedAgainBy: undo.rules.compactMap { rule in
+                                run.storeKeys.lazy.compactMap { deletedAgain[[$0, rule]] }.first
+                            }.first)
                     // One that ended with differences has skipped rows, but none that became candles.
                     if run.outcome == .completed || run.outcome == .refused {
                         undone.rules.formUnion(undo.rules)
@@ -72,9 +74,10 @@ package struct LedgerHistory {
                     }
                     undos[undo.run] = undone
                 }
-                for rule in run.report.rules where rule.accepted.contains(.held) && rule.deleted > 0 {
-                    let key = [run.report.store, rule.name]
-                    deletedAgain[key] = deletedAgain[key] ?? run.report.runID
+                for rule in run.report.rules where rule.accepted.contains(.restoredRows) && rule.deleted > 0 {
+                    for key in run.storeKeys.map({ [$0, rule.name] }) {
+                        deletedAgain[key] = deletedAgain[key] ?? run.report.runID
+                    }
                 }
                 if let since = query.since, run.report.started < since { continue }
                 guard let run = matching(run, query) else { continue }
@@ -97,11 +100,12 @@ package struct LedgerHistory {
     package func memory(store: String, before number: Int? = nil) throws -> RunMemory {
         guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return RunMemory() }
         let isEarlier = number.map { StorePredicate.compare("number", .less, .integer(Int64($0))) } ?? .all
+        let names = StoreNames(store, in: reader)
+        let ofStore = try names.predicate() && isEarlier
         let rows = try reader.fetch(
             StoreFetchRequest(
                 entity: LedgerRow.runEntityName,
-                predicate: .compare("store", .equal, .text(store))
-                    && .compare("clock_believed", .equal, .integer(1)) && isEarlier,
+                predicate: ofStore && .compare("clock_believed", .equal, .integer(1)),
                 sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
             attributes: ["number", "started_us", "finished_us"])
         let ends: [Instant] = rows.compactMap { row in
@@ -112,9 +116,9 @@ package struct LedgerHistory {
         }
         let gaps = zip(ends, ends.dropFirst()).map { $0.since($1) }
         var memory = RunMemory(
-            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(store: store, isEarlier),
-            restorations: try restorations(store: store, isEarlier))
-        let carriedOut = try carriedOut(store: store, isEarlier)
+            lastRun: ends.first, longestGap: gaps.max(), hasCrash: try hasCrash(ofStore),
+            restorations: try restorations(ofStore))
+        let carriedOut = try carriedOut(ofStore)
         memory.storeNotes = carriedOut.storeNotes
         for line in carriedOut.ruleLines {
             if let rule = RunMemory.CarriedOut(line: line) {
@@ -123,13 +127,21 @@ package struct LedgerHistory {
                 memory.damagedRules.append(line)
             }
         }
+        if memory == RunMemory() { memory.otherStores = try names.others(100) }
         return memory
     }
 
+    /// The paths with which the runs of a store are recorded: where it is, and where it was when its ledger was moved with it.
+    ///
+    /// - Parameter store: the real path or the address of the store.
+    package func names(of store: String) throws -> Set<String> {
+        guard try reader.entity(named: LedgerRow.runEntityName) != nil else { return [store] }
+        return Set(try StoreNames(store, in: reader).all())
+    }
+
     /// What undos of a store have restored, the newest first. One that has not ended may have restored rows.
-    private func restorations(store: String, _ isEarlier: StorePredicate) throws -> [RunMemory.Restored] {
+    private func restorations(_ ofStore: StorePredicate) throws -> [RunMemory.Restored] {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "undoes") != nil else { return [] }
-        let ofStore = StorePredicate.compare("store", .equal, .text(store)) && isEarlier
         let isUndo = ofStore && .compare("mode", .equal, .text(RunReport.Mode.undo.rawValue))
         // All attributes of a run are many: they are not asked for without one.
         guard try reader.count(StoreFetchRequest(entity: LedgerRow.runEntityName, predicate: isUndo)) > 0 else {
@@ -146,13 +158,12 @@ package struct LedgerHistory {
                 return nil
             }
             let undone = try rows(
-                LedgerRow.runEntity, where: ofStore && .compare("run", .equal, .text(figures.run)), order: [], limit: 1
+                LedgerRow.runEntity, where: .compare("run", .equal, .text(figures.run)), order: [], limit: 1
             ).first.map(LedgerRow.run)
             return RunMemory.Restored(
-                undo: undo.report.runID, run: figures.run, ended: undo.report.finished, rules: Set(figures.rules),
-                tables: Set(row.lines("undo_tables")),
-                policies: Set([undo.report.configSHA256, undone?.report.configSHA256].compactMap { $0 }),
-                accepted: try rulesThatAccepted(.held, after: Int64(undo.number), ofStore))
+                undo: undo.report.runID, run: figures.run, ended: undo.report.finished, asOf: undone?.report.asOf,
+                rules: Set(figures.rules), tables: Set(row.lines("undo_tables")),
+                accepted: try rulesThatAccepted(.restoredRows, after: Int64(undo.number), ofStore))
         }
     }
 
@@ -175,8 +186,8 @@ package struct LedgerHistory {
             })
     }
 
-    /// The number of the first run up to another one that an undo needs which still holds rules: the undo itself, or the run
-    /// that it undid. An undo holds rules until a run has accepted all of them, or no remaining run has used one of its policies.
+    /// The number of the first run up to another one that an undo needs which still protects rows: the undo itself, or the run
+    /// that it undid. It protects them until later runs have accepted to delete them by all rules whose rows it restored.
     ///
     /// - Returns: nil: no such undo.
     func firstHolding(through number: Int64) throws -> Int64? {
@@ -186,21 +197,14 @@ package struct LedgerHistory {
             limit: nil, attributes: ["store"])
         var first: Int64?
         for store in Set(undos.compactMap { $0["store"]?.string }) {
-            for restored in try restorations(store: store, .all) {
+            for restored in try restorations(StoreNames(store, in: reader).predicate()) {
                 let numbers = try reader.fetch(
                     StoreFetchRequest(
                         entity: LedgerRow.runEntityName,
                         predicate: .isIn("run", [restored.undo, restored.run].map { .text($0) }),
                         sortDescriptors: [StoreSortDescriptor("number")]), attributes: ["number"]
                 ).compactMap { $0.first?.number }
-                guard let lowest = numbers.first, lowest <= number, !restored.rules.isSubset(of: restored.accepted),
-                    try reader.count(
-                        StoreFetchRequest(
-                            entity: LedgerRow.runEntityName,
-                            predicate: .compare("store", .equal, .text(store))
-                                && .compare("number", .greater, .integer(number))
-                                && .isIn("config_sha256", restored.policies.sorted().map { .text($0) }), fetchLimit: 1))
-                        > 0
+                guard let lowest = numbers.first, lowest <= number, !restored.rules.isSubset(of: restored.accepted)
                 else { continue }
                 first = min(first ?? lowest, lowest)
             }
@@ -231,15 +235,13 @@ package struct LedgerHistory {
     }
 
     /// The lines of the rules as runs of a store last carried them out, and what the store noted.
-    private func carriedOut(store: String, _ isEarlier: StorePredicate) throws -> (
-        ruleLines: [String], storeNotes: [String: String]
-    ) {
+    private func carriedOut(_ ofStore: StorePredicate) throws -> (ruleLines: [String], storeNotes: [String: String]) {
         guard try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: "rules") != nil else {
             return ([], [:])
         }
         let last = try rows(
             LedgerRow.runEntity,
-            where: .compare("store", .equal, .text(store)) && isEarlier && .isNotNull("rules"),
+            where: ofStore && .isNotNull("rules"),
             order: [StoreSortDescriptor("number", ascending: false)], limit: 1, attributes: ["rules", "store_notes"])
         guard let row = last.first, let value = row["rules"] else { return ([], [:]) }
         let lines = row.lines("rules")
@@ -247,11 +249,11 @@ package struct LedgerHistory {
     }
 
     /// Whether a run crashed and none since has got further than to fail.
-    private func hasCrash(store: String, _ isEarlier: StorePredicate) throws -> Bool {
+    private func hasCrash(_ ofStore: StorePredicate) throws -> Bool {
         let rows = try reader.fetch(
             StoreFetchRequest(
                 entity: LedgerRow.runEntityName,
-                predicate: .compare("store", .equal, .text(store)) && isEarlier,
+                predicate: ofStore,
                 sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1000),
             attributes: ["outcome", "mode"])
         let outcomes = rows.compactMap { row -> LedgerRun.Outcome? in
@@ -314,4 +316,9 @@ package struct LedgerHistory {
             attributes: names
         ).map { Dictionary(zip(names, $0)) { first, _ in first } }
     }
+}
+
+extension LedgerRun {
+    /// By what its store is known; see ``StoreNames``.
+    fileprivate var storeKeys: [String] { [report.store] + [relativeStore].compactMap(\.self) }
 }

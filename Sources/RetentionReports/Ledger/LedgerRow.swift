@@ -6,6 +6,8 @@ import RetentionPolicy
 enum LedgerRow {
     static let runEntityName = "run"
     static let ruleEntityName = "run_rule"
+    /// The path of the store from the folder of the ledger.
+    static let storeRelative = "store_relative"
 
     /// The entity of runs. Instants are stored twice: as text for people, and in microseconds since 1970 (`…_us`).
     static let runEntity = entity(
@@ -21,7 +23,7 @@ enum LedgerRow {
             "run", "outcome", "mode", "store", "engine", "config", "config_sha256", "as_of", "started", "finished",
             "host", "user", "login", "sudo_user", "version", "pending_problems", "warnings", "failure", "archive",
             "archive_sha256", "archive_until", "undoes", "undo_archive", "undo_rules", "undo_tables", "restored_tables",
-            "rules", "plan_sha256", "store_notes",
+            "rules", "plan_sha256", "store_notes", storeRelative,
         ])
 
     /// The whole entity of the rules of runs.
@@ -37,7 +39,7 @@ enum LedgerRow {
             "name", "entity", "date_attribute", "date_format", "max_age", "cutoff", "outcome", "refusal", "message",
             "accepted", "unreadable_kinds", "oldest", "newest", "newest_expired", "oldest_deleted", "newest_deleted",
             "oldest_overdue", "method", "index_name", "advice", "digest", "deleted_by_triggers", "kept_by_hold",
-            "kept_by_tier",
+            "kept_by_tier", "refusals",
         ])
 
     private static func entity(_ name: String, key: [String], integers: [String], texts: [String]) -> Entity {
@@ -51,9 +53,11 @@ enum LedgerRow {
     // MARK: To rows
 
     /// The values at the start of a run.
-    static func values(starting report: RunReport, number: Int64, store: String, process: LedgerProcess)
-        -> [String: StoreValue]
-    {
+    ///
+    /// - Parameter relative: the path of the store from the folder of the ledger; nil: it is no file.
+    static func values(
+        starting report: RunReport, number: Int64, store: String, relative: String?, process: LedgerProcess
+    ) -> [String: StoreValue] {
         var values: [String: StoreValue] = [
             "number": .integer(number), "run": .text(report.runID), "mode": .text(report.mode.rawValue),
             "store": .text(store), "engine": .text(report.engine), "config": .text(report.config),
@@ -66,6 +70,7 @@ enum LedgerRow {
         values.set("as_of", report.asOf)
         values.set("started", report.started)
         values["plan_sha256"] = report.planSHA256.map { .text($0) }
+        values[storeRelative] = relative.map { .text($0) }
         if let undo = report.undo {
             values["undoes"] = .text(undo.run)
             values["undo_archive"] = .text(undo.archive)
@@ -135,6 +140,8 @@ enum LedgerRow {
             values["deleted_by_triggers"] = .lines(
                 rule.deletedByTriggers.sorted { $0.key < $1.key }.map { "\($0.value) \(SafeText.line($0.key))" })
         }
+        values["refusals"] = .lines(
+            rule.refusals.map { "\($0.code.rawValue) \($0.isAcceptable ? 1 : 0) \($0.message)" })
         values["archived"] = rule.archived.map { .count($0) } ?? .null
         values["late"] = rule.late.map { .count($0) } ?? .null
         values["unpriced"] = rule.unpriced.map { .count($0) } ?? .null
@@ -177,13 +184,15 @@ enum LedgerRow {
         report.exitCode = Int32(clamping: row.int("exit_code") ?? 0)
         report.archive = archive(row)
         report.undo = undo(row)
-        return LedgerRun(
+        var run = LedgerRun(
             number: row.int("number") ?? 0, report: report,
             outcome: row.string("outcome").flatMap(LedgerRun.Outcome.init) ?? .crashed,
             process: LedgerProcess(
                 pid: row.int("pid") ?? 0, host: row.string("host") ?? "", user: row.string("user") ?? "",
                 version: row.string("version") ?? "", uid: row.int("uid"), login: row.string("login"),
                 sudoUser: row.string("sudo_user")))
+        run.relativeStore = row.string(storeRelative)
+        return run
     }
 
     /// The archive of a run; nil: it made none.
@@ -221,9 +230,14 @@ enum LedgerRow {
             dateFormat: row.string("date_format").flatMap(DateEncoding.init), maxAge: row.string("max_age") ?? "",
             cutoff: row.instant("cutoff") ?? .distantPast,
             outcome: row.string("outcome").flatMap(RunReport.Outcome.init) ?? .failed)
-        rule.refusal = row.string("refusal").flatMap(RefusalCode.init)
+        rule.refusal = row.string("refusal").flatMap(RefusalCode.init(recorded:))
         rule.message = row.string("message")
-        rule.accepted = (row.string("accepted") ?? "").split(separator: ",").compactMap { .init(rawValue: String($0)) }
+        rule.refusals = row.lines("refusals").compactMap { line in
+            let parts = line.split(separator: " ", maxSplits: 2)
+            guard parts.count == 3, let code = RefusalCode(recorded: String(parts[0])) else { return nil }
+            return RefusalReport(code: code, message: String(parts[2]), isAcceptable: parts[1] == "1")
+        }
+        rule.accepted = (row.string("accepted") ?? "").split(separator: ",").compactMap { .init(recorded: String($0)) }
         rule.rows = row.count("rows")
         rule.expired = row.count("expired") ?? 0
         rule.keptByRule = row.count("kept_by_rule") ?? 0

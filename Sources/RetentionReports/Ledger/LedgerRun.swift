@@ -30,6 +30,8 @@ package struct LedgerRun: Sendable {
     package var isArchiveThere: Bool?
     /// The last undo of the run; nil: there is none.
     package var undoneBy: UndoneBy?
+    /// The path of the store from the folder of the ledger; nil: it is not recorded, or the store is no file.
+    package var relativeStore: String?
 
     /// An undo of a run.
     package struct UndoneBy: Hashable, Sendable {
@@ -116,7 +118,8 @@ extension RunReport {
     /// Whether the clock was checked and no rule was refused because of it. A run that ended before its plan was made
     /// has not checked it.
     package var trustsClock: Bool {
-        !rules.isEmpty && !rules.contains { $0.refusal == .clockMovedBack || $0.refusal == .clockJumped }
+        !rules.isEmpty
+            && rules.allSatisfy { Set($0.refusalCodes).isDisjoint(with: [.clockMovedBack, .clockJumped]) }
     }
 
     /// The outcome of the whole run: the worst of what happened.

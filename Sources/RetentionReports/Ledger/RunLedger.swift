@@ -58,8 +58,10 @@ package final class RunLedger: RunRecorder {
                     entity: LedgerRow.runEntityName, sortDescriptors: [StoreSortDescriptor("number", ascending: false)],
                     fetchLimit: 1), attributes: ["number"])
             let number = try Self.number(after: last.first?.first?.number ?? 0, in: writer)
-            let values = LedgerRow.values(starting: report, number: number, store: store, process: process)
-                .recordable
+            let values = LedgerRow.values(
+                starting: report, number: number, store: store, relative: StoreNames(store, in: writer).relative,
+                process: process
+            ).recordable
             try insert(LedgerRow.runEntityName, values)
             try LedgerChain.append(
                 .begin, run: number, record: LedgerChain.record(.running, of: values), in: writer)
@@ -84,6 +86,8 @@ package final class RunLedger: RunRecorder {
             try LedgerChain.append(
                 .end, run: number, record: LedgerChain.record(of: whole, rules: rules), in: writer)
         }
+        // From now on it is one of the past runs.
+        self.begun = nil
         // A clock that is in doubt says nothing about the age of a record.
         guard let keep, report.trustsClock else { return }
         _ = try LedgerTrim(writer: writer).deleteRuns(
@@ -120,7 +124,7 @@ package final class RunLedger: RunRecorder {
     package func markCrashed() throws -> Int {
         let running = StoreFetchRequest(
             entity: LedgerRow.runEntityName,
-            predicate: ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
+            predicate: try ofThisStore && .compare("outcome", .equal, .text(LedgerRun.Outcome.running.rawValue)),
             sortDescriptors: [StoreSortDescriptor("number")])
         return try writer.transaction(.normal) {
             // All attributes of a run are many: they are not asked for without one.
@@ -145,15 +149,15 @@ package final class RunLedger: RunRecorder {
     /// What is recorded of some runs of this store.
     package func recordedRuns(_ identifiers: [String]) throws -> [String: RecordedRun] {
         let runs = try LedgerChain.rows(
-            LedgerRow.runEntityName, where: ofThisStore && .isIn("run", identifiers.map { .text($0) }), in: writer)
+            LedgerRow.runEntityName, where: try ofThisStore && .isIn("run", identifiers.map { .text($0) }), in: writer)
         let recorded = runs.map(LedgerRow.run).map { run in
             let isEnded = run.outcome != .running && run.outcome != .crashed
             return (
                 run.report.runID,
                 RecordedRun(
                     ended: isEnded ? run.report.finished : nil,
-                    hasCompleteArchive: run.report.archive?.isComplete ?? false, archiveUntil: run.report.archive?.until
-                )
+                    hasCompleteArchive: run.report.archive?.isComplete ?? false,
+                    archiveUntil: run.report.archive?.until, store: run.report.store)
             )
         }
         return Dictionary(recorded) { first, _ in first }
@@ -161,8 +165,10 @@ package final class RunLedger: RunRecorder {
 
     /// Rows of this store, without the current run.
     private var ofThisStore: StorePredicate {
-        let sameStore = StorePredicate.compare("store", .equal, .text(store))
-        return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
+        get throws {
+            let sameStore = try StoreNames(store, in: writer).predicate()
+            return number.map { sameStore && .compare("number", .notEqual, .integer($0)) } ?? sameStore
+        }
     }
 
     private func insert(_ entity: String, _ values: [String: StoreValue]) throws {

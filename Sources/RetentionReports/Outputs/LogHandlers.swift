@@ -66,7 +66,8 @@ package struct LineLogHandler: LogHandler {
 private enum LogFields {
     /// The keys of the job's own records in the order of their importance; others follow by name.
     private static let order = [
-        "run", "rule", "entity", "file", "cutoff", "outcome", "refusal", "expired", "deleted", "cascaded", "nullified",
+        "run", "rule", "entity", "file", "cutoff", "outcome", "refusal", "refusals", "expired", "deleted", "cascaded",
+        "nullified",
         "residue", "batches", "seconds",
     ]
 

@@ -44,6 +44,10 @@ extension ReviewPage {
         } else {
             parts.append("<h3>Refusals</h3>\n<ul>\n\(items.joined(separator: "\n"))\n</ul>")
         }
+        if !plan.warnings.isEmpty {
+            let items = plan.warnings.map { "<li class=\"caution\">\(HTMLText.escaped($0))</li>" }
+            parts.append("<h3>Warnings</h3>\n<ul>\n\(items.joined(separator: "\n"))\n</ul>")
+        }
         let advice = plan.rules.flatMap { rule in rule.advice.map { (rule.name, $0) } }
         if !advice.isEmpty {
             let items = advice.map { name, text in
@@ -60,7 +64,8 @@ extension ReviewPage {
         var found: [(key: String, rule: RunReport.RuleReport, first: Instant, last: Instant, count: Int)] = []
         for run in runs.suffix(Self.mostRuns) {
             for rule in run.report.rules where rule.outcome == .refused || rule.outcome == .failed {
-                let key = "\(rule.name) \(rule.outcome.rawValue) \(rule.refusal?.rawValue ?? "")"
+                let key =
+                    "\(rule.name) \(rule.outcome.rawValue) \(rule.refusalCodes.map(\.rawValue).joined(separator: " "))"
                 if let index = found.firstIndex(where: { $0.key == key }) {
                     found[index].rule = rule
                     found[index].last = run.report.started
@@ -82,8 +87,9 @@ extension ReviewPage {
 
     private func sentence(_ rule: RunReport.RuleReport, _ what: String) -> String {
         let code = rule.refusal.map { " (\(HTMLText.escaped($0.rawValue)))" } ?? ""
+        let texts = [rule.message ?? "no reason was recorded"] + rule.otherRefusalTexts
         return "<strong>\(HTMLText.escaped(rule.name))</strong> \(HTMLText.escaped(what))\(code): "
-            + HTMLText.escaped(rule.message ?? "no reason was recorded")
+            + HTMLText.escaped(texts.joined(separator: "; "))
     }
 
     // MARK: Past runs

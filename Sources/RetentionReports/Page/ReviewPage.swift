@@ -146,7 +146,7 @@ package struct ReviewPage {
                     ]
                 let state =
                     rule.outcome == .refused
-                    ? "<span class=\"bad\">refused: \(HTMLText.escaped(rule.refusal?.rawValue ?? ""))</span>"
+                    ? "<span class=\"bad\">refused: \(HTMLText.escaped(rule.refusalCodes.map(\.rawValue).joined(separator: ", ")))</span>"
                     : HTMLText.escaped(rule.outcome == .planned ? "ready" : rule.outcome.rawValue)
                         + (rule.late.map { $0 > 0 ? "; \(Figures.grouped($0)) came back" : "" } ?? "")
                         + Self.candles(of: rule)

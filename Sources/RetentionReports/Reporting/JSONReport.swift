@@ -156,6 +156,15 @@ package struct JSONReport {
                     .object([.init("next_day", .count($0.nextDay)), .init("next_week", .count($0.nextWeek))])
                 } ?? .null),
             .init("sample", rule.sample?.json ?? .null),
+            .init(
+                "refusals",
+                .array(
+                    rule.refusals.map {
+                        .object([
+                            .init("code", .string($0.code.rawValue)), .init("message", .string($0.message)),
+                            .init("acceptable", .bool($0.isAcceptable)),
+                        ])
+                    })),
         ])
     }
 }
@@ -208,6 +217,12 @@ extension RunReport.Undo {
                             .init("key", .strings(row.key.map { SafeText.example($0) })),
                             .init("reason", .string(row.reason)),
                         ])
+                    })),
+            .init(
+                "waiting",
+                .array(
+                    waiting.map {
+                        .object([.init("rule", .string($0.rule)), .init("reason", .string($0.reason))])
                     })),
         ])
     }

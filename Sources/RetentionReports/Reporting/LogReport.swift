@@ -133,7 +133,9 @@ package struct LogReport {
     }
 
     private func cells(_ rule: RunReport.RuleReport) -> [String] {
-        let outcome = rule.outcome.rawValue + (rule.refusal.map { ": " + $0.rawValue } ?? "")
+        let outcome =
+            rule.outcome.rawValue
+            + (rule.refusalCodes.isEmpty ? "" : ": " + rule.refusalCodes.map(\.rawValue).joined(separator: ", "))
         guard rule.outcome != .disabled else { return [SafeText.line(rule.name), outcome] }
         return [
             SafeText.line(rule.name), outcome, Figures.grouped(rule.expired), Figures.grouped(rule.deleted),

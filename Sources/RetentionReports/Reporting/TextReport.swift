@@ -183,6 +183,10 @@ package struct TextReport {
         if let message = rule.message, rule.outcome != .refused {
             lines += note(name, message, rule.outcome.style)
         }
+        lines += rule.otherRefusalTexts.flatMap { note(name, $0, .bad) }
+        if let options = rule.acceptOptions {
+            lines += note(name, "to accept all of that for one run, pass \(options)", .plain)
+        }
         if let sentence = method(rule) { lines += note(name, sentence, .plain) }
         if !rule.accepted.isEmpty {
             let codes = rule.accepted.map(\.rawValue).joined(separator: ", ")

@@ -45,6 +45,7 @@ package struct UndoText {
             lines += note("skipped", "\(Figures.count(hidden, "more row"))", .bad)
         }
         lines += triggers
+        lines += undo.waiting.flatMap { note("\($0.rule) waits", $0.reason, .caution) }
         lines += report.warnings.flatMap { note("warning", $0, .caution) }
         if let failure = report.failure { lines += note("failure", failure, .bad) }
         lines += TextWidth.wrap(closing, width: width)

@@ -269,7 +269,43 @@ import Testing
         refusals.memory.lastRun = Self.clock.advanced(byMicroseconds: Self.day)
         #expect(
             refusals.all().map(\.code)
-                == [.wrongUnit, .clockMovedBack, .wouldEmptyEntity, .tooManyRows, .futureDates])
+                == [.wrongUnit, .clockMovedBack, .futureDates, .wouldEmptyEntity, .tooManyRows])
+        // Whether they are accepted is to be asked once the doubts are gone.
+        let all = refusals.all()
+        #expect(all.map { $0.message(after: all[0]).contains("--accept") } == [true, true, true, false, false])
+    }
+
+    @Test func relatedRowsComeBeforeNumbers() {
+        var refusals = Self.harmless()
+        refusals.survey.leavesReadableRows = false
+        refusals.rule.limits = Rule.Limits(maxRows: 1, maxFraction: 0.01)
+        refusals.survey.obstacles = [Self.obstacle(.restrict)]
+        refusals.archiveObstacle = "there is no archive"
+        #expect(
+            refusals.all().map(\.code) == [
+                .relationshipDenied, .notArchivable, .wouldEmptyEntity, .tooManyRows, .tooLargeFraction,
+            ])
+    }
+
+    @Test(
+        arguments: [
+            (
+                [.nullify, .cascade],
+                "write relationships: nullify in the rule (those rows stay and lose the reference) or "
+                    + "relationships: cascade (which deletes them too), or delete those rows first"
+            ),
+            (
+                [.cascade],
+                "; write relationships: cascade in the rule (which deletes them too), or delete those rows first"
+            ),
+            ([], "this cannot be accepted; delete those rows first, with a rule for Trade"),
+        ] as [(Set<Rule.RelationshipSetting>, String)])
+    func onlyWhatWorksIsOffered(_ ways: Set<Rule.RelationshipSetting>, _ text: String) throws {
+        var refusals = Self.harmless()
+        refusals.survey.obstacles = [Self.obstacle(.restrict)]
+        refusals.ways = ways
+        let message = try #require(refusals.all().first?.message)
+        #expect(message.contains(text), "\(message)")
     }
 
     @Test func onlyWhatTheEngineCouldDoIsAcceptable() {

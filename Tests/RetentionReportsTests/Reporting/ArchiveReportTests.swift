@@ -149,11 +149,12 @@ struct ArchiveReportTests {
             runs == [
                 "01A": RecordedRun(
                     ended: ReportSample.asOf.advanced(byMicroseconds: hour), hasCompleteArchive: true,
-                    archiveUntil: Self.archive.until),
+                    archiveUntil: Self.archive.until, store: "/data/prices.sqlite"),
                 "01B": RecordedRun(
                     ended: ReportSample.asOf.advanced(byMicroseconds: 3 * hour), hasCompleteArchive: false,
-                    archiveUntil: nil),
-                "01D": RecordedRun(ended: nil, hasCompleteArchive: false, archiveUntil: nil),
+                    archiveUntil: nil, store: "/data/prices.sqlite"),
+                "01D": RecordedRun(
+                    ended: nil, hasCompleteArchive: false, archiveUntil: nil, store: "/data/prices.sqlite"),
             ])
     }
 

@@ -1,0 +1,17 @@
+import PriceStore
+
+extension Plan {
+    /// Something that the operator should know and that refuses nothing.
+    package struct Warning: Hashable, Sendable {
+        /// What it is about, in a few words: it is always the same.
+        package var title: String
+        /// A sentence, usually without a full stop.
+        package var text: String
+    }
+
+    /// All warnings: about holds, dates that cannot be read, and rows that do not arrive.
+    var warnings: [Warning] {
+        warningsOfHolds.map { Warning(title: $0.title, text: $0.text) }
+            + warningsOfUnreadable.map { Warning(title: "no date can be read", text: $0) } + steps.compactMap(\.warning)
+    }
+}

@@ -1,0 +1,45 @@
+package import RetentionPolicy
+
+/// One of the reasons for which a rule was refused.
+package struct RefusalReport: Hashable, Sendable {
+    package var code: RefusalCode
+    /// Begins with "refusing to". It says how to accept the refusal only where that is right.
+    package var message: String
+    /// Whether `accept` can pass it.
+    package var isAcceptable: Bool
+
+    package init(code: RefusalCode, message: String, isAcceptable: Bool) {
+        self.code = code
+        self.message = message
+        self.isAcceptable = isAcceptable
+    }
+}
+
+extension RunReport.RuleReport {
+    /// The codes of all reasons, causes first, each once; empty: the rule was not refused.
+    package var refusalCodes: [RefusalCode] {
+        // An earlier version has recorded the first one alone.
+        guard !refusals.isEmpty else { return refusal.map { [$0] } ?? [] }
+        var seen: Set<RefusalCode> = []
+        return refusals.map(\.code).filter { seen.insert($0).inserted }
+    }
+
+    /// The options that accept all of several reasons for one run; nil: there is one reason, or one of them must not be accepted, or
+    /// dates, formats or the clock are in doubt, from which the others may follow.
+    package var acceptOptions: String? {
+        let codes = refusalCodes
+        guard codes.count > 1, refusals.allSatisfy(\.isAcceptable), RefusalCode.doubts.isDisjoint(with: codes) else {
+            return nil
+        }
+        return codes.map { "--accept \($0.rawValue)" }.joined(separator: " ")
+    }
+
+    /// The reasons besides the first one, each as a clause with its code.
+    package var otherRefusalTexts: [String] {
+        let start = "refusing to delete from \(entity): "
+        return refusals.dropFirst().map { other in
+            let text = other.message.hasPrefix(start) ? String(other.message.dropFirst(start.count)) : other.message
+            return "also refused (\(other.code.rawValue)): \(text)"
+        }
+    }
+}

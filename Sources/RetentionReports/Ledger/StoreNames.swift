@@ -1,0 +1,69 @@
+import PriceStore
+import RetentionJob
+
+/// The names under which a ledger knows a store.
+///
+/// A store is known by its path, and by its path from the folder of the ledger: then both can be moved together, and a store that is mounted
+/// elsewhere with its ledger is the same one.
+struct StoreNames {
+    let path: String
+    /// The path from the folder of the ledger; nil: the store is no file.
+    let relative: String?
+    private let reader: any StoreReader
+
+    /// - Parameters:
+    ///   - path: the real path or the address of the store.
+    ///   - reader: the ledger.
+    init(_ path: String, in reader: any StoreReader) {
+        self.path = path
+        self.reader = reader
+        relative = Self.relative(path, to: FilePlace(reader.name, followsLink: true).folder)
+    }
+
+    /// The path from a folder to a file, both without symbolic links; nil: one of them is not a whole path.
+    static func relative(_ path: String, to folder: String) -> String? {
+        guard path.hasPrefix("/"), folder.hasPrefix("/") else { return nil }
+        let (file, base) = (path.split(separator: "/"), folder.split(separator: "/"))
+        let common = zip(file.dropLast(), base).prefix { $0.utf8.elementsEqual($1.utf8) }.count
+        return (Array(repeating: "..", count: base.count - common) + file[common...]).joined(separator: "/")
+    }
+
+    /// The paths with which runs of the store are recorded.
+    func all() throws -> [String] {
+        var found = [path]
+        guard let relative, try hasRelativePaths else { return found }
+        let isSame = StorePredicate.compare(LedgerRow.storeRelative, .equal, .text(relative))
+        while let other = try store(isSame && .not(.isIn("store", found.map { .text($0) }))) { found.append(other) }
+        return found
+    }
+
+    /// The condition of the runs of the store.
+    func predicate() throws -> StorePredicate { .isIn("store", try all().map { .text($0) }) }
+
+    /// Other stores whose runs the ledger has, up to a number, the one of the newest run first.
+    func others(_ most: Int) throws -> [String] {
+        let own = try all()
+        var found: [String] = []
+        while found.count < most, let other = try store(.not(.isIn("store", (own + found).map { .text($0) }))) {
+            found.append(other)
+        }
+        return found
+    }
+
+    /// An earlier version did not record them.
+    private var hasRelativePaths: Bool {
+        get throws {
+            try reader.entity(named: LedgerRow.runEntityName)?.attribute(named: LedgerRow.storeRelative) != nil
+        }
+    }
+
+    /// The store of the newest run that meets a condition.
+    private func store(_ predicate: StorePredicate) throws -> String? {
+        try reader.fetch(
+            StoreFetchRequest(
+                entity: LedgerRow.runEntityName, predicate: predicate,
+                sortDescriptors: [StoreSortDescriptor("number", ascending: false)], fetchLimit: 1),
+            attributes: ["store"]
+        ).first?.first?.string
+    }
+}

@@ -1,0 +1,120 @@
+import Foundation
+import Testing
+
+/// A store is known by its path, and by its path from the folder of its ledger.
+struct MovedStoreTests {
+    private static let head = "archive: { folder: archive, keep: 30d }"
+
+    /// A folder `a` with store, policy and archive; five prices are deleted and restored.
+    private func job(ledger: String = "") throws -> LaunchedJob {
+        let job = try LaunchedJob("", policy: "")
+        try FileManager.default.createDirectory(atPath: job.path("a/archive"), withIntermediateDirectories: true)
+        try FileManager.default.setAttributes([.posixPermissions: 0o700], ofItemAtPath: job.path("a/archive"))
+        try job.change(Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0), in: "a/prices.sqlite")
+        try job.folder.write(Sample.policy(Sample.rule(), head: Self.head + ledger), to: "a/retention.yaml")
+        return job
+    }
+
+    private func report(_ job: LaunchedJob, _ folder: String, _ arguments: String...) throws -> Report {
+        try job.report(["-c", "\(folder)/retention.yaml"] + arguments)
+    }
+
+    @Test(arguments: ["", "\nledger: records/l.sqlite"])
+    func whatIsMovedTogetherIsKnown(_ ledger: String) throws {
+        let job = try job(ledger: ledger)
+        try FileManager.default.createDirectory(atPath: job.path("a/records"), withIntermediateDirectories: false)
+        let run = try report(job, "a")
+        #expect(run.totals.deleted == 5)
+        try job.move("a", to: "b")
+        let list = try job.retention("undo", "-c", "b/retention.yaml", "--list")
+        #expect(list.output.contains(run.run) && list.output.contains("possible until"), "\(list)")
+        #expect(try job.retention("undo", "-c", "b/retention.yaml", run.run, "--dry-run").status == 0)
+        let undone = try job.retention("undo", "-c", "b/retention.yaml", run.run)
+        #expect(undone.status == 0 && undone.output.contains("Restored 5 rows"), "\(undone)")
+
+        try job.move("b", to: "c")
+        let refused = try report(job, "c")
+        #expect(refused.rules[0].refusal == "restored_rows" && refused.warnings == [], "\(refused)")
+        try job.folder.write(
+            Sample.policy(Sample.rule(age: "20d"), head: Self.head + ledger), to: "c/retention.yaml")
+        #expect(try report(job, "c").rules[0].refusals.map(\.code) == ["restored_rows", "policy_widened"])
+        let check = try job.retention("check", "-c", "c/retention.yaml").output
+        #expect(check.contains("(restored_rows)") && check.contains("(policy_widened)"), "\(check)")
+        let accepted = try report(job, "c", "--accept", "restored_rows", "--accept", "policy_widened")
+        #expect(accepted.totals.deleted == 5)
+        try job.move("c", to: "d")
+        let text = try job.retention("log", "-c", "d/retention.yaml", "--run", run.run).output
+        #expect(text.contains("run \(accepted.run) has deleted rows again"), "\(text)")
+        #expect(try job.retention("log", "-c", "d/retention.yaml", "--verify").status == 0)
+        #expect(try report(job, "d").exitCode == 0)
+    }
+
+    /// A copy is known too, and its runs are undone where they were made.
+    @Test func aCopyHasItsGuards() throws {
+        let job = try job()
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        try FileManager.default.copyItem(atPath: job.path("a"), toPath: job.path("b"))
+        #expect(try report(job, "b").rules[0].refusal == "restored_rows")
+        let end = try job.retention("undo", "-c", "b/retention.yaml", run.run)
+        #expect(end.status == 65 && end.errors.contains("the store was not moved"), "\(end)")
+    }
+
+    /// A link from the old folder to the new one is no other store.
+    @Test func aLinkAtTheOldPlaceIsNoOtherStore() throws {
+        let job = try job()
+        let run = try report(job, "a")
+        try job.move("a", to: "b")
+        try FileManager.default.createSymbolicLink(atPath: job.path("a"), withDestinationPath: job.path("b"))
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        #expect(try report(job, "a").rules[0].refusal == "restored_rows")
+    }
+
+    /// Old archives are removed in the new place.
+    @Test func archivesOfBeforeAreRemovedWhenTheirTimeIsOver() throws {
+        let job = try job()
+        try job.folder.write(
+            Sample.policy(Sample.rule(), head: "archive: { folder: archive, keep: 1s }"), to: "a/retention.yaml")
+        let run = try report(job, "a")
+        try job.move("a", to: "b")
+        Thread.sleep(forTimeInterval: 2.1)
+        #expect(FileManager.default.fileExists(atPath: job.path("b/archive/\(run.run).sqlite")))
+        #expect(try report(job, "b").exitCode == 0)
+        #expect(!FileManager.default.fileExists(atPath: job.path("b/archive/\(run.run).sqlite")))
+    }
+
+    @Test func aLedgerThatKnowsOtherStoresSaysSo() throws {
+        let job = try job(
+            ledger: "\nledger: \(FileManager.default.temporaryDirectory.path)/\(UUID().uuidString).sqlite")
+        _ = try report(job, "a")
+        try job.move("a", to: "b")
+        let line = "store not known: the ledger knows \(job.path("a/prices.sqlite")), but no run of this store"
+        let check = try job.retention("check", "-c", "b/retention.yaml").output
+        let flat = check.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(flat.contains("warning: the ledger knows") && flat.contains("but no run of this store"), "\(check)")
+        let list = try job.retention("undo", "-c", "b/retention.yaml", "--list")
+        #expect(list.errors.contains(line), "\(list)")
+        for arguments in [["--dry-run"], []] {
+            let found = try job.report(["-c", "b/retention.yaml"] + arguments).warnings ?? []
+            #expect(found.contains { $0.hasPrefix(line) }, "\(found)")
+        }
+        // Now it is known.
+        #expect(try report(job, "b").warnings == [])
+        #expect(try job.retention("check", "-c", "b/retention.yaml").output.contains("fits"))
+    }
+
+    /// An earlier version recorded no relative path; the path alone finds its runs, also after a new version has run.
+    @Test func aLedgerOfAnEarlierVersionIsRead() throws {
+        let job = try job()
+        let run = try report(job, "a")
+        #expect(try job.retention("undo", "-c", "a/retention.yaml", run.run).status == 0)
+        try job.change("ALTER TABLE run DROP COLUMN store_relative", in: "a/retention.ledger.sqlite")
+        try job.change("ALTER TABLE run_rule DROP COLUMN refusals", in: "a/retention.ledger.sqlite")
+        #expect(try job.retention("check", "-c", "a/retention.yaml").output.contains("(restored_rows)"))
+        #expect(try report(job, "a", "--dry-run").rules[0].refusal == "restored_rows")
+        #expect(try report(job, "a").rules[0].refusal == "restored_rows")
+        try job.move("a", to: "b")
+        #expect(try report(job, "b").rules[0].refusal == "restored_rows")
+        #expect(try job.retention("undo", "-c", "b/retention.yaml", "--list").output.contains(run.run))
+    }
+}

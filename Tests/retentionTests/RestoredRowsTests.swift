@@ -1,0 +1,147 @@
+import Foundation
+import Testing
+
+/// Rows that an undo has restored stay, whatever becomes of the file of the policy, until its rules keep them or somebody accepts.
+struct RestoredRowsTests {
+    private static let head = "archive: { folder: archive, keep: 30d }"
+
+    /// Five prices that are 100 days old and two new ones. A run has deleted the old ones, and they are restored.
+    private func job(_ rules: String...) throws -> (job: LaunchedJob, run: String) {
+        let rules = rules.isEmpty ? [Sample.rule()] : rules
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(5, daysAgo: 100) + Sample.rows(2, daysAgo: 0), policy: Self.policy(rules))
+        try FileManager.default.createDirectory(
+            atPath: job.path("archive"), withIntermediateDirectories: false, attributes: [.posixPermissions: 0o700])
+        let run = try job.report()
+        #expect(run.exitCode == 0 && run.totals.deleted == 5)
+        #expect(try job.retention("undo", run.run).status == 0)
+        return (job, run.run)
+    }
+
+    private static func policy(_ rules: [String], head: String = head) -> String {
+        "version: 1\nstore: prices.sqlite\n\(head)\nrules:\n" + rules.map { "  - \($0)\n" }.joined()
+    }
+
+    private func write(_ rules: String..., to job: LaunchedJob, head: String = head, as file: String = "retention.yaml")
+        throws
+    { try job.folder.write(Self.policy(rules, head: head), to: file) }
+
+    /// What a run refuses, for all its rules; nothing is deleted.
+    private func refused(_ job: LaunchedJob, _ arguments: String...) throws -> [[String]] {
+        let before = try job.rows("SELECT * FROM Price")
+        let dry = try job.report(["--dry-run"] + arguments)
+        let run = try job.report(arguments)
+        #expect(dry.rules.map { $0.refusals.map(\.code) } == run.rules.map { $0.refusals.map(\.code) })
+        #expect(try job.rows("SELECT * FROM Price") == before)
+        return run.rules.map { $0.refusals.map(\.code) }
+    }
+
+    @Test func bytesOfThePolicyEndNothing() throws {
+        let (job, _) = try job()
+        let text = try job.text("retention.yaml")
+        for other in [text + "# a comment\n", text.replacing("  - ", with: "  -   "), text + "\n\n", text] {
+            try job.folder.write(other, to: "retention.yaml")
+            #expect(try refused(job) == [["restored_rows"]])
+        }
+        try job.move("retention.yaml", to: "moved.yaml")
+        #expect(try refused(job, "-c", "moved.yaml") == [["restored_rows"]])
+        try job.folder.write(text, to: "copy.yaml")
+        #expect(try refused(job, "-c", "copy.yaml") == [["restored_rows"]])
+    }
+
+    @Test func namesOfRulesEndNothing() throws {
+        let (job, _) = try job()
+        try write(Sample.rule(name: "other"), to: job)
+        #expect(try refused(job) == [["restored_rows"]])
+        // Split in two, and a rule without rows of its own.
+        try write(
+            Sample.rule("where: { symbol: XAUUSD }", name: "a"), Sample.rule("where: { symbol: XAGUSD }", name: "b"),
+            to: job)
+        #expect(try refused(job) == [["restored_rows"], []])
+        try write(
+            Sample.rule("align: day"), Sample.rule(name: "b"), to: job)
+        #expect(try refused(job) == [["restored_rows"], ["restored_rows"]])
+    }
+
+    @Test func aLongerAgeEndsItOnlyIfItKeepsTheRows() throws {
+        let (job, _) = try job()
+        try write(Sample.rule(age: "60d"), to: job)
+        #expect(try refused(job) == [["restored_rows"]])
+        try write(Sample.rule(age: "400d"), to: job)
+        let kept = try job.report()
+        #expect(kept.exitCode == 0 && kept.totals.deleted == 0)
+        // Back again.
+        try write(Sample.rule(), to: job)
+        #expect(try refused(job) == [["restored_rows", "policy_widened"]])
+        #expect(try refused(job, "--accept", "policy_widened") == [["restored_rows"]])
+    }
+
+    /// The rows expire by an age that was chosen after the undo, and that would have kept them at the time of the undone run.
+    @Test func aLongerAgeEndsItForGood() throws {
+        let (job, run) = try job()
+        let month = 30 * 86_400 * 1_000_000
+        try job.change(
+            "UPDATE run SET as_of_us = as_of_us - \(month) WHERE run = '\(run)'", in: "retention.ledger.sqlite")
+        try write(Sample.rule(age: "60d"), to: job)
+        #expect(try refused(job) == [["restored_rows"]])
+        try write(Sample.rule(age: "90d"), to: job)
+        let report = try job.report()
+        #expect(report.exitCode == 0 && report.totals.deleted == 5, "\(report)")
+    }
+
+    @Test func aRunInThePastAndADisabledRuleEndNothing() throws {
+        let (job, _) = try job()
+        #expect(try job.report("--as-of", "2020-01-01").exitCode == 0)
+        #expect(try refused(job) == [["restored_rows"]])
+        try write(Sample.rule("enabled: false"), to: job)
+        #expect(try job.report().exitCode == 0)
+        try write(Sample.rule(), to: job)
+        #expect(try refused(job, "--accept", "policy_widened") == [["restored_rows"]])
+        try write(
+            Sample.rule(), to: job,
+            head: Self.head + "\nholds: [{ name: h, entity: Price, reason: r, where: { price: 1.5 } }]")
+        #expect(try job.report("--accept", "policy_widened").exitCode == 0)
+        try write(Sample.rule(), to: job)
+        #expect(try refused(job, "--accept", "policy_widened") == [["restored_rows"]])
+    }
+
+    @Test func eachOfTwoUndosIsAcceptedForItself() throws {
+        let (job, first) = try job()
+        let again = try job.report("--accept", "restored_rows")
+        #expect(again.totals.deleted == 5 && again.rules[0].accepted == ["restored_rows"])
+        #expect(try job.report().exitCode == 0)
+        #expect(try job.retention("undo", again.run).status == 0)
+        #expect(try refused(job) == [["restored_rows"]])
+        #expect(try job.report().rules[0].message?.contains("run \(again.run) had deleted") == true)
+        #expect(try job.retention("undo", first).status == 0)
+        #expect(try refused(job) == [["restored_rows"]])
+    }
+
+    @Test func theUndoNamesTheRulesThatWait() throws {
+        let (job, run) = try job(Sample.rule(), Sample.rule(name: "silver", age: "400d"))
+        let text = try job.retention("undo", run).output.split(whereSeparator: \.isWhitespace).joined(separator: " ")
+        #expect(text.contains("gold waits: refusing to delete from Price: undo "), "\(text)")
+        #expect(text.contains("5 rows that it would have deleted in that run, too"), "\(text)")
+        #expect(text.contains("--accept restored_rows") && !text.contains("silver waits"), "\(text)")
+        let json = try job.retention("undo", run, "--format", "json").output
+        #expect(json.contains("\"waiting\": [") && json.contains("\"rule\": \"gold\""), "\(json)")
+        let check = try job.retention("check")
+        #expect(check.output.contains("the rule will be refused (restored_rows)"), "\(check)")
+        #expect(check.output.contains("1 rule will be refused") && !check.output.contains("fits"), "\(check)")
+        #expect(try job.retention("report", "--html", "-").output.contains("refused: restored_rows"))
+        #expect(try job.retention("run", "--accept", "held").errors.contains("it is called 'restored_rows' now"))
+    }
+
+    /// Ledgers of earlier versions have the code `held`.
+    @Test func anOldLedgerIsUnderstood() throws {
+        let (job, _) = try job()
+        #expect(try refused(job) == [["restored_rows"]])
+        #expect(try job.report("--accept", "restored_rows").totals.deleted == 5)
+        try job.change(
+            "UPDATE run_rule SET accepted = replace(accepted, 'restored_rows', 'held'), refusal = replace(refusal, 'restored_rows', "
+                + "'held')", in: "retention.ledger.sqlite")
+        #expect(try job.log().contains { $0.rules.contains { $0.accepted == ["restored_rows"] } })
+        try job.change(Sample.rows(2, daysAgo: 100))
+        #expect(try job.report().totals.deleted == 2)
+    }
+}
