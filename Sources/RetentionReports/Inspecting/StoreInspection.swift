@@ -35,6 +35,8 @@ package struct StoreInspection: Hashable, Sendable {
         /// The oldest and the newest readable date; nil: there is none, or no format.
         package var oldest: Instant?
         package var newest: Instant?
+        /// Why no rule can delete rows by it, so that its rows were not read, as a clause; nil: one can.
+        package var obstacle: String?
         /// Rows whose date can be read; nil: they were not counted.
         package var readableCount: Int?
         /// Rows whose date cannot be used in the format, by kind.
@@ -109,7 +111,10 @@ extension StoreInspection.DateInspection {
             SurveyRequest(
                 entity: entity.name,
                 date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest))
-        guard survey.unsupported == nil else { return inspection }
+        if let reason = survey.unsupported {
+            inspection.obstacle = reason
+            return inspection
+        }
         inspection.recognition.weigh(survey)
         inspection.oldest = survey.oldest
         inspection.newest = survey.newest
@@ -118,15 +123,5 @@ extension StoreInspection.DateInspection {
         inspection.index = survey.isInDateOrder ? survey.index : nil
         inspection.indexObstacle = survey.indexObstacle
         return inspection
-    }
-}
-
-extension StoreError {
-    /// Whether the error concerns one entity only: a missing module, a view of a dropped table.
-    fileprivate var isOfOneEntity: Bool {
-        switch kind {
-        case .unsupported, .unknownName: true
-        default: false
-        }
     }
 }

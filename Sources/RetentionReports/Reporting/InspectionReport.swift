@@ -116,6 +116,7 @@ package struct InspectionReport {
                     + recognition.sentinels.prefix(3).map { SafeText.example($0) }.joined(separator: ", ")
                     + (recognition.sentinels.count > 3 ? ", …" : ""))
         }
+        if let obstacle = date.obstacle { notes.append("\(date.attribute.name): no rule is possible: \(obstacle)") }
         if let obstacle = date.indexObstacle { notes.append("\(date.attribute.name): \(obstacle)") }
         for rows in date.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
@@ -243,6 +244,7 @@ package struct InspectionReport {
                         ])
                     })),
             .init("index_obstacle", .optional(date.indexObstacle)),
+            .init("obstacle", .optional(date.obstacle)),
         ])
     }
 
