@@ -64,6 +64,9 @@ package final class Run {
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             report.takeHolds(of: plan)
+            for defect in try writer.knownDefects() {
+                logger.info("known defect avoided", metadata: ["reason": "\(defect.sentence)"])
+            }
             for warning in plan.warningsOfHolds { warn("\(warning.title)", warning.text) }
             for sentence in plan.warningsOfUnreadable { warn("no date can be read", sentence) }
             measureStore(before: plan)

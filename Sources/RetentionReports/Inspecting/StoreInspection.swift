@@ -8,6 +8,10 @@ package struct StoreInspection: Hashable, Sendable {
     package var engine: String
     /// The size of the whole store.
     package var sizeBytes: Int64
+    /// The library, or the server and its extensions, with their versions.
+    package var components: [EngineComponent] = []
+    /// The defects of these that can matter for the store.
+    package var knownDefects: [KnownDefect] = []
     /// The entities in the store's order.
     package var entities: [EntityInspection]
 
@@ -56,7 +60,8 @@ package struct StoreInspection: Hashable, Sendable {
     /// - Throws: ``StoreError`` if the store as a whole cannot be read.
     package static func read(_ reader: any RetentionReader, clock: Instant) throws(StoreError) -> StoreInspection {
         var inspection = StoreInspection(
-            store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(), entities: [])
+            store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(),
+            components: try reader.components(), knownDefects: try reader.knownDefects(), entities: [])
         for name in try reader.entityNames() {
             do {
                 guard let entity = try reader.entity(named: name) else { continue }

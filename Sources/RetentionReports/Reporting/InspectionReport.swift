@@ -28,6 +28,8 @@ package struct InspectionReport {
             Figures.count(inspection.entities.count, "entity", plural: "entities"),
         ].joined(separator: " · ")
         var lines = TextWidth.fit(head, width: width, indent: 4)
+        lines += wrapped(inspection.components.map(\.description).joined(separator: ", "), width)
+        lines += inspection.knownDefects.flatMap { wrapped($0.sentence, width) }
         for entity in inspection.entities {
             lines.append("")
             lines.append(paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity))
@@ -173,6 +175,13 @@ package struct InspectionReport {
             .init("engine", .string(inspection.engine)),
             .init("size_bytes", .integer(inspection.sizeBytes)),
             .init("entities", .array(inspection.entities.map(value))),
+            .init(
+                "components",
+                .array(
+                    inspection.components.map {
+                        .object([.init("name", .string($0.name)), .init("version", .string($0.version))])
+                    })),
+            .init("known_defects", .strings(inspection.knownDefects.map(\.sentence))),
         ]).document + "\n"
     }
 
