@@ -72,7 +72,7 @@ extension SQLiteWriter {
         try db.execute(sql: "VACUUM main")
         // In WAL mode the smaller file is in the WAL until a checkpoint has moved it.
         if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
-            try? db.execute(sql: "PRAGMA main.wal_checkpoint(TRUNCATE)")
+            _ = try? emptyWAL(patience: patience, db)
         }
         return nil
     }

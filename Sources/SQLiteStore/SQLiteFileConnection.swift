@@ -125,7 +125,7 @@ public class SQLiteFileConnection {
                 defer { runDepth -= 1 }
                 let known = temporaries.keyLists.count
                 defer { dropKeyLists(beyond: known, db) }
-                return try body(db)
+                do { return try body(db) } catch { throw storeError(error, doing: what, db) }
             }
         } catch {
             throw StoreError(error, store: name, doing: what)
@@ -191,7 +191,7 @@ public class SQLiteFileConnection {
             temporaries.rollBack(to: known)
             catalog = knownCatalog
             guard error is DatabaseError else { throw error }
-            throw StoreError(error, store: name, doing: "the transaction is undone")
+            throw storeError(error, doing: "the transaction is undone", db)
         }
     }
 

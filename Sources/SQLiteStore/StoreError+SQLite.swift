@@ -25,12 +25,16 @@ extension StoreError {
         let primary = error.resultCode
         let said = error.message.map { ": \($0)" } ?? ""
         self.init(
-            Self.kind(of: error, store: store), store: store, message: what + said, engineCode: Self.name(of: primary),
+            Self.kind(of: error, store: store), store: store, message: what + said,
+            engineCode: error.extendedResultCode == .SQLITE_CORRUPT_VTAB
+                ? "SQLITE_CORRUPT_VTAB" : Self.name(of: primary),
             hint: Self.hint(of: error, store: store))
     }
 
     private static func kind(of error: DatabaseError, store: String) -> Kind {
-        switch error.resultCode {
+        // The module of a virtual table says so; the file is sound.
+        if error.extendedResultCode == .SQLITE_CORRUPT_VTAB { return .unsupported }
+        return switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_SCHEMA: .busy
         case .SQLITE_INTERRUPT: .cancelled
         case .SQLITE_READONLY, .SQLITE_PERM, .SQLITE_AUTH: .permission
@@ -51,6 +55,9 @@ extension StoreError {
                 "a program stopped during a change and left \(store)-journal. A reader cannot roll the change back; open the "
                 + "store for writing, with its application, retention run, or "
                 + "sqlite3 \(store) 'SELECT count(*) FROM sqlite_master'"
+        }
+        if error.extendedResultCode == .SQLITE_CORRUPT_VTAB {
+            return "a virtual table is out of step with the rows that it indexes; make it again from its rows"
         }
         return switch error.resultCode {
         case .SQLITE_BUSY, .SQLITE_LOCKED:

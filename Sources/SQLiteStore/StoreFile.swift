@@ -46,6 +46,7 @@ enum StoreFile {
         default: throw StoreError(.inputOutput, store: path, message: "the store is not a regular file")
         }
         try requireOneName(path, status)
+        try requireNoMount(path)
         guard access(path, readOnly ? R_OK : R_OK | W_OK) == 0 else {
             throw StoreError(
                 .permission, store: path,

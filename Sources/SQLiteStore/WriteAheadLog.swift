@@ -9,7 +9,15 @@ package import PriceStore
 ///
 /// Its pages are moved into the store whenever there are many of them, but SQLite restarts the WAL only when no reader
 /// uses it. A reader that never ends, or many that overlap, let it grow with each batch.
+///
+/// A library with ``KnownDefect/walReset`` may take a WAL that another connection restarts, while a checkpoint begins, for the
+/// one before. So with such a library no checkpoint is done while the WAL can be restarted: either a read transaction of a
+/// second connection prevents that (``WALReader``), or the checkpoint holds the writer's lock.
 final class WriteAheadLog {
+    /// Whether the library has the defect.
+    var isGuarded = KnownDefect.walReset.isIn(.sqlite)
+    /// The store's file; nil: it was no WAL store when it was opened.
+    private var path: String?
     /// From here on it is emptied.
     var boundBytes: Int64 = 16 << 20
     /// From here on nothing more should be written.
@@ -29,7 +37,8 @@ final class WriteAheadLog {
     fileprivate static let patience: Int32 = 50
 
     /// Takes the place of SQLite's own rule. This object must live as long as the connection commits.
-    fileprivate func listen(to db: Database, pageSize: Int) {
+    fileprivate func listen(to db: Database, at path: String, pageSize: Int) {
+        self.path = path
         // SQLite counts pages; what matters is the room on the disk.
         mostPages = max(1, 1_500 * 4_096 / max(512, pageSize))
         sqlite3_wal_hook(
@@ -44,10 +53,89 @@ final class WriteAheadLog {
     }
 
     /// Moves the pages into the store. Writers continue meanwhile; if something prevents it, it is tried again later.
-    fileprivate func moveToStore(_ connection: OpaquePointer?) {
-        sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+    func moveToStore(_ connection: OpaquePointer?) {
         pageCount = 0
+        let reader = isGuarded ? path.flatMap { WALReader($0) } : nil
+        guard !isGuarded || reader != nil else { return }
+        withExtendedLifetime(reader) {
+            _ = sqlite3_wal_checkpoint_v2(connection, "main", SQLITE_CHECKPOINT_PASSIVE, nil, nil)
+        }
     }
+
+    /// Moves the pages into the store and cuts the WAL to nothing. Writers wait meanwhile; they and readers are waited for.
+    ///
+    /// - Parameter patience: for how many milliseconds.
+    /// - Returns: whether the WAL is empty. The connection has another busy handler then.
+    fileprivate func empty(_ db: Database, patience: Int32) throws -> Bool {
+        if isGuarded { moveToStore(db.sqliteConnection) }
+        let code = try truncate(db, patience: patience)
+        switch code & 0xFF {
+        case SQLITE_OK: return true
+        case SQLITE_BUSY, SQLITE_LOCKED: return false
+        // Given up.
+        case SQLITE_INTERRUPT where isGuarded: return false
+        default: throw DatabaseError(resultCode: ResultCode(rawValue: code))
+        }
+    }
+
+    /// A checkpoint that holds the writer's lock. Without that lock SQLite would go on without it: with the defect it is
+    /// interrupted then, before it copies a page.
+    func truncate(_ db: Database, patience: Int32) throws -> Int32 {
+        guard isGuarded else {
+            SQLiteFileConnection.wait(upTo: patience, db)
+            return sqlite3_wal_checkpoint_v2(db.sqliteConnection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        }
+        let wait = CheckpointWait(connection: db.sqliteConnection, patience: patience)
+        sqlite3_busy_handler(
+            db.sqliteConnection,
+            { context, attempt in
+                guard let context else { return 0 }
+                return Unmanaged<CheckpointWait>.fromOpaque(context).takeUnretainedValue().goesOn(after: attempt)
+            }, Unmanaged.passUnretained(wait).toOpaque())
+        return withExtendedLifetime(wait) {
+            sqlite3_wal_checkpoint_v2(db.sqliteConnection, "main", SQLITE_CHECKPOINT_TRUNCATE, nil, nil)
+        }
+    }
+}
+
+/// How long a checkpoint waits for a lock. What is given up ends the checkpoint.
+private final class CheckpointWait {
+    private let connection: OpaquePointer?
+    private let patience: Int32
+
+    init(connection: OpaquePointer?, patience: Int32) {
+        self.connection = connection
+        self.patience = patience
+    }
+
+    /// Waits, or interrupts the checkpoint.
+    func goesOn(after attempt: Int32) -> Int32 {
+        let pause: Int32 = 5
+        guard attempt < patience / pause, !Task.isCancelled else {
+            sqlite3_interrupt(connection)
+            return 0
+        }
+        sqlite3_sleep(pause)
+        return 1
+    }
+}
+
+/// A read transaction of a connection of its own.
+///
+/// SQLite restarts a WAL only when no reader uses it. A reader that begins while nothing is left to copy does not use it,
+/// and then a checkpoint beside it copies nothing. Source: sqlite.org/walformat.html, section 2.3.
+final class WALReader {
+    private var handle: OpaquePointer?
+
+    /// Begins it; nil: that is not possible now.
+    init?(_ path: String) {
+        let flags = SQLITE_OPEN_READONLY | SQLITE_OPEN_NOMUTEX
+        guard sqlite3_open_v2(path, &handle, flags, nil) == SQLITE_OK,
+            sqlite3_exec(handle, "BEGIN; SELECT 1 FROM sqlite_master LIMIT 1", nil, nil, nil) == SQLITE_OK
+        else { return nil }
+    }
+
+    deinit { sqlite3_close(handle) }
 }
 
 extension SQLiteWriter {
@@ -57,7 +145,7 @@ extension SQLiteWriter {
         try run("setting the connection up") { db in
             if try String.fetchOne(db, sql: "PRAGMA main.journal_mode") == "wal" {
                 try db.execute(sql: "PRAGMA main.synchronous = NORMAL")
-                try wal.listen(to: db, pageSize: pragma("page_size", db))
+                try wal.listen(to: db, at: storeIdentifier, pageSize: pragma("page_size", db))
             }
         }
     }
@@ -76,15 +164,7 @@ extension SQLiteWriter {
             return nil
         }
         let isEmptied = try run("emptying the WAL") { db in
-            Self.wait(upTo: WriteAheadLog.patience, db)
-            defer { Self.wait(upTo: patience, db) }
-            do {
-                return try Int.fetchOne(db, sql: "PRAGMA main.wal_checkpoint(TRUNCATE)") == 0
-            } catch let error as DatabaseError
-                where error.resultCode == .SQLITE_BUSY || error.resultCode == .SQLITE_LOCKED
-            {
-                return false
-            }
+            try emptyWAL(patience: WriteAheadLog.patience, db)
         }
         guard !isEmptied else {
             wal.nextBytes = 0
@@ -100,6 +180,14 @@ extension SQLiteWriter {
                 hint: "end that reader's transaction; the next run continues")
         }
         return text
+    }
+
+    /// Moves the WAL's pages into the store and cuts it to nothing, and waits for others at most so many milliseconds.
+    ///
+    /// - Returns: whether the WAL is empty.
+    func emptyWAL(patience: Int32, _ db: Database) throws -> Bool {
+        defer { Self.wait(upTo: self.patience, db) }
+        return try wal.empty(db, patience: patience)
     }
 
     /// The processes that have a snapshot of a WAL store open, by the kernel's list of locks: `process 4711 (sqlite3)`.

@@ -35,7 +35,7 @@ struct CheckCommand: ConsoleCommand {
             try console.report(diagnostics, of: source)
             return 78
         }
-        let diagnostics = try self.diagnostics(policy)
+        let (diagnostics, defects) = try self.diagnostics(policy)
         try console.report(diagnostics, of: policy.file)
         guard !diagnostics.contains(where: { $0.severity == .error }) else { return 78 }
         let refusedCount = diagnostics.count { $0.message.hasPrefix(StoreCheck.refusalPhrase) }
@@ -46,14 +46,23 @@ struct CheckCommand: ConsoleCommand {
                 ? "\(policy.store.written) was checked, and \(refusedCount) "
                     + (refusedCount == 1 ? "rule will be refused" : "rules will be refused")
                 : "\(policy.store.written) fits"
-        let line = "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))\(try pastScope(policy))"
-        try console.report(TextWidth.fit(line, width: console.width).map { $0 + "\n" }.joined())
+        let line =
+            "\(SafeText.line(policy.file.path)): no errors; \(SafeText.line(scope))\(try pastScope(policy))"
+        let lines = [line] + Self.avoided(defects)
+        try console.report(lines.flatMap { TextWidth.fit($0, width: console.width) }.map { $0 + "\n" }.joined())
         return 0
     }
 
     /// What is wrong with the folder of the archives, unless its place is wrong.
     private func archiveTroubles(_ policy: Policy) -> [Diagnostic] {
         ArchiveFolder.diagnostics(of: policy).isEmpty ? ArchiveFolder.troubles(of: policy) : []
+    }
+
+    /// What a run avoids, as a line; none: nothing.
+    private static func avoided(_ defects: [KnownDefect]) -> [String] {
+        let names = Set(defects.map(\.component)).sorted().joined(separator: ", ")
+        let count = Figures.count(defects.count, "known defect")
+        return defects.isEmpty ? [] : ["a run avoids \(count) of \(names); see retention inspect"]
     }
 
     /// What the next run cannot compare with the past, as a clause that begins with a semicolon; blank: it can.
@@ -65,14 +74,14 @@ struct CheckCommand: ConsoleCommand {
         return "; \(reason) policy_widened and rows_came_back are not checked"
     }
 
-    private func diagnostics(_ policy: Policy) throws -> [Diagnostic] {
+    private func diagnostics(_ policy: Policy) throws -> (found: [Diagnostic], defects: [KnownDefect]) {
         let clock = SystemClock.now()
         let opening = StoreOpening(policy)
         let files = try opening.outputs()
         // Offline the policy may be for another machine.
         let outputs = files.diagnostics + (offline ? [] : files.missingFolders + archiveTroubles(policy))
         let advice = PolicyAdvice.diagnostics(policy, clock: clock) + outputs
-        guard !offline else { return advice.sorted { $0.mark < $1.mark } }
+        guard !offline else { return (advice.sorted { $0.mark < $1.mark }, []) }
         let reader = try opening.reader()
         try opening.checkLock()
         // The ledger's place may be a file that is not a ledger.
@@ -90,6 +99,7 @@ struct CheckCommand: ConsoleCommand {
         found += ArchiveFolder.troubles(of: completed, in: reader)
         let reclaim = try StoreCheck.reclaimAdvice(policy: completed, reader: reader, clock: clock)
         // What has to be changed comes before what might be.
-        return (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }
+        let all = (found + advice + reclaim).sorted { ($0.severity, $0.mark) < ($1.severity, $1.mark) }
+        return (all, try reader.knownDefects())
     }
 }

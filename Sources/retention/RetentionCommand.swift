@@ -21,7 +21,7 @@ struct RetentionCommand: ParsableCommand {
               retention run --dry-run           what would be deleted, and why
               retention check -c prices.yaml    every mistake in a policy file
             """,
-        version: version,
+        version: ([version] + StoreOpening.libraries).joined(separator: "\n"),
         subcommands: [
             RunCommand.self, CheckCommand.self, InspectCommand.self, InitCommand.self, LogCommand.self,
             UndoCommand.self, ReportCommand.self, SchemaCommand.self,

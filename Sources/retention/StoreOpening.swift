@@ -19,6 +19,9 @@ struct StoreOpening {
         self.trace = trace
     }
 
+    /// The libraries of the engines in this process, with their versions.
+    static let libraries = [EngineComponent.sqlite.description]
+
     /// Opens a store for reading without a policy.
     ///
     /// - Parameters:

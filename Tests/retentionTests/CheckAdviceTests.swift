@@ -47,6 +47,41 @@ struct CheckAdviceTests {
         #expect(try !job.retention("check").output.contains("auto_vacuum"))
     }
 
+    /// An object that nobody can read is left out, wherever it is.
+    @Test(arguments: [
+        ("stale", "CREATE TABLE gone(x); CREATE VIEW stale AS SELECT x FROM gone; DROP TABLE gone;"),
+        (
+            "f",
+            "CREATE VIRTUAL TABLE f USING fts5(a); "
+                + change("f", "CREATE VIRTUAL TABLE f USING fts5(a, tokenize=nosuch)")
+        ),
+        ("f", "CREATE VIRTUAL TABLE f USING fts5(a); " + change("f", "CREATE VIRTUAL TABLE f USING nosuch(a)")),
+        ("v", "CREATE TABLE o(a); CREATE VIEW v AS SELECT nosuch(a) AS b FROM o;"),
+    ])
+    func whatCannotBeReadIsLeftOutAndSaidOnce(name: String, sql: String) throws {
+        let rules = ["a", "b"].map {
+            "{ name: \($0), entity: Price, date_attribute: at, date_format: unix_seconds, max_age: 30d, where: { symbol: \($0) } }"
+        }
+        let end = try check(rules, sql: Sample.price + sql)
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+        let said = end.output.components(separatedBy: "advice: \(name) cannot be read and is left out: ")
+        #expect(said.count == 2, "\(end)")
+    }
+
+    private static func change(_ name: String, _ definition: String) -> String {
+        "PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = '\(definition)' WHERE name = '\(name)'"
+    }
+
+    /// A generated value whose function is missing is no reference that could be counted.
+    @Test func aReferenceThatCannotBeReadIsLeftOut() throws {
+        let end = try check(
+            [Sample.rule()],
+            sql: Sample.price + Sample.rows(3, daysAgo: 0)
+                + "CREATE TABLE Visit(a, Price_id INTEGER AS (a)); INSERT INTO Visit VALUES (1); "
+                + Self.change("Visit", "CREATE TABLE Visit(a, Price_id INTEGER AS (nosuch(a)))"))
+        #expect(end.status == 0 && end.errors.isEmpty, "\(end)")
+    }
+
     /// What a run refuses, `check` refuses with the same words.
     @Test func aUnitThatTheRunRefusesIsRefused() throws {
         let job = try LaunchedJob(

@@ -117,6 +117,46 @@ struct ExitCodeTests {
         #expect(try job.report().totals.deleted == 10)
     }
 
+    /// A file that is mounted by itself has a second name, as with a hard link, and its WAL stays behind at the first one.
+    @Test(
+        .enabled(if: mayMount, "only root can mount a file"),
+        arguments: ["", "-wal", "-shm", "-journal"])
+    func aStoreThatIsAMountPointExits74(ending: String) throws {
+        let job = try job("PRAGMA journal_mode = WAL;")
+        try job.folder.write("", to: "mounted")
+        try FileManager.default.createSymbolicLink(
+            atPath: job.path("link.sqlite"), withDestinationPath: "prices.sqlite")
+        try job.folder.write(
+            try job.text("retention.yaml").replacing("prices.sqlite", with: "link.sqlite"), to: "link.yaml")
+        let name = "prices.sqlite" + ending
+        let mounted = try LaunchedProgram.shell(
+            "cp prices.sqlite other && touch \(name) && mount --bind \(ending.isEmpty ? "other" : "mounted") \(name)",
+            in: job.folder.url)
+        try #require(mounted.status == 0, "\(mounted)")
+        defer { _ = try? LaunchedProgram.shell("umount \(name)", in: job.folder.url) }
+        for arguments in [
+            ["check"], ["run", "--dry-run"], ["run"], ["run", "-c", "link.yaml"], ["report", "--html", "-"],
+            ["inspect", "prices.sqlite"], ["init", "prices.sqlite"],
+        ] {
+            let end = try job.launch(arguments)
+            #expect(end.status == 74 && end.errors.contains("mount point of its own"), "\(end)")
+            #expect(end.errors.contains("mount the folder"), "\(end)")
+        }
+        try #require(LaunchedProgram.shell("umount \(name)", in: job.folder.url).status == 0)
+        #expect(try job.report().totals.deleted == 10)
+    }
+
+    @Test(.enabled(if: mayMount, "only root can mount a folder"))
+    func aStoreInAMountedFolderIsUsed() throws {
+        let job = try job("PRAGMA journal_mode = WAL;")
+        try job.folder.write(
+            Sample.policy(Sample.rule()).replacing("prices.sqlite", with: "again/prices.sqlite"), to: "p.yaml")
+        let mounted = try LaunchedProgram.shell("mkdir again && mount --bind . again", in: job.folder.url)
+        try #require(mounted.status == 0, "\(mounted)")
+        defer { _ = try? LaunchedProgram.shell("umount again", in: job.folder.url) }
+        #expect(try job.report("-c", "p.yaml").totals.deleted == 10)
+    }
+
     @Test func aWriteThatFailsExits74AndLosesNothing() throws {
         let job = try job(Sample.rows(20000, daysAgo: 50), keys: "batch: { rows: 1000 }", head: "ledger: none")
         // No byte may be written behind the first 64 KiB of any file.

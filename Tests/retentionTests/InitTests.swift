@@ -40,6 +40,21 @@ struct InitTests {
         #expect(draft.contains("  # Event refers to it: a row that it refers to cannot be deleted."), "\(draft)")
     }
 
+    /// The dates can be read, but SQLite cannot delete from a table with an index that it cannot change.
+    @Test func anIndexWithoutItsCollationIsTheReason() throws {
+        let job = try LaunchedJob(
+            Sample.price + Sample.rows(50, daysAgo: 40)
+                + "CREATE TABLE Quote AS SELECT * FROM Price; CREATE INDEX odd ON Price(at, symbol, price, id); PRAGMA writable_schema = ON; UPDATE sqlite_schema SET sql = "
+                + "'CREATE INDEX odd ON Price(at, symbol COLLATE nosuch, price, id)' WHERE name = 'odd'", policy: "")
+        let draft = try draft(job)
+        #expect(
+            draft.contains("#   Price: at: SQLite cannot delete from Price: no such collation sequence: nosuch"),
+            "\(draft)")
+        #expect(!draft.contains("a date that can be read"), "\(draft)")
+        let inspected = try job.retention("inspect", "prices.sqlite").output
+        #expect(inspected.contains("at: no rule is possible: SQLite cannot delete from Price"), "\(inspected)")
+    }
+
     @Test func asItIsItDeletesNothing() throws {
         let job = try LaunchedJob(Sample.price + Sample.rows(5, daysAgo: 40), policy: "")
         try job.folder.write(try draft(job), to: "retention.yaml")

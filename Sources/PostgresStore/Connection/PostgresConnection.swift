@@ -87,11 +87,11 @@ public class PostgresConnection {
         do throws(ServerFault) {
             var link = try ServerLink.open(parameters, timeout: .seconds(10))
             do throws(ServerFault) {
-                _ = try link.execute(script: Self.setup(options))
+                try prepare(link, options)
             } catch  where error.isConnectionLost {
                 // The server is there, but has cut off the session as it began.
                 link = try ServerLink.open(parameters, timeout: .seconds(10))
-                _ = try link.execute(script: Self.setup(options))
+                try prepare(link, options)
             }
             return link
         } catch {
@@ -99,6 +99,11 @@ public class PostgresConnection {
             fault.message = address.withoutSecrets(fault.message)
             throw StoreError(fault, store: name, doing: "the database cannot be opened")
         }
+    }
+
+    private static func prepare(_ link: ServerLink, _ options: Options) throws(ServerFault) {
+        _ = try link.execute(script: setup(options))
+        try avoidKnownDefects(link)
     }
 
     /// The settings that our statements and readings rest on.

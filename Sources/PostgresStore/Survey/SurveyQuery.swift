@@ -158,6 +158,11 @@ extension PostgresDatabase {
     /// Chunks that are dropped, and compressed or frozen ones whose rows are deleted.
     private func judgeChunks(_ rows: SurveyRows, into survey: inout Findings) throws {
         let table = rows.scope.table
+        if let obstacle = try obstacleOfKnownDefects() {
+            survey.unsupported = obstacle
+            survey.remedy = "update TimescaleDB"
+            return
+        }
         let chunks = try chunks(of: table, rows.date.type)
         let deletion = try condition(rows.request.expired, rows.scope)
         var frozen = chunks.filter(\.isFrozen)

@@ -1,6 +1,12 @@
 /// What a retention job asks of a store besides what any program does: what its rules would find, how rows would be deleted, and
 /// what archives hold.
 package protocol RetentionReader: StoreReader {
+    /// The library, or the server and its extensions, that read and change the store.
+    func components() throws(StoreError) -> [EngineComponent]
+
+    /// The defects of these components that can matter for this store.
+    func knownDefects() throws(StoreError) -> [KnownDefect]
+
     /// What a rule would find and delete, counted exactly.
     func survey(_ request: SurveyRequest) throws(StoreError) -> Survey
 

@@ -30,8 +30,14 @@ package struct UndeclaredReference: Hashable, Sendable {
         var found: [UndeclaredReference] = []
         for source in entities where source.kind == .table && source.name != destination.name && source.model == nil {
             for attribute in source.attributes where isCandidate(attribute, of: source, key, of: destination) {
-                let values = try reader.sample(entity: source.name, attribute: attribute.name, limit: 30)
-                    .filter { !FormatReading.isFiller($0) }
+                let sample: [StoreValue]
+                do {
+                    sample = try reader.sample(entity: source.name, attribute: attribute.name, limit: 30)
+                } catch  where error.isOfOneEntity {
+                    // Nothing is known of what cannot be read: a generated value whose function is missing.
+                    continue
+                }
+                let values = sample.filter { !FormatReading.isFiller($0) }
                 guard !values.isEmpty else { continue }
                 // A server may not compare the two types: then it is not a reference.
                 guard

@@ -53,9 +53,9 @@ struct RollupCheck {
             let isReference = !own.isToMany && (inverse?.isToMany ?? (own.inverse == nil))
             if !isReference || own.deleteRule == .cascade || own.deleteRule == .deny { return own.destination }
         }
-        for name in try reader.entityNames() {
-            let others = try reader.entity(named: name)?.model?.relationships ?? []
-            if others.contains(where: { $0.destination == entity.name && $0.inverse == nil }) { return name }
+        for other in try reader.readableEntities().entities {
+            let own = other.model?.relationships ?? []
+            if own.contains(where: { $0.destination == entity.name && $0.inverse == nil }) { return other.name }
         }
         return nil
     }

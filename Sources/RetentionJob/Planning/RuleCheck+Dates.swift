@@ -38,9 +38,7 @@ extension RuleCheck {
     /// Reports rows whose undeclared reference would refer to no row.
     mutating func reportReferences(_ entity: Entity, _ date: DateAttribute) throws(StoreError) {
         guard entity.model == nil else { return }
-        var entities: [Entity] = []
-        for name in entityNames { entities += try reader.entity(named: name).map { [$0] } ?? [] }
-        for reference in try UndeclaredReference.found(to: entity, among: entities, in: reader) {
+        for reference in try UndeclaredReference.found(to: entity, among: others, in: reader) {
             let cutoff = rule.cutoff(asOf: asOf, zone: zone)
             var request = SurveyRequest(entity: entity.name, date: date, cutoff: cutoff, filter: rule.filter)
             request.keepRows(of: rule, asOf: asOf)

@@ -9,6 +9,8 @@ struct RuleCheck {
     let clock: Instant
     let reader: any RetentionReader
     let entityNames: [String]
+    /// The entities of the store that can be read; none without advice.
+    let others: [Entity]
     /// Whether another rule makes the rows, so that the entity may be missing until then.
     let isMade: Bool
     var diagnostics: [Diagnostic] = []

@@ -18,15 +18,19 @@ package enum StoreCheck {
         policy: Policy, reader: any RetentionReader, asOf: Instant? = nil, clock: Instant, includingAdvice: Bool = true
     ) throws -> [Diagnostic] {
         let entityNames = try reader.entityNames()
+        let readable = includingAdvice ? try reader.readableEntities() : ReadableEntities()
         var found = try PendingFolder.diagnostics(policy: policy, reader: reader)
         for rule in policy.rules {
             var check = RuleCheck(
                 rule: rule, zone: policy.timezone, asOf: asOf ?? clock, clock: clock, reader: reader,
-                entityNames: entityNames, isMade: policy.makesCandles(rule.entity))
+                entityNames: entityNames, others: readable.entities, isMade: policy.makesCandles(rule.entity))
             try check.run(includingAdvice: includingAdvice)
             found += check.diagnostics
         }
         if includingAdvice {
+            found += readable.troubles.map { name, reason in
+                Diagnostic(.advice, at: policy.store.mark, "\(name) cannot be read and is left out: \(reason)")
+            }
             found += try holds(policy, reader, clock: clock)
             found += try withoutCandles(policy, reader)
         }

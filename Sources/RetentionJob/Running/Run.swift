@@ -65,6 +65,9 @@ package final class Run {
             try setup.checkArchive(for: plan, in: writer)
             report.rules = plan.steps.map(\.report)
             report.takeHolds(of: plan)
+            for defect in try writer.knownDefects() {
+                logger.info("known defect avoided", metadata: ["reason": "\(defect.sentence)"])
+            }
             for warning in plan.warnings { warn("\(warning.title)", warning.text) }
             measureStore(before: plan)
             for step in plan.steps where step.widened == nil && !step.narrowed.isEmpty { noteNarrowed(step) }

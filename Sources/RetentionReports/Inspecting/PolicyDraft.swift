@@ -102,6 +102,7 @@ package struct PolicyDraft {
             return "its values look like \(recognition.encoding?.rawValue ?? ""), but neither its name nor its type "
                 + "suggests a date"
         }
+        if let reason = date.obstacle { return reason }
         return date.newest == nil && entity.rowCount != 0 ? "none of its rows has a date that can be read" : nil
     }
 

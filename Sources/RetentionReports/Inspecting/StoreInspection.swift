@@ -8,6 +8,10 @@ package struct StoreInspection: Hashable, Sendable {
     package var engine: String
     /// The size of the whole store.
     package var sizeBytes: Int64
+    /// The library, or the server and its extensions, with their versions.
+    package var components: [EngineComponent] = []
+    /// The defects of these that can matter for the store.
+    package var knownDefects: [KnownDefect] = []
     /// The entities in the store's order.
     package var entities: [EntityInspection]
 
@@ -35,6 +39,8 @@ package struct StoreInspection: Hashable, Sendable {
         /// The oldest and the newest readable date; nil: there is none, or no format.
         package var oldest: Instant?
         package var newest: Instant?
+        /// Why no rule can delete rows by it, so that its rows were not read, as a clause; nil: one can.
+        package var obstacle: String?
         /// Rows whose date can be read; nil: they were not counted.
         package var readableCount: Int?
         /// Rows whose date cannot be used in the format, by kind.
@@ -54,7 +60,8 @@ package struct StoreInspection: Hashable, Sendable {
     /// - Throws: ``StoreError`` if the store as a whole cannot be read.
     package static func read(_ reader: any RetentionReader, clock: Instant) throws(StoreError) -> StoreInspection {
         var inspection = StoreInspection(
-            store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(), entities: [])
+            store: reader.name, engine: reader.engine, sizeBytes: try reader.sizeBytes(),
+            components: try reader.components(), knownDefects: try reader.knownDefects(), entities: [])
         for name in try reader.entityNames() {
             do {
                 guard let entity = try reader.entity(named: name) else { continue }
@@ -109,7 +116,10 @@ extension StoreInspection.DateInspection {
             SurveyRequest(
                 entity: entity.name,
                 date: DateAttribute(name: attribute.name, encoding: encoding, earliest: earliest), cutoff: earliest))
-        guard survey.unsupported == nil else { return inspection }
+        if let reason = survey.unsupported {
+            inspection.obstacle = reason
+            return inspection
+        }
         inspection.recognition.weigh(survey)
         inspection.oldest = survey.oldest
         inspection.newest = survey.newest
@@ -118,15 +128,5 @@ extension StoreInspection.DateInspection {
         inspection.index = survey.isInDateOrder ? survey.index : nil
         inspection.indexObstacle = survey.indexObstacle
         return inspection
-    }
-}
-
-extension StoreError {
-    /// Whether the error concerns one entity only: a missing module, a view of a dropped table.
-    fileprivate var isOfOneEntity: Bool {
-        switch kind {
-        case .unsupported, .unknownName: true
-        default: false
-        }
     }
 }

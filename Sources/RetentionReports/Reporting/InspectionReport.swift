@@ -28,6 +28,8 @@ package struct InspectionReport {
             Figures.count(inspection.entities.count, "entity", plural: "entities"),
         ].joined(separator: " · ")
         var lines = TextWidth.fit(head, width: width, indent: 4)
+        lines += wrapped(inspection.components.map(\.description).joined(separator: ", "), width)
+        lines += inspection.knownDefects.flatMap { wrapped($0.sentence, width) }
         for entity in inspection.entities {
             lines.append("")
             lines.append(paint(SafeText.line(entity.entity.name), .heading) + ": " + facts(of: entity))
@@ -116,6 +118,7 @@ package struct InspectionReport {
                     + recognition.sentinels.prefix(3).map { SafeText.example($0) }.joined(separator: ", ")
                     + (recognition.sentinels.count > 3 ? ", …" : ""))
         }
+        if let obstacle = date.obstacle { notes.append("\(date.attribute.name): no rule is possible: \(obstacle)") }
         if let obstacle = date.indexObstacle { notes.append("\(date.attribute.name): \(obstacle)") }
         for rows in date.unreadable {
             let example = rows.example.isNull ? "" : ", as \(SafeText.example(rows.example))"
@@ -172,6 +175,13 @@ package struct InspectionReport {
             .init("engine", .string(inspection.engine)),
             .init("size_bytes", .integer(inspection.sizeBytes)),
             .init("entities", .array(inspection.entities.map(value))),
+            .init(
+                "components",
+                .array(
+                    inspection.components.map {
+                        .object([.init("name", .string($0.name)), .init("version", .string($0.version))])
+                    })),
+            .init("known_defects", .strings(inspection.knownDefects.map(\.sentence))),
         ]).document + "\n"
     }
 
@@ -243,6 +253,7 @@ package struct InspectionReport {
                         ])
                     })),
             .init("index_obstacle", .optional(date.indexObstacle)),
+            .init("obstacle", .optional(date.obstacle)),
         ])
     }
 

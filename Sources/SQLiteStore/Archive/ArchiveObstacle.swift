@@ -7,11 +7,12 @@ extension SQLiteFile {
         try run("looking at what a delete changes") { db in
             guard let table = try catalog.table(request.entity, db) else { return nil }
             if let rollup = request.rollup, let reason = try obstacle(toArchivedCandlesOf: rollup, db) { return reason }
-            if table.managed != nil, let schema = try catalog.coreData(db) {
+            if let managed = table.managed, let schema = try catalog.coreData(db) {
                 if schema.history != nil {
                     return "the store keeps a persistent history, which a restoration could not continue"
                 }
-                if let entity = schema.entities.values.filter({ !$0.externalAttributes.isEmpty }).map(\.name).min() {
+                let losing = schema.losing(from: managed, request.relationships)
+                if let entity = losing.filter({ !$0.externalAttributes.isEmpty }).map(\.name).min() {
                     return "\(entity) keeps values in files beside the store, which are deleted with the rows"
                 }
                 return nil

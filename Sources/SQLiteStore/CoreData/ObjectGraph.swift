@@ -22,14 +22,7 @@ struct ObjectGraph {
     /// A request's override replaces the declared rule if rows at the other end refer to the rows of the request. A
     /// reference of those rows themselves keeps its rule.
     func rule(of link: ModelLink) -> ManagedRelationship.DeleteRule {
-        guard isOwn(link) else { return link.relationship.deleteRule }
-        if case .own = link.storage, link.back == nil { return link.relationship.deleteRule }
-        switch relationships {
-        case .asDeclared: return link.relationship.deleteRule
-        case .cascade: return .cascade
-        case .nullify: return .nullify
-        case .deny: return .deny
-        }
+        isOwn(link) ? link.rule(overriddenBy: relationships) : link.relationship.deleteRule
     }
 
     /// Whether a link is that of rows which the request's entity has; see ``links(of:wave:)``.
@@ -155,6 +148,19 @@ struct ObjectGraph {
             }
         }
         return false
+    }
+}
+
+extension ModelLink {
+    /// What happens at the other end if the rows that have the link are those that a request names.
+    func rule(overriddenBy relationships: BatchDeleteRequest.RelationshipRule) -> ManagedRelationship.DeleteRule {
+        if case .own = storage, back == nil { return relationship.deleteRule }
+        switch relationships {
+        case .asDeclared: return relationship.deleteRule
+        case .cascade: return .cascade
+        case .nullify: return .nullify
+        case .deny: return .deny
+        }
     }
 }
 

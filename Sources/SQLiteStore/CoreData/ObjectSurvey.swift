@@ -110,6 +110,26 @@ extension CoreDataSchema {
         return reached.sorted { $0.number < $1.number }
     }
 
+    /// The entities that can lose rows by a delete: the named one, those at the other ends of its cascades and of theirs, and
+    /// the sub-entities of all these.
+    func losing(
+        from entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule
+    ) -> [CoreDataEntity] {
+        var waiting = [entity]
+        if relationships == .cascade { waiting += oneWayLinks(to: entity.table).compactMap { self.entity($0.owner) } }
+        var found: [Int64: CoreDataEntity] = [:]
+        while let next = waiting.popLast() {
+            guard found.updateValue(next, forKey: next.number) == nil else { continue }
+            waiting += next.subentities.compactMap { self.entity($0) }
+            let isNamed = entity.numbers.contains(next.number)
+            for link in links(of: next) {
+                let rule = isNamed ? link.rule(overriddenBy: relationships) : link.relationship.deleteRule
+                if rule == .cascade, let other = self.entity(link.relationship.destination) { waiting.append(other) }
+            }
+        }
+        return found.values.sorted { $0.number < $1.number }
+    }
+
     /// Whether a delete of an entity's rows concerns more than those rows.
     func needsObjects(
         _ entity: CoreDataEntity, _ relationships: BatchDeleteRequest.RelationshipRule

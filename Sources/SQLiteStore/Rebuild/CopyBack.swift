@@ -85,8 +85,8 @@ extension SQLiteWriter {
 
     /// Moves what is in the WAL to the file, which shrinks with it; waits for nobody.
     private func moveToFile(_ db: Database) throws {
-        let mode = try isInUseByOthers() ? SQLITE_CHECKPOINT_PASSIVE : SQLITE_CHECKPOINT_TRUNCATE
-        sqlite3_wal_checkpoint_v2(db.sqliteConnection, "main", mode, nil, nil)
+        guard try !isInUseByOthers() else { return wal.moveToStore(db.sqliteConnection) }
+        _ = try? emptyWAL(patience: patience, db)
     }
 }
 

@@ -32,6 +32,8 @@ final class HookedWriter: ObjectStore, RetentionWriter {
     func sample(entity: String, attribute: String, limit: Int) throws(StoreError) -> [StoreValue] {
         try writer.sample(entity: entity, attribute: attribute, limit: limit)
     }
+    func components() throws(StoreError) -> [EngineComponent] { try writer.components() }
+    func knownDefects() throws(StoreError) -> [KnownDefect] { try writer.knownDefects() }
     func sizeBytes() throws(StoreError) -> Int64 { try writer.sizeBytes() }
     func sizeBytes(ofEntity entity: String) throws(StoreError) -> Int64? { try writer.sizeBytes(ofEntity: entity) }
 

@@ -30,7 +30,8 @@ struct CoreDataStoreTests {
     ///
     /// Points 1 to 4 are expired, 5 and 6 are not; note N points at point N.
     static func store(
-        rule: ModelDescription.DeleteRule = .cascade, history: Bool = false,
+        rule: ModelDescription.DeleteRule = .cascade, backRule: ModelDescription.DeleteRule = .nullify,
+        noteHasFiles: Bool = false, photoPoint: Bool = false, history: Bool = false,
         _ change: (inout ModelDescription.Entity) -> Void = { _ in }
     ) throws -> TemporaryStore {
         let store = try TemporaryStore()
@@ -41,9 +42,13 @@ struct CoreDataStoreTests {
             relationships: [.init(name: "notes", destination: "Note", inverse: "point", rule: rule, isToMany: true)])
         change(&point)
         let note = ModelDescription.Entity(
-            name: "Note", attributes: [.init(name: "text", kind: .string)],
-            relationships: [.init(name: "point", destination: "Point", inverse: "notes", rule: .nullify)])
-        let model = ModelDescription(entities: [point, note])
+            name: "Note",
+            attributes: [.init(name: "text", kind: .string)]
+                + (noteHasFiles ? [.init(name: "scan", kind: .binary, isExternal: true)] : []),
+            relationships: [.init(name: "point", destination: "Point", inverse: "notes", rule: backRule)])
+        let sub = ModelDescription.Entity(
+            name: "PhotoPoint", parent: "Point", attributes: [.init(name: "scan", kind: .binary, isExternal: true)])
+        let model = ModelDescription(entities: [point, note] + (photoPoint ? [sub] : []))
         var file = CoreDataStore(path: store.path, model: model)
         file.hasHistory = history
         try file.write { db, layout in

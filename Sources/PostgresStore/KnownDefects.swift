@@ -1,0 +1,72 @@
+package import PriceStore
+
+extension KnownDefect {
+    /// What is known of the versions of TimescaleDB. Both defects are of one optimisation, which a session can switch off.
+    static let ofTimescale = [
+        KnownDefect(
+            component: "TimescaleDB", versions: [.release(2, 17, 0) ... .release(2, 18, 0)],
+            effect: "a delete from a compressed chunk whose condition has <> for a column of the segments deletes all "
+                + "rows of the chunk",
+            remedy: directDeletesAreOff, source: "https://github.com/timescale/timescaledb/issues/7643"),
+        KnownDefect(
+            component: "TimescaleDB", versions: [.release(2, 17, 0) ... .release(2, 28, 2)],
+            effect: "a delete of whole compressed batches whose condition has a list with NULL deletes other rows, too",
+            remedy: directDeletesAreOff, source: "https://github.com/timescale/timescaledb/issues/10129"),
+    ]
+
+    private static let directDeletesAreOff = "a run switches direct deletes of compressed batches off for its session"
+
+    /// The setting of the optimisation.
+    static let directDeletes = "timescaledb.enable_compressed_direct_batch_delete"
+
+    /// Why rows of a hypertable must not be deleted, as a clause; nil: they may.
+    ///
+    /// - Parameters:
+    ///   - version: of TimescaleDB.
+    ///   - setting: the value of ``directDeletes`` in this session; nil: there is no such setting.
+    static func obstacle(version: String, directDeletes setting: String?) -> String? {
+        let component = EngineComponent(name: "TimescaleDB", version: version)
+        guard setting != "off", let defect = ofTimescale.first(where: { $0.isIn(component) }) else { return nil }
+        return "\(component) has a known defect (\(defect.effect)), and \(directDeletes) could not be switched off"
+    }
+}
+
+extension PostgresConnection {
+    /// Switches off what an installed extension does wrong. Other versions may not know the setting.
+    static func avoidKnownDefects(_ link: ServerLink) throws(ServerFault) {
+        let found = try link.execute("SELECT extversion FROM pg_extension WHERE extname = 'timescaledb'", [])
+        guard let version = found.rows.first?[0] else { return }
+        let component = EngineComponent(name: "TimescaleDB", version: version)
+        guard KnownDefect.ofTimescale.contains(where: { $0.isIn(component) }) else { return }
+        _ = try link.execute("SELECT set_config('\(KnownDefect.directDeletes)', 'off', false)", [])
+    }
+
+    /// Why rows of a hypertable must not be deleted by this session, as a clause; nil: they may.
+    func obstacleOfKnownDefects() throws -> String? {
+        let setting = "current_setting('\(KnownDefect.directDeletes)', true)"
+        let row = try rows(
+            SQLFragment("SELECT extversion, \(setting) FROM pg_extension WHERE extname = 'timescaledb'")
+        ).first
+        return row.flatMap { KnownDefect.obstacle(version: $0[0] ?? "", directDeletes: $0[1]) }
+    }
+}
+
+extension PostgresDatabase {
+    /// The server, and those of its extensions that the program treats in a way of their own.
+    package func components() throws(StoreError) -> [EngineComponent] {
+        try run("reading the versions") {
+            let extensions = "SELECT extname, extversion FROM pg_extension WHERE extname IN ('timescaledb', 'citus')"
+            let names = ["postgresql": "PostgreSQL", "timescaledb": "TimescaleDB", "citus": "Citus"]
+            return try rows(
+                SQLFragment(
+                    "SELECT 'postgresql', current_setting('server_version') UNION ALL (\(extensions) ORDER BY 1)")
+            ).map { EngineComponent(name: names[$0[0] ?? ""] ?? "", version: $0[1] ?? "") }
+        }
+    }
+
+    /// Those of its extensions.
+    package func knownDefects() throws(StoreError) -> [KnownDefect] {
+        let components = try components()
+        return KnownDefect.ofTimescale.filter { components.contains(where: $0.isIn) }
+    }
+}

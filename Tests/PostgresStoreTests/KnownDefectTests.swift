@@ -1,0 +1,42 @@
+import PostgresCluster
+import PriceStore
+import Testing
+
+@testable import PostgresStore
+
+struct KnownDefectTests {
+    private func affecting(_ version: String) -> Int {
+        KnownDefect.ofTimescale.count { $0.isIn(EngineComponent(name: "TimescaleDB", version: version)) }
+    }
+
+    @Test(arguments: [
+        ("2.16.1", 0), ("2.17.0", 2), ("2.17.2", 2), ("2.18.0", 2), ("2.18.1", 1), ("2.28.2", 1), ("2.28.3-dev", 0),
+        ("2.28.3", 0), ("2.29.2", 0),
+    ])
+    func theVersionsAreThoseOfTheReports(version: String, count: Int) {
+        #expect(affecting(version) == count)
+    }
+
+    /// A rule is carried out only where the optimisation is off, or the version is sound.
+    @Test func aSessionThatCannotAvoidTheDefectDeletesNothing() {
+        #expect(KnownDefect.obstacle(version: "2.17.1", directDeletes: "off") == nil)
+        #expect(KnownDefect.obstacle(version: "2.28.3", directDeletes: "on") == nil)
+        for setting in ["on", nil] {
+            let reason = KnownDefect.obstacle(version: "2.17.1", directDeletes: setting)
+            #expect(reason?.hasPrefix("TimescaleDB 2.17.1 has a known defect") == true)
+            #expect(reason?.hasSuffix("could not be switched off") == true)
+        }
+    }
+
+    @Test(.needsPostgres)
+    func aServerWithoutTheExtensionHasNoneAndKeepsItsSettings() throws {
+        let database = try TestDatabase("CREATE TABLE q (at timestamptz)")
+        let reader = try database.reader()
+        #expect(try reader.knownDefects() == [])
+        let server = try #require(try reader.components().first)
+        #expect(server.name == "PostgreSQL" && ComponentVersion(server.version) != nil)
+        #expect(
+            try reader.rows(SQLFragment("SELECT current_setting('\(KnownDefect.directDeletes)', true)"))[0][0] == nil)
+        #expect(try reader.obstacleOfKnownDefects() == nil)
+    }
+}

@@ -1,0 +1,41 @@
+import GRDB
+import PriceStore
+import Testing
+
+@testable import SQLiteStore
+
+/// Which virtual table an error is about, and what repairs it.
+struct OutOfStepIndexTests {
+    private func store() throws -> TemporaryStore {
+        try TemporaryStore(
+            "CREATE TABLE a(t); CREATE TABLE b(t); CREATE TABLE c(t)",
+            "CREATE VIRTUAL TABLE a_text USING fts5(t); CREATE VIRTUAL TABLE \"b text\" USING FTS4(t)",
+            "CREATE VIRTUAL TABLE places USING rtree(id, low, high); CREATE VIRTUAL TABLE bare USING fts5(t, content = '')",
+            "CREATE TRIGGER a1 AFTER DELETE ON a BEGIN DELETE FROM a_text WHERE rowid = old.rowid; END",
+            "CREATE TRIGGER b1 AFTER DELETE ON b BEGIN DELETE FROM [b text] WHERE rowid = old.rowid; END")
+    }
+
+    @Test(arguments: [
+        ("DELETE FROM main.\"a\" WHERE t < ?", ["a_text"]), ("DELETE FROM main.\"B\"", ["b text"]),
+        // By a cascade perhaps.
+        ("DELETE FROM \"c\"", ["a_text", "b text"]),
+    ])
+    func theTriggersOfTheTableSayWhich(statement: String, names: [String]) throws {
+        let found = try store().change { try OutOfStepIndex.suspects(statement, $0) }
+        #expect(found.map(\.name) == names)
+    }
+
+    @Test func onlyATextIndexWithRowsIsRebuilt() throws {
+        let store = try store()
+        try store.change { try $0.execute(sql: "DROP TRIGGER a1; DROP TRIGGER b1") }
+        let found = try store.change { try OutOfStepIndex.suspects("DELETE FROM a", $0) }
+        #expect(found.map(\.name) == ["a_text", "b text", "places", "bare"])
+        #expect(
+            found.map(\.remedy) == [
+                "INSERT INTO \"a_text\"(\"a_text\") VALUES('rebuild')",
+                "INSERT INTO \"b text\"(\"b text\") VALUES('rebuild')",
+                nil, nil,
+            ])
+        for remedy in found.compactMap(\.remedy) { try store.change { try $0.execute(sql: remedy) } }
+    }
+}
