@@ -258,7 +258,8 @@ extension PostgresConnection {
         let readable = rows.date.readable()
         // Rows before the cutoff are in the groups.
         let rest = rows.date.readable(from: rows.cutoff)
-        survey.newestOfEntity = try edge(rows, rest) ?? survey.newestOfEntity
+        let newestLeft = try edge(rows, rest)
+        survey.newestOfEntity = newestLeft ?? survey.newestOfEntity
         survey.oldest = try survey.oldest ?? edge(rows, .all([readable, rows.filter]), ascending: true)
         survey.newest =
             rows.filter == .always
@@ -276,7 +277,8 @@ extension PostgresConnection {
                     + " ORDER BY 1 DESC NULLS LAST LIMIT 1")
             survey.newestValue = result.rows.first.map { StoreValue($0[0], type: result.types[0]) }
         }
-        if let newest = survey.newestOfEntity, newest >= rows.cutoff { survey.leavesReadableRows = true }
+        // It may begin before the cutoff: a day that is not over then.
+        if newestLeft != nil { survey.leavesReadableRows = true }
         let isExpired = survey.expiredAloneCount + survey.keptByRuleCount > 0
         // How many values are in doubt is judged as a share of all.
         let isDoubtful = survey.unreadable.contains { [.wrongType, .notADate].contains($0.reason) }
